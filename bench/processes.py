@@ -1,0 +1,31 @@
+"""Run a command as a whole process and read what the kernel says it used."""
+
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Wall seconds, CPU seconds (user + system) and peak resident memory in MB of one finished process."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+    output: str
+
+
+def run(command: list[str], *, log: Path, env: dict[str, str] | None = None) -> Usage:
+    """Run to the end; RuntimeError with the log's tail when the exit code is not 0."""
+    started = time.monotonic()
+    with log.open("wb") as stream:
+        process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})})
+        _, status, used = os.wait4(process.pid, 0)
+    wall = time.monotonic() - started
+    output = log.read_text(encoding="utf-8", errors="replace")
+    code = os.waitstatus_to_exitcode(status)
+    if code != 0:
+        raise RuntimeError(f"{command[0]} ended with {code}:\n{output[-2000:]}")
+    return Usage(wall_s=wall, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024, output=output)

@@ -1,0 +1,26 @@
+"""The small tables that the suites judge, as plain rows: built with pyarrow, handed to Great Expectations as pandas frames."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Value = int | float | str | None
+Kind = Literal["count", "number", "text"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table of at most a few hundred rows. ``key`` is the column that names a row to people; None is "not known", never 0."""
+
+    name: str
+    key: str
+    columns: Mapping[str, Kind]
+    rows: Sequence[Mapping[str, Value]]
+
+    def column(self, name: str) -> list[Value]:
+        """The values of one column, row by row."""
+        return [row.get(name) for row in self.rows]
+
+    def unknown(self, names: Sequence[str]) -> list[str]:
+        """Keys of the rows in which any of the named columns is not known."""
+        return [str(row.get(self.key)) for row in self.rows if any(row.get(name) is None for name in names)]

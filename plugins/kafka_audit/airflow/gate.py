@@ -1,0 +1,51 @@
+"""The last task of an audit run: it alone turns the run red, after the report exists."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from airflow.sdk import BaseOperator, BaseOperatorLink
+from airflow.sdk.exceptions import AirflowFailException
+
+from kafka_audit.airflow.outcome import audit_result
+from kafka_audit.airflow.plan import AuditPlan
+from kafka_audit.airflow.step import STEPS
+
+if TYPE_CHECKING:
+    from airflow.sdk.definitions.context import Context
+
+
+class ReportLink(BaseOperatorLink):
+    """The button "Audit report" on the gate task."""
+
+    name = "Audit report"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
+        return f"/dags/{quote(ti_key.dag_id, safe='')}/runs/{quote(ti_key.run_id, safe='')}/plugin/audit-report"
+
+
+class AuditGate(BaseOperator):
+    """Fail with the audit's reasons unless every step succeeded, the report is sealed and both gates passed.
+
+    It runs whatever happened before it (``all_done``), so it is the task that decides the run's colour: a crashed step, a void
+    audit and a failed policy all end here, with their reasons.
+    """
+
+    template_fields: Sequence[str] = ("plan",)
+    operator_extra_links = (ReportLink(),)
+
+    def __init__(self, *, plan: Any, **kwargs: Any) -> None:
+        super().__init__(trigger_rule="all_done", **kwargs)
+        self.plan = plan
+
+    def execute(self, context: "Context") -> dict[str, Any]:
+        """Return {verdict, exit_code, report} when the audit passed; AirflowFailException with every reason otherwise."""
+        if not self.plan:
+            raise AirflowFailException("the run was refused before it began: the log of the task plan says why")
+        plan = AuditPlan(**self.plan)
+        run = context["ti"].get_task_states(dag_id=plan.dag_id, task_ids=list(STEPS), run_ids=[plan.run_id])
+        result = audit_result(plan, run.get(plan.run_id, {}))
+        if result.exit_code:
+            raise AirflowFailException(str(result))
+        self.log.info("%s", result)
+        return {"verdict": result.verdict, "exit_code": result.exit_code, "report": str(result.report)}

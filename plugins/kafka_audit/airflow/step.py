@@ -1,0 +1,120 @@
+"""How one task of an audit begins and ends: the seal is broken first, and a failure is written down where the gate finds it."""
+
+import contextlib
+import logging
+import shutil
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from kafka_audit.airflow.plan import AuditPlan
+from kafka_audit.errors import AuditError, CollectionError
+
+STEPS = ("snapshot", "evidence_gate", "verify_settings", "verify_lag", "findings_gate", "report")
+FAILURES = "failures"
+
+# What a step makes, with everything that later steps make from it. A step that runs again removes these first: if it fails this
+# time, nothing that an earlier try left behind can pass for its result.
+_RESULTS: Mapping[str, tuple[str, ...]] = {
+    "snapshot": ("gate", "settings", "lag", "report"),
+    "evidence_gate": ("gate", "report"),
+    "verify_settings": ("settings", "gate/findings.json", "report"),
+    "verify_lag": ("lag", "gate/findings.json", "report"),
+    "findings_gate": ("gate/findings.json", "report"),
+    "report": ("report",),
+}
+
+log = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def audit_step(plan: AuditPlan, name: str) -> Iterator[bool]:
+    """Run one of the STEPS of ``plan``'s audit; yields False when there is nothing to do.
+
+    There is nothing to do when a later audit is already chained to this one: its files are evidence that a later manifest
+    vouches for, and doing the step again could only break that chain. Otherwise the manifest is removed, because a folder that
+    is being rewritten must not look sealed. A failure is kept as ``failures/<step>.json`` with its exit code and message until
+    the step succeeds.
+    """
+    from kafka_audit.evidence import unseal_audit, write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+
+    audit = plan.audit
+    if is_chained(audit.path):
+        log.info("%s is kept as it is: a later audit is chained to %s. For a new result, start a new run.", name, plan.audit_id)
+        yield False
+        return
+    note = audit.path / FAILURES / f"{name}.json"
+    unseal_audit(audit)
+    for stale in (note, *(audit.path / result for result in _RESULTS[name])):
+        _remove(stale)
+    try:
+        yield True
+    except Exception as problem:
+        expected = next((cause for cause in causes(problem) if isinstance(cause, AuditError)), None)
+        message = str(expected or problem) or type(problem).__name__
+        kind = type(expected or problem).__name__
+        with contextlib.suppress(CollectionError):  # a full disk refuses this note too; the task's own error is what counts
+            write_json(note, {"step": name, "exit_code": expected.exit_code if expected else 1, "error": kind, "message": message})
+        if expected is not None and not worth_retrying(expected):
+            raise AirflowFailException(message) from problem
+        raise
+    if note.parent.is_dir() and not any(note.parent.iterdir()):
+        shutil.rmtree(note.parent, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def causes(problem: BaseException) -> Iterator[BaseException]:
+    """The exception and what it was raised from, outermost first."""
+    current: BaseException | None = problem
+    while current is not None:
+        yield current
+        current = current.__cause__
+
+
+def worth_retrying(problem: BaseException) -> bool:
+    """True when the same step may succeed a little later without anyone doing anything.
+
+    An unreachable cluster may come back. Refused credentials stay refused (and repeated attempts lock accounts), a full disk
+    stays full, a wrong parameter stays wrong.
+    """
+    if not isinstance(problem, CollectionError) or isinstance(problem.__cause__, OSError):
+        return False
+    return not str(problem).startswith("authentication failed")
+
+
+def failures_of(audit: Path) -> list[Mapping[str, Any]]:
+    """The failures that steps of this audit left behind, in the order of the steps: {step, exit_code, error, message}."""
+    from kafka_audit.evidence import read_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+
+    notes = ((audit / FAILURES / f"{step}.json") for step in STEPS)
+    return [read_json(note) for note in notes if note.is_file()]
+
+
+def is_chained(audit: Path) -> bool:
+    """Whether this audit is sealed and a later audit's manifest vouches for its manifest."""
+    from kafka_audit.evidence import MANIFEST, read_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+
+    if not (audit / MANIFEST).is_file():
+        return False
+    later = (path for path in audit.parent.glob(f"*/{MANIFEST}") if path.parent.name > audit.name)
+    return any((read_json(path).get("previous") or {}).get("audit_id") == audit.name for path in later)
+
+
+def clock_of(plan: AuditPlan) -> datetime:
+    """The audit's own time (UTC): when its evidence was first judged. Kept in ``run.json``, so that a repeated step gives the same result."""
+    from kafka_audit.evidence import write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+
+    run = plan.audit.run()
+    if "judged_at" not in run:
+        run["judged_at"] = datetime.now(timezone.utc).isoformat()
+        write_json(plan.audit.run_file, run)
+    return datetime.fromisoformat(run["judged_at"])

@@ -1,0 +1,162 @@
+"""The Python tasks of the audit DAG: each checks the plan, calls one step of the platform and returns a few small facts."""
+
+import logging
+import os
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule, task
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from kafka_audit.airflow.home import audit_root
+from kafka_audit.airflow.plan import AuditPlan, make_plan
+from kafka_audit.airflow.request import check_request
+from kafka_audit.airflow.step import audit_step, clock_of, is_chained
+from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import DagRunProtocol
+
+RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
+
+# Only reading the cluster depends on something that may be better in a minute. Every other step is a function of files.
+# What cannot get better (refused credentials, a full disk) never comes here: audit_step raises AirflowFailException for it.
+SNAPSHOT_RETRIES = ExceptionRetryPolicy(
+    rules=[
+        RetryRule(exception=[ConfigurationError, IntegrityError], action=RetryAction.FAIL, reason="trying again cannot help"),
+        RetryRule(exception=CollectionError, action=RetryAction.RETRY, reason="the cluster may be reachable again in a moment"),
+    ],
+    default=RetryAction.FAIL,
+)
+
+log = logging.getLogger(__name__)
+
+
+@task(multiple_outputs=False)
+def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" = None) -> dict[str, Any]:
+    """Refuse what cannot be run, give the run its ids, write ``run.json``; the plan is the XCom of all later tasks."""
+    if params is None or dag_run is None:
+        raise AirflowFailException("this task runs only as part of a DAG run")
+    from kafka_audit.evidence import read_json, unseal_audit, write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+
+    try:
+        request = check_request(params, dag_run.conf)
+    except ConfigurationError as problem:
+        raise AirflowFailException(str(problem)) from problem
+    made = make_plan(request, root=audit_root(), dag_id=dag_run.dag_id, run_id=dag_run.run_id, run_after=dag_run.run_after)
+    audit = made.audit
+    known = read_json(audit.run_file) if audit.run_file.is_file() else {}
+    run = {
+        "audit_id": made.audit_id,
+        "cluster": made.cluster,
+        "snapshot_id": made.snapshot_id,
+        "dag_id": made.dag_id,
+        "run_id": made.run_id,
+        "params": made.request(),
+        "started_at": known.get("started_at") or datetime.now(timezone.utc).isoformat(),
+    }
+    if "judged_at" in known:
+        run["judged_at"] = known["judged_at"]
+    if run != known and not is_chained(audit.path):
+        unseal_audit(audit)
+        write_json(audit.run_file, run)
+    log.info("audit %s of cluster %s below %s", made.audit_id, made.cluster, made.root)
+    return made.model_dump(mode="json")
+
+
+@task(
+    retries=int(os.environ.get(RETRIES_VARIABLE, "2")),
+    retry_delay=timedelta(seconds=30),
+    retry_policy=SNAPSHOT_RETRIES,
+    multiple_outputs=False,
+)
+def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
+    """Read the cluster into a sealed snapshot. A snapshot that is already there is verified and kept: evidence never changes."""
+    from kafka_audit.airflow.hook import KafkaAuditHook  # noqa: PLC0415  (heavy)
+    from kafka_audit.evidence import verify  # noqa: PLC0415  (heavy)
+    from kafka_audit.snapshot import Scope, take_snapshot  # noqa: PLC0415  (heavy)
+
+    made = AuditPlan(**plan)
+    with audit_step(made, "snapshot"):
+        root = made.evidence_root
+        if root.find_snapshot(made.cluster, made.snapshot_id) is None:
+            take_snapshot(
+                settings=KafkaAuditHook(made.kafka_conn_id).get_settings(),
+                root=root,
+                cluster=made.cluster,
+                snapshot_id=made.snapshot_id,
+                scope=Scope.parse(topics=made.topics, groups=made.groups),
+                now=datetime.now(timezone.utc),
+                progress=log.info,
+            )
+        manifest = verify(made.snapshot_dir)
+        rows = {name.removesuffix(".parquet"): entry.get("rows") for name, entry in manifest["files"].items()}
+        return {"snapshot": str(made.snapshot_dir), "rows": rows, "errors": manifest.get("errors", {})}
+    raise AssertionError("unreachable: audit_step does not swallow exceptions")
+
+
+@task(multiple_outputs=False)
+def evidence_gate(plan: dict[str, Any]) -> dict[str, Any]:
+    """Judge whether the evidence is fit to be judged; records the answer and never fails the run."""
+    _quiet_great_expectations()
+    from expectations.gate import judge_evidence  # noqa: PLC0415  (heavy)
+
+    made = AuditPlan(**plan)
+    with audit_step(made, "evidence_gate") as due:
+        if due:
+            found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
+            judge_evidence(found, made.audit.gate, now=clock_of(made), max_age_seconds=made.max_snapshot_age)
+    return _said(made, "evidence")
+
+
+@task(multiple_outputs=False)
+def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
+    """Judge the findings against the policy; records the answer and never fails the run."""
+    _quiet_great_expectations()
+    from expectations.gate import judge_findings  # noqa: PLC0415  (heavy)
+
+    made = AuditPlan(**plan)
+    with audit_step(made, "findings_gate") as due:
+        if due:
+            found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
+            judge_findings(made.audit, found, made.audit.gate, fail_on=made.fail_on, min_coverage=made.min_coverage)
+    return _said(made, "findings")
+
+
+@task(trigger_rule="all_done", multiple_outputs=False)
+def report(plan: dict[str, Any] | None) -> dict[str, Any]:
+    """Write the report of whatever was assessed, then seal the audit. Without a snapshot there is nothing to report on."""
+    from kafka_audit.catalogue import SHIPPED_CONTROLS, load_catalogue  # noqa: PLC0415  (heavy)
+    from kafka_audit.evidence import seal_audit  # noqa: PLC0415  (heavy)
+    from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
+    from kafka_audit.report import write_report  # noqa: PLC0415  (heavy)
+
+    made = AuditPlan(**plan) if plan else None
+    found = made.evidence_root.find_snapshot(made.cluster, made.snapshot_id) if made else None
+    if made is None or found is None:
+        raise AirflowSkipException("there is no snapshot, so there is nothing to report on; the gate says why")
+    with audit_step(made, "report") as due:
+        if due:
+            catalogue = load_catalogue([SHIPPED_CONTROLS, *made.controls_folders])
+            policy = load_policy(made.policy_folder)
+            write_report(made.audit, found, catalogue, policy, generated_at=clock_of(made))
+            hashes = {"catalogue_sha256": catalogue.sha256, "policy_sha256": policy.sha256}
+            evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
+            seal_audit(made.evidence_root, made.cluster, made.audit_id, {**hashes, "snapshot": evidence})
+    return {"report": str(made.audit.report / "report.html")}
+
+
+def _quiet_great_expectations() -> None:
+    # Its import logs hundreds of "Skipping registering function" lines at INFO into the task log.
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
+
+
+def _said(made: AuditPlan, gate: str) -> dict[str, Any]:
+    from kafka_audit.report.gates import read_gate  # noqa: PLC0415  (heavy)
+
+    result = read_gate(made.audit.gate, gate)
+    for reason in result.reasons:
+        log.info("%s gate: %s", gate, reason)
+    return {"verdict": result.verdict, "exit_code": result.exit_code, "reasons": list(result.reasons[:20])}
+
+

@@ -1,0 +1,192 @@
+"""The ``kafka-audit`` command. Exit codes: 0 passed, 1 failure, 2 invalid input, 3 gate failed, 4 incomplete, 5 integrity."""
+
+import hashlib
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kafka_audit import __version__
+from kafka_audit.catalogue import SHIPPED_CONTROLS, load_catalogue
+from kafka_audit.errors import AuditError, ConfigurationError
+from kafka_audit.evidence import EvidenceRoot, new_id, verify
+from kafka_audit.findings import Severity
+from kafka_audit.prerequisites import missing_prerequisites
+from kafka_audit.sandbox.commands import app as sandbox_app
+
+app = typer.Typer(help="Reliability audit for Apache Kafka: evidence, verdicts and reports.", no_args_is_help=True, add_completion=False)
+controls_app = typer.Typer(help="The control catalogue.", no_args_is_help=True)
+app.add_typer(sandbox_app, name="sandbox")
+app.add_typer(controls_app, name="controls")
+console = Console(highlight=False, soft_wrap=True)
+
+Bootstrap = Annotated[str | None, typer.Option(help="HOST:PORT[,HOST:PORT...] of a cluster without authentication.")]
+Connection = Annotated[
+    Path | None, typer.Option(help="File with librdkafka-style connection keys (.properties, .json or .yaml), for TLS and SASL.")
+]
+Root = Annotated[Path, typer.Option(envvar="KAFKA_AUDIT_ROOT", help="Folder below which evidence, audits and reports are kept.")]
+Cluster = Annotated[str, typer.Option(help="Your name for the cluster: the folder its evidence is filed under.")]
+PolicyFolder = Annotated[Path | None, typer.Option("--policy", help="Folder with tiers.yaml and slas.yaml; default: the shipped policy.")]
+Controls = Annotated[list[Path] | None, typer.Option("--controls", help="Folder with controls of your own; may be repeated.")]
+
+
+def say(text: str) -> None:
+    """One line of progress on standard error; names from the cluster cannot style or move the terminal."""
+    stamp = datetime.now().strftime("%H:%M:%S")
+    print(f"{stamp}  {printable(text)}", file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """The text with every control and bidirectional character shown as an escape: hostile names stay inert in a terminal."""
+    unsafe = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+    return re.sub(unsafe, lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def connection_keys(bootstrap: str | None, connection: Path | None) -> dict[str, Any]:
+    """The librdkafka-style keys of ``--bootstrap`` or ``--connection``; ConfigurationError unless exactly one is given."""
+    from kafka_audit.cluster.connection import keys_from_file
+
+    if (bootstrap is None) == (connection is None):
+        raise ConfigurationError("name the cluster by exactly one of --bootstrap HOST:PORT and --connection FILE")
+    return {"bootstrap.servers": bootstrap} if connection is None else keys_from_file(connection)
+
+
+@app.command()
+def audit(
+    bootstrap: Bootstrap = None,
+    connection: Connection = None,
+    cluster: Cluster = "kafka",
+    root: Root = Path("audit-root"),
+    policy: PolicyFolder = None,
+    controls: Controls = None,
+    topics: Annotated[str, typer.Option(help="Comma-separated globs: the topics in scope.")] = "*",
+    groups: Annotated[str, typer.Option(help="Comma-separated globs: the groups in scope.")] = "*",
+    fail_on: Annotated[Severity, typer.Option(help="Failing findings of this severity or worse fail the gate.")] = Severity.HIGH,
+    min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Least share of applicable verdicts that must be assessed.")] = 0.9,
+) -> None:
+    """Audit a cluster: snapshot, verification, gate and report, run as one Airflow DAG run. Reads only."""
+    from kafka_audit.sandbox.demo import audit_and_summarise
+
+    params = {"topics": topics, "groups": groups, "fail_on": fail_on.value, "min_coverage": min_coverage}
+    if controls:
+        params["controls_dirs"] = ",".join(str(folder.resolve()) for folder in controls)
+    outcome = audit_and_summarise(
+        connection=connection_keys(bootstrap, connection),
+        cluster=cluster,
+        root=root.resolve(),
+        policy=policy,
+        params=params,
+        say=say,
+        console=console,
+    )
+    raise typer.Exit(outcome.exit_code)
+
+
+@app.command()
+def snapshot(
+    bootstrap: Bootstrap = None,
+    connection: Connection = None,
+    cluster: Cluster = "kafka",
+    root: Root = Path("audit-root"),
+    topics: Annotated[str, typer.Option(help="Comma-separated globs: the topics in scope.")] = "*",
+    groups: Annotated[str, typer.Option(help="Comma-separated globs: the groups in scope.")] = "*",
+) -> None:
+    """Take one snapshot of a cluster and print its folder. Reads only; needs neither Airflow nor Spark."""
+    from kafka_audit.cluster.connection import ConnectionSettings
+    from kafka_audit.snapshot import Scope, take_snapshot
+
+    now = datetime.now(timezone.utc)
+    settings = ConnectionSettings.from_librdkafka(connection_keys(bootstrap, connection))
+    seed = hashlib.sha256(f"{now.isoformat()}{os.getpid()}".encode()).hexdigest()
+    result = take_snapshot(
+        settings=settings,
+        root=EvidenceRoot(path=root.resolve()),
+        cluster=cluster,
+        snapshot_id=new_id(now, seed),
+        scope=Scope.parse(topics=topics, groups=groups),
+        now=now,
+        progress=say,
+    )
+    print(result.path)
+
+
+@app.command(name="verify")
+def verify_command(path: Annotated[Path, typer.Argument(help="Folder of one snapshot or one audit.")]) -> None:
+    """Recompute the sha256 of every file of a snapshot or audit and compare them with its manifest."""
+    manifest = verify(path)
+    kind = manifest.get("kind", "folder")
+    identity = manifest.get("snapshot_id") if kind == "snapshot" else manifest.get("audit_id")
+    print(f"intact: {kind} {identity} of cluster {manifest.get('cluster')}, {len(manifest['files'])} files match their sha256")
+
+
+@controls_app.command(name="list")
+def list_controls(controls: Controls = None) -> None:
+    """List the controls: code, severity, subject, kind of evidence, title."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("CODE", "SEVERITY", "SUBJECT", "EVIDENCE", "TITLE", "ID"):
+        table.add_column(heading, overflow="fold")
+    for control in load_catalogue([SHIPPED_CONTROLS, *(controls or [])]).controls:
+        cells = (control.code, str(control.severity.value), control.subject, str(control.evidence.value), control.title, control.id)
+        table.add_row(*(escape(cell) for cell in cells))
+    console.print(table)
+
+
+@controls_app.command(name="check")
+def check_controls(
+    folder: Annotated[list[Path] | None, typer.Argument(help="Folders with controls of your own, checked with the shipped ones.")] = None,
+) -> None:
+    """Load the shipped controls and yours, and report every problem with file, field and fix (exit code 2)."""
+    catalogue = load_catalogue([SHIPPED_CONTROLS, *(folder or [])])
+    print(f"{len(catalogue.controls)} controls are valid; sha256 {catalogue.sha256}")
+
+
+@app.command()
+def demo(
+    seed: Annotated[str, typer.Option(help="faulty or healthy")] = "faulty",
+    root: Root = Path("audit-root"),
+) -> None:
+    """Start a three-broker Kafka with a seeded workload, audit it through Airflow, show the findings, stop it again."""
+    from kafka_audit.sandbox.demo import run_demo
+
+    raise typer.Exit(run_demo(seed=seed, root=root.resolve(), say=say, console=console))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(__version__)
+
+
+def _interrupted(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main(call: Callable[[], None] = app) -> None:
+    """Run the command; every expected error becomes one message on standard error and its exit code."""
+    # A supervisor's TERM takes the same way out as Ctrl-C, so that brokers and Spark are stopped.
+    signal.signal(signal.SIGTERM, _interrupted)
+    problems = missing_prerequisites()
+    if problems:
+        print("\n".join(problems), file=sys.stderr)
+        sys.exit(2)
+    try:
+        call()
+    except AuditError as problem:
+        print(f"kafka-audit: {printable(str(problem))}", file=sys.stderr)
+        sys.exit(problem.exit_code)
+    except KeyboardInterrupt:
+        print("kafka-audit: interrupted; everything it started has been stopped", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Finds a cluster's brokers from the addresses a person gave, and says what to check when that fails."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+
+from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.failures import Failure
+from kafka_audit.errors import CollectionError
+
+_CREDENTIALS_REFUSED = frozenset({"SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BrokerAddress:
+    """Where one broker listens, as the cluster advertises it."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Feature:
+    """One feature flag (KIP-584): the finalized level of the cluster, and the levels the asked broker supports."""
+
+    name: str
+    finalized_min: int | None
+    finalized_max: int | None
+    supported_min: int | None
+    supported_max: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BrokerVersions:
+    """The APIs of one broker as ``api_key -> (min, max)``, and its features."""
+
+    broker_id: int
+    apis: Mapping[int, tuple[int, int]]
+    features: tuple[Feature, ...]
+
+
+def find_brokers(channel: Channel) -> tuple[BrokerAddress, ...]:
+    """Ask the bootstrap servers, one after another, who the brokers are; CollectionError when none of them tells."""
+    attempts: list[str] = []
+    for server in channel.manager.cluster.bootstrap_brokers():
+        reply = channel.ask(server.node_id, MetadataRequest(topics=[], allow_auto_topic_creation=False))
+        address = f"{server.host}:{server.port}"
+        if reply.failure is None and reply.response.brokers:
+            channel.manager.cluster.update_metadata(reply.response)
+            channel.manager.close(server.node_id)
+            return tuple(
+                BrokerAddress(broker_id=b.node_id, host=b.host, port=b.port, rack=b.rack)
+                for b in sorted(reply.response.brokers, key=lambda broker: broker.node_id)
+            )
+        if reply.failure is not None and reply.failure.error in _CREDENTIALS_REFUSED:
+            raise _credentials_refused(channel, address, reply.failure)
+        reason = "it knows no brokers yet" if reply.failure is None else _without_prefix(reply.failure)
+        attempts.append(f"{address}: {reason}")
+    protocol = channel.settings.security_protocol
+    raise CollectionError(
+        f"no bootstrap server could be reached ({'; '.join(attempts)}). Check that the address and port are right, that the brokers run and "
+        f"that no firewall is between; and that the listener on this port speaks {protocol} (security.protocol)"
+    )
+
+
+def read_versions(channel: Channel, brokers: tuple[BrokerAddress, ...]) -> dict[int, BrokerVersions]:
+    """Ask every broker for its APIs and features (ApiVersions); brokers that do not answer are left out.
+
+    CollectionError when no broker answers although a bootstrap server did: then the advertised addresses are wrong for this machine.
+    """
+    requests = {
+        broker.broker_id: [ApiVersionsRequest(client_software_name="kafka-audit", client_software_version="0")] for broker in brokers
+    }
+    found: dict[int, BrokerVersions] = {}
+    failures: list[Failure] = []
+    for reply in channel.ask_all(requests):
+        if reply.failure is not None:
+            failures.append(reply.failure)
+        else:
+            found[int(reply.broker_id)] = _versions(int(reply.broker_id), reply.response)
+    if not found:
+        refused = next((failure for failure in failures if failure.error in _CREDENTIALS_REFUSED), None)
+        if refused is not None:
+            raise _credentials_refused(channel, f"broker {refused.broker_id}", refused)
+        listed = ", ".join(f"{broker.host}:{broker.port}" for broker in brokers)
+        reasons = "; ".join(sorted({_without_prefix(failure) for failure in failures}))
+        raise CollectionError(
+            f"a bootstrap server answered, but none of the addresses that the brokers advertise does: {listed} ({reasons}). "
+            "Check advertised.listeners on the brokers, and that this machine can resolve and reach these addresses"
+        )
+    return dict(sorted(found.items()))
+
+
+def _versions(broker_id: int, response: Any) -> BrokerVersions:
+    supported = {feature.name: feature for feature in response.supported_features or ()}
+    known = response.finalized_features_epoch >= 0
+    finalized = {feature.name: feature for feature in response.finalized_features or ()} if known else {}
+    features = tuple(
+        Feature(
+            name=name,
+            finalized_min=finalized[name].min_version_level if name in finalized else None,
+            finalized_max=finalized[name].max_version_level if name in finalized else None,
+            supported_min=supported[name].min_version if name in supported else None,
+            supported_max=supported[name].max_version if name in supported else None,
+        )
+        for name in sorted({*supported, *finalized})
+    )
+    return BrokerVersions(broker_id=broker_id, apis={a.api_key: (a.min_version, a.max_version) for a in response.api_keys}, features=features)
+
+
+def _credentials_refused(channel: Channel, address: str, failure: Failure) -> CollectionError:
+    return CollectionError(
+        f"authentication failed at {address} as {channel.settings.identity} ({failure.message}). Check sasl.mechanism, sasl.username and "
+        "sasl.password, and that the account exists on the cluster"
+    )
+
+
+def _without_prefix(failure: Failure) -> str:
+    # Names such as "broker bootstrap-0" and exception classes mean nothing to the reader.
+    text = failure.message.partition("cannot be reached: ")[2] or re.sub(r"^broker bootstrap-\d+ ", "", failure.message)
+    return text.removeprefix("KafkaConnectionError: ")

@@ -1,0 +1,170 @@
+"""Reads what concerns brokers as such: fencing, log directories and the controller quorum."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest
+
+from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.failures import Failure, error_name, refused
+
+_CLUSTER_AUTHORIZATION_FAILED = 31
+_DESCRIBE_OPERATION = 8
+_METADATA_TOPIC = "__cluster_metadata"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterNode:
+    """One broker registered with the cluster; fenced brokers (KIP-1073) take no part in it."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+    is_fenced: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterDescription:
+    """The answer to DescribeCluster; ``may_describe_cluster`` tells whether ListGroups shows every group."""
+
+    nodes: tuple[ClusterNode, ...] = ()
+    may_describe_cluster: bool | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplicaSize:
+    """One replica in one log directory."""
+
+    topic: str
+    partition: int
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogDir:
+    """One log directory of a broker; ``error`` is set when it has failed (KIP-112)."""
+
+    path: str
+    error: str | None
+    total_bytes: int | None
+    usable_bytes: int | None
+    replicas: tuple[ReplicaSize, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BrokerLogDirs:
+    """All log directories of one broker, or why they are not known."""
+
+    broker_id: int
+    dirs: tuple[LogDir, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QuorumReplica:
+    """One voter or observer of the metadata quorum (KIP-595, KIP-836); timestamps in epoch ms of the leader's clock."""
+
+    replica_id: int
+    is_voter: bool
+    is_leader: bool
+    log_end_offset: int | None
+    last_fetch_timestamp_ms: int | None
+    last_caught_up_timestamp_ms: int | None
+
+
+def describe_cluster(channel: Channel) -> ClusterDescription:
+    """Registered brokers, fenced ones included where the broker can tell (version 2, Kafka 4.0)."""
+    reply = channel.ask_any(DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=True))
+    if reply.failure is not None:
+        return ClusterDescription(failure=reply.failure)
+    response = reply.response
+    channel.outcomes.note("DescribeCluster", response.error_code)
+    if response.error_code:
+        return ClusterDescription(failure=refused("DescribeCluster", response.error_code, response.error_message))
+    nodes = tuple(
+        ClusterNode(broker_id=b.broker_id, host=b.host, port=b.port, rack=b.rack, is_fenced=bool(b.is_fenced))
+        for b in sorted(response.brokers, key=lambda broker: broker.broker_id)
+    )
+    operations = response.authorized_operations
+    may = None if operations is None else _DESCRIBE_OPERATION in {int(operation) for operation in operations}
+    return ClusterDescription(nodes=nodes, may_describe_cluster=may)
+
+
+def describe_log_dirs(channel: Channel, broker_ids: Sequence[int]) -> Iterator[BrokerLogDirs]:
+    """Every log directory of each broker with all its replicas, also of topics that Metadata hides from this principal."""
+    requests = {broker_id: [DescribeLogDirsRequest(topics=None)] for broker_id in broker_ids}
+    for reply in channel.ask_all(requests):
+        broker_id = int(reply.broker_id)
+        if reply.failure is not None:
+            yield BrokerLogDirs(broker_id=broker_id, failure=reply.failure.about(broker_id=broker_id))
+            continue
+        response = reply.response
+        # Before version 3 there is no top-level code: a refusal is an empty list, and a broker always has a directory.
+        code = response.error_code or (0 if response.results else _CLUSTER_AUTHORIZATION_FAILED)
+        channel.outcomes.note("DescribeLogDirs", code)
+        if code:
+            yield BrokerLogDirs(broker_id=broker_id, failure=refused("DescribeLogDirs", code).about(broker_id=broker_id))
+        else:
+            yield BrokerLogDirs(broker_id=broker_id, dirs=tuple(_log_dir(result) for result in response.results))
+
+
+def _log_dir(raw: Any) -> LogDir:
+    replicas = [
+        ReplicaSize(
+            topic=topic.name,
+            partition=partition.partition_index,
+            size_bytes=partition.partition_size,
+            offset_lag=partition.offset_lag,
+            is_future=bool(partition.is_future_key),
+        )
+        for topic in raw.topics
+        for partition in topic.partitions
+    ]
+    return LogDir(
+        path=raw.log_dir,
+        error=error_name(raw.error_code) if raw.error_code else None,
+        total_bytes=_known(raw.total_bytes),
+        usable_bytes=_known(raw.usable_bytes),
+        replicas=tuple(replicas),
+    )
+
+
+def describe_quorum(channel: Channel) -> tuple[tuple[QuorumReplica, ...], tuple[Failure, ...]]:
+    """Voters and observers of the KRaft quorum; any broker passes the question to the leader."""
+    request = DescribeQuorumRequest
+    topic = request.TopicData(topic_name=_METADATA_TOPIC, partitions=[request.TopicData.PartitionData(partition_index=0)])
+    reply = channel.ask_any(request(topics=[topic]))
+    if reply.failure is not None:
+        return (), (reply.failure,)
+    response = reply.response
+    channel.outcomes.note("DescribeQuorum", response.error_code)
+    if response.error_code:
+        return (), (refused("DescribeQuorum", response.error_code, response.error_message),)
+    found: list[QuorumReplica] = []
+    for partition in (p for topic in response.topics for p in topic.partitions):
+        if partition.error_code:
+            return (), (refused("DescribeQuorum", partition.error_code, partition.error_message),)
+        for is_voter, states in ((True, partition.current_voters), (False, partition.observers)):
+            found.extend(_replica(state, is_voter, partition.leader_id) for state in states)
+    return tuple(sorted(found, key=lambda one: (not one.is_voter, one.replica_id))), ()
+
+
+def _replica(state: Any, is_voter: bool, leader_id: int) -> QuorumReplica:
+    return QuorumReplica(
+        replica_id=state.replica_id,
+        is_voter=is_voter,
+        is_leader=is_voter and state.replica_id == leader_id,
+        log_end_offset=_known(state.log_end_offset),
+        last_fetch_timestamp_ms=_known(state.last_fetch_timestamp),
+        last_caught_up_timestamp_ms=_known(state.last_caught_up_timestamp),
+    )
+
+
+def _known(number: int) -> int | None:
+    """Kafka writes -1 for "not known"."""
+    return None if number is None or number < 0 else number

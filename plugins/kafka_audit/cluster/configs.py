@@ -1,0 +1,125 @@
+"""Reads effective configuration of topics and brokers, with its source and synonyms, and never drops an error per resource."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol.admin.configs import DescribeConfigsRequest
+
+from kafka_audit.cluster.channel import Channel, Reply
+from kafka_audit.cluster.failures import INVALID_RESPONSE, Failure, refused
+
+_API = "DescribeConfigs"
+_TOPIC = 2
+_BROKER = 4
+_TOPICS_PER_REQUEST = 250
+
+# org.apache.kafka.clients.admin.ConfigEntry.ConfigSource, by its number on the wire
+SOURCES: Mapping[int, str] = {
+    0: "UNKNOWN",
+    1: "DYNAMIC_TOPIC_CONFIG",
+    2: "DYNAMIC_BROKER_CONFIG",
+    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    4: "STATIC_BROKER_CONFIG",
+    5: "DEFAULT_CONFIG",
+    6: "DYNAMIC_BROKER_LOGGER_CONFIG",
+    7: "DYNAMIC_CLIENT_METRICS_CONFIG",
+    8: "DYNAMIC_GROUP_CONFIG",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Synonym:
+    """One place where a value could come from, in the order in which Kafka looks."""
+
+    name: str
+    value: str | None
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config:
+    """One effective configuration value; a sensitive one has no value here, whatever the broker sent."""
+
+    name: str
+    value: str | None
+    source: str
+    is_sensitive: bool
+    synonyms: tuple[Synonym, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Described:
+    """The configuration of one topic or broker, or why it is not known."""
+
+    resource: str
+    configs: tuple[Config, ...] = ()
+    failure: Failure | None = None
+
+
+def describe_topic_configs(channel: Channel, topics: Sequence[str], keys: Collection[str]) -> Iterator[Described]:
+    """Effective values of ``keys`` on each topic; any broker can answer, so the topics are spread over all."""
+    requests = [_request(_TOPIC, topics[start : start + _TOPICS_PER_REQUEST], keys) for start in range(0, len(topics), _TOPICS_PER_REQUEST)]
+    for reply in channel.ask_any_each(requests):
+        for described in _read(channel, reply, keys):
+            if described.failure is None:
+                yield described
+            else:
+                failure = described.failure.about(topic=described.resource)
+                yield Described(resource=described.resource, failure=failure)
+
+
+def describe_broker_configs(channel: Channel, broker_ids: Sequence[int], keys: Collection[str]) -> Iterator[Described]:
+    """Effective values of ``keys`` on each broker; only the broker itself knows its static values."""
+    requests = {broker_id: [_request(_BROKER, [str(broker_id)], keys)] for broker_id in broker_ids}
+    for reply in channel.ask_all(requests):
+        for described in _read(channel, reply, keys):
+            if described.failure is None:
+                yield described
+            else:
+                yield Described(resource=described.resource, failure=described.failure.about(broker_id=int(described.resource)))
+
+
+def _request(kind: int, names: Sequence[str], keys: Collection[str]) -> Any:
+    request = DescribeConfigsRequest
+    wanted = sorted(keys)
+    return request(
+        resources=[request.DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=wanted) for name in names],
+        include_synonyms=True,
+        include_documentation=False,
+    )
+
+
+def _read(channel: Channel, reply: Reply, keys: Collection[str]) -> Iterator[Described]:
+    asked = {resource.resource_name for resource in reply.request.resources}
+    if reply.failure is not None:
+        yield from (Described(resource=name, failure=reply.failure) for name in sorted(asked))
+        return
+    for result in reply.response.results:
+        asked.discard(result.resource_name)
+        channel.outcomes.note(_API, result.error_code)
+        if result.error_code:
+            yield Described(resource=result.resource_name, failure=refused(_API, result.error_code, result.error_message))
+            continue
+        configs = tuple(_config(raw) for raw in result.configs if raw.name in keys)
+        if configs:
+            yield Described(resource=result.resource_name, configs=configs)
+        else:
+            # A topic or broker always has values for these keys: nothing at all is a gap, never "all defaults".
+            empty = Failure(api=_API, error=INVALID_RESPONSE, message="the broker returned no configuration")
+            yield Described(resource=result.resource_name, failure=empty)
+    for name in sorted(asked):
+        yield Described(resource=name, failure=Failure(api=_API, error=INVALID_RESPONSE, message="the answer leaves this resource out"))
+
+
+def _config(raw: Any) -> Config:
+    hidden = bool(raw.is_sensitive)
+    return Config(
+        name=raw.name,
+        value=None if hidden else raw.value,
+        source=SOURCES.get(raw.config_source, "UNKNOWN"),
+        is_sensitive=hidden,
+        synonyms=tuple(
+            Synonym(name=s.name, value=None if hidden else s.value, source=SOURCES.get(s.source, "UNKNOWN")) for s in raw.synonyms or ()
+        ),
+    )

@@ -1,0 +1,88 @@
+"""What could not be read, in Kafka's own words."""
+
+from dataclasses import dataclass, replace
+
+from kafka import errors as kafka_errors
+
+# Codes after which the same question may be answered a moment later, perhaps by another broker
+# (https://kafka.apache.org/protocol#protocol_error_codes).
+COORDINATOR_MOVING = frozenset({14, 15, 16})  # COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
+# LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_NOT_AVAILABLE
+LEADER_MOVING = frozenset({5, 6, 74, 75, 78})
+LEADER_NOT_AVAILABLE = 5
+
+# Failures of ours, named in Kafka's style: they stand in the same column.
+BROKER_NOT_AVAILABLE = "BROKER_NOT_AVAILABLE"
+REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
+UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
+DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
+INVALID_RESPONSE = "INVALID_RESPONSE"
+TRANSPORT_ERRORS = frozenset({BROKER_NOT_AVAILABLE, REQUEST_TIMED_OUT})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """One thing that could not be read: the API asked, what it was about, Kafka's name for the error, and a sentence."""
+
+    api: str
+    error: str
+    message: str
+    broker_id: int | None = None
+    topic: str | None = None
+    partition: int | None = None
+    group_id: str | None = None
+
+    @property
+    def is_denied(self) -> bool:
+        """True when the principal lacks a permission."""
+        return self.error.endswith("_AUTHORIZATION_FAILED")
+
+    def about(
+        self, *, broker_id: int | None = None, topic: str | None = None, partition: int | None = None, group_id: str | None = None
+    ) -> "Failure":
+        """The same failure, said of one item."""
+        return replace(
+            self,
+            broker_id=self.broker_id if broker_id is None else broker_id,
+            topic=topic if topic is not None else self.topic,
+            partition=partition if partition is not None else self.partition,
+            group_id=group_id if group_id is not None else self.group_id,
+        )
+
+
+# kafka-python 3.0.12 keeps an old name for one code and a short one for another.
+_RENAMED = {-1: "UNKNOWN_SERVER_ERROR", 6: "NOT_LEADER_OR_FOLLOWER"}
+
+
+def error_name(code: int) -> str:
+    """Kafka's name of an error code, such as TOPIC_AUTHORIZATION_FAILED; UNKNOWN_ERROR_<code> for codes newer than the client."""
+    if code in _RENAMED:
+        return _RENAMED[code]
+    known = kafka_errors.kafka_errors.get(code)
+    name = getattr(known, "message", None)
+    return str(name) if name else f"UNKNOWN_ERROR_{code}"
+
+
+_HINTS = {
+    "TOPIC_AUTHORIZATION_FAILED": "the audit's principal lacks a permission on this topic",
+    "GROUP_AUTHORIZATION_FAILED": "the audit's principal lacks Describe on this group",
+    "CLUSTER_AUTHORIZATION_FAILED": "the audit's principal lacks Describe (or DescribeConfigs) on the cluster",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "the audit's principal lacks Describe on this transactional id",
+    "LEADER_NOT_AVAILABLE": "the partition has no leader, so no broker can answer for it",
+    "GROUP_ID_NOT_FOUND": "the group was gone when it was described",
+    "UNKNOWN_TOPIC_OR_PARTITION": "the topic was gone when it was asked for, or may not be seen",
+}
+_NEEDS = {
+    "DescribeConfigs": "DescribeConfigs",
+    "DescribeProducers": "Read",
+}
+
+
+def refused(api: str, code: int, message: str | None = None) -> Failure:
+    """The failure behind a broker's error code."""
+    name = error_name(code)
+    hint = _HINTS.get(name, "")
+    if name == "TOPIC_AUTHORIZATION_FAILED":
+        hint = f"the audit's principal lacks {_NEEDS.get(api, 'Describe')} on this topic"
+    text = "; ".join(part for part in (message, hint) if part)
+    return Failure(api=api, error=name, message=text or f"{api} answered error {code}")

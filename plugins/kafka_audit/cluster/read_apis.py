@@ -1,0 +1,54 @@
+"""The requests this product may send: an allow-list, checked for every request that leaves the process."""
+
+from typing import Any
+
+from kafka.protocol.api_key import ApiKey
+
+# Read-only by their definition in Kafka's protocol, plus the three that set up a connection.
+READ_APIS: frozenset[ApiKey] = frozenset(
+    {
+        ApiKey.ApiVersions,
+        ApiKey.SaslHandshake,
+        ApiKey.SaslAuthenticate,
+        ApiKey.Metadata,
+        ApiKey.DescribeCluster,
+        ApiKey.DescribeQuorum,
+        ApiKey.DescribeConfigs,
+        ApiKey.DescribeLogDirs,
+        ApiKey.DescribeTopicPartitions,
+        ApiKey.ListPartitionReassignments,
+        ApiKey.ListOffsets,
+        ApiKey.DescribeProducers,
+        ApiKey.ListTransactions,
+        ApiKey.DescribeTransactions,
+        ApiKey.ListGroups,
+        ApiKey.DescribeGroups,
+        ApiKey.ConsumerGroupDescribe,
+        ApiKey.ShareGroupDescribe,
+        ApiKey.FindCoordinator,
+        ApiKey.OffsetFetch,
+    }
+)
+CONNECTION_APIS = frozenset({ApiKey.SaslHandshake, ApiKey.SaslAuthenticate})
+
+
+class MutationRefusedError(RuntimeError):
+    """Something tried to send a request that is not on the allow-list: a defect of this program, never a fault of the cluster."""
+
+
+def check_read_only(request: Any) -> str:
+    """Return the API's name if ``request`` cannot change anything on a cluster; else raise MutationRefusedError.
+
+    Metadata is a read only while it may not create the topics it names (``auto.create.topics.enable``).
+    """
+    key = getattr(request, "API_KEY", None)
+    if key is None:
+        # kafka-python's raw SASL exchange (SaslHandshake v0) has no API key; it carries authentication bytes only.
+        if type(request).__name__ == "SaslBytesRequest":
+            return "SaslAuthenticate"
+        raise MutationRefusedError(f"refused to send {type(request).__name__}: it has no API key")
+    if key not in READ_APIS:
+        raise MutationRefusedError(f"refused to send {type(request).__name__} (API {key}): it is not on the list of read-only requests")
+    if key == ApiKey.Metadata and request.topics and request.allow_auto_topic_creation is not False:
+        raise MutationRefusedError("refused to send Metadata that may create the topics it names")
+    return ApiKey(key).name

@@ -1,0 +1,294 @@
+"""Where evidence lives and how it is kept honest: the only module that knows paths, manifests and hashes.
+
+Layout below a root::
+
+    evidence/<cluster>/<snapshot_id>/<dataset>.parquet + manifest.json     one snapshot, never changed again
+    audits/<cluster>/<audit_id>/{settings,lag,gate,report}/... + run.json + manifest.json
+
+A manifest is written last and holds the sha256 of every other file, so a folder with a manifest is whole and a folder
+without one does not count. Audit manifests are chained: each names the sha256 of the previous audit's manifest.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, write_failed, write_json
+from kafka_audit.errors import ConfigurationError, IntegrityError
+
+MANIFEST = "manifest.json"
+SCHEMA_VERSION = 1
+_CLUSTER = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}")
+
+
+def new_id(when: datetime, seed: str) -> str:
+    """The id of a snapshot or audit, like ``20261120T231500Z-ab12cd34``: UTC second plus a hash of ``seed``.
+
+    The same time and seed give the same id, so a cleared and repeated task finds its own folder again.
+    """
+    stamp = when.astimezone(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    return f"{stamp}-{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
+
+
+def check_cluster_name(cluster: str) -> str:
+    """Return ``cluster`` if it can be a folder name; else raise ConfigurationError (exit 2)."""
+    if not _CLUSTER.fullmatch(cluster):
+        raise ConfigurationError(
+            f"cluster name {cluster!r} is not usable as a folder name: write 1-63 of a-z 0-9 . _ -, starting with a letter or a digit"
+        )
+    return cluster
+
+
+def _check_id(value: str) -> str:
+    if not _ID.fullmatch(value):
+        raise ConfigurationError(f"{value!r} is not a snapshot or audit id; ids look like 20261120T231500Z-ab12cd34")
+    return value
+
+
+def _tree_files(folder: Path) -> dict[str, dict[str, Any]]:
+    files: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if not path.is_file() or relative == Path(MANIFEST) or any(part.startswith(".") for part in relative.parts):
+            continue
+        files[relative.as_posix()] = {"sha256": sha256_of(path), "bytes": path.stat().st_size}
+    return files
+
+
+@dataclass(kw_only=True)
+class SnapshotWriter:
+    """Fills one snapshot folder; nothing is visible under its final name before :meth:`seal`."""
+
+    cluster: str
+    snapshot_id: str
+    final: Path
+    folder: Path
+    _rows: dict[str, int] = field(default_factory=dict)
+    _sealed: bool = False
+
+    def __enter__(self) -> "SnapshotWriter":
+        try:
+            self.folder.mkdir(parents=True)
+        except OSError as problem:
+            raise write_failed(self.final, problem) from problem
+        return self
+
+    def write(self, dataset: str, table: pa.Table) -> None:
+        """Write one dataset as ``<dataset>.parquet`` (zstd); CollectionError when the disk refuses it."""
+        path = self.folder / f"{dataset}.parquet"
+        try:
+            pq.write_table(table, path, compression="zstd")
+            with path.open("rb") as stream:
+                os.fsync(stream.fileno())
+        except OSError as problem:
+            raise write_failed(path, problem) from problem
+        self._rows[path.name] = table.num_rows
+
+    def seal(self, fields: Mapping[str, Any]) -> Path:
+        """Write the manifest, give the folder its final name and return it."""
+        files = _tree_files(self.folder)
+        for name, entry in files.items():
+            entry["rows"] = self._rows.get(name)
+        identity = {"schema_version": SCHEMA_VERSION, "kind": "snapshot", "cluster": self.cluster, "snapshot_id": self.snapshot_id}
+        write_json(self.folder / MANIFEST, {**fields, **identity, "files": files})
+        try:
+            self.folder.rename(self.final)
+        except OSError as problem:
+            raise write_failed(self.final, problem) from problem
+        self._sealed = True
+        return self.final
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        if not self._sealed:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """One sealed snapshot: its folder and its manifest."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @property
+    def snapshot_id(self) -> str:
+        return str(self.manifest["snapshot_id"])
+
+    def dataset(self, name: str) -> Path:
+        """Path of one dataset's Parquet file."""
+        return self.path / f"{name}.parquet"
+
+    @property
+    def manifest_sha256(self) -> str:
+        return sha256_of(self.path / MANIFEST)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """The folder of one audit and the names of what its steps write there."""
+
+    path: Path
+
+    @property
+    def run_file(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def settings(self) -> Path:
+        return self.path / "settings"
+
+    @property
+    def lag(self) -> Path:
+        return self.path / "lag"
+
+    @property
+    def gate(self) -> Path:
+        return self.path / "gate"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report"
+
+    def run(self) -> dict[str, Any]:
+        """What was asked for: audit_id, cluster, snapshot_id, started_at, parameters."""
+        return read_json(self.run_file)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceRoot:
+    """The folder below which all evidence and audits are kept."""
+
+    path: Path
+
+    def snapshot_dir(self, cluster: str, snapshot_id: str) -> Path:
+        return self.path / "evidence" / check_cluster_name(cluster) / _check_id(snapshot_id)
+
+    def snapshot_writer(self, cluster: str, snapshot_id: str) -> SnapshotWriter:
+        """A writer for a new snapshot; use it as a context manager and call ``seal`` at the end."""
+        final = self.snapshot_dir(cluster, snapshot_id)
+        folder = final.with_name(f".{snapshot_id}.{uuid.uuid4().hex[:8]}")
+        return SnapshotWriter(cluster=cluster, snapshot_id=snapshot_id, final=final, folder=folder)
+
+    def find_snapshot(self, cluster: str, snapshot_id: str) -> Snapshot | None:
+        """The sealed snapshot of that id, or None. Hashes are not checked here: call :func:`verify`."""
+        folder = self.snapshot_dir(cluster, snapshot_id)
+        return open_snapshot(folder) if (folder / MANIFEST).is_file() else None
+
+    def snapshot(self, cluster: str, snapshot_id: str) -> Snapshot:
+        """The sealed snapshot of that id; IntegrityError when there is none."""
+        found = self.find_snapshot(cluster, snapshot_id)
+        if found is None:
+            raise IntegrityError(f"no sealed snapshot {snapshot_id} of cluster {cluster} below {self.path}: take one first")
+        return found
+
+    def snapshots(self, cluster: str) -> list[Snapshot]:
+        """All sealed snapshots of a cluster, oldest first."""
+        folder = self.path / "evidence" / check_cluster_name(cluster)
+        found = [path.parent for path in folder.glob(f"*/{MANIFEST}") if _ID.fullmatch(path.parent.name)]
+        return [open_snapshot(path) for path in sorted(found)]
+
+    def audit(self, cluster: str, audit_id: str) -> Audit:
+        return Audit(path=self.path / "audits" / check_cluster_name(cluster) / _check_id(audit_id))
+
+    def previous_audit(self, cluster: str, audit_id: str) -> Audit | None:
+        """The newest sealed audit of the cluster that is older than ``audit_id``."""
+        folder = self.audit(cluster, audit_id).path.parent
+        earlier = [p.parent for p in folder.glob(f"*/{MANIFEST}") if _ID.fullmatch(p.parent.name) and p.parent.name < audit_id]
+        return Audit(path=max(earlier)) if earlier else None
+
+
+def open_snapshot(folder: Path) -> Snapshot:
+    """Open a snapshot folder by path; IntegrityError when it has no usable manifest."""
+    if not (folder / MANIFEST).is_file():
+        raise IntegrityError(f"{folder} has no {MANIFEST}: it is not a finished snapshot")
+    manifest = read_json(folder / MANIFEST)
+    if manifest.get("kind") != "snapshot" or not isinstance(manifest.get("files"), dict):
+        raise IntegrityError(f"{folder / MANIFEST} is not the manifest of a snapshot")
+    if manifest.get("schema_version") != SCHEMA_VERSION:
+        found = manifest.get("schema_version")
+        raise IntegrityError(f"{folder / MANIFEST} has schema_version {found!r}; this release reads {SCHEMA_VERSION}")
+    return Snapshot(path=folder, manifest=manifest)
+
+
+def seal_audit(root: EvidenceRoot, cluster: str, audit_id: str, fields: Mapping[str, Any]) -> Path:
+    """Write an audit's manifest over all its files, chained to the previous audit's; returns the manifest's path."""
+    audit = root.audit(cluster, audit_id)
+    previous = root.previous_audit(cluster, audit_id)
+    chain = {"audit_id": previous.path.name, "manifest_sha256": sha256_of(previous.path / MANIFEST)} if previous else None
+    identity = {"schema_version": SCHEMA_VERSION, "kind": "audit", "cluster": cluster, "audit_id": audit_id, "previous": chain}
+    write_json(audit.path / MANIFEST, {**fields, **identity, "files": _tree_files(audit.path)})
+    return audit.path / MANIFEST
+
+
+def unseal_audit(audit: Audit) -> None:
+    """Remove an audit's manifest before one of its steps runs again: a folder being rewritten must not look sealed."""
+    (audit.path / MANIFEST).unlink(missing_ok=True)
+
+
+def problems_of(folder: Path) -> list[str]:
+    """Every difference between a sealed folder and its manifest, as sentences; empty when it is intact."""
+    manifest = read_json(folder / MANIFEST)
+    recorded = manifest.get("files")
+    if not isinstance(recorded, dict):
+        return [f"{MANIFEST}: has no list of files"]
+    found: list[str] = []
+    for name, entry in sorted(recorded.items()):
+        path = folder / name
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            found.append(f"{name}: the manifest names a file outside the folder")
+        elif not path.is_file():
+            found.append(f"{name}: is missing")
+        elif sha256_of(path) != entry.get("sha256"):
+            found.append(f"{name}: its sha256 differs from the manifest's, so it was changed after it was written")
+    found += [f"{name}: is not in the manifest, so it was added later" for name in sorted(set(_tree_files(folder)) - set(recorded))]
+    previous = manifest.get("previous")
+    if previous:
+        link = folder.parent / str(previous.get("audit_id")) / MANIFEST
+        if not link.is_file():
+            found.append(f"previous audit {previous.get('audit_id')}: its manifest is missing, so the chain is broken")
+        elif sha256_of(link) != previous.get("manifest_sha256"):
+            found.append(f"previous audit {previous.get('audit_id')}: its manifest was changed after this audit was sealed")
+    return found
+
+
+def verify(folder: Path) -> dict[str, Any]:
+    """Recompute every hash of a snapshot or audit folder and return its manifest; IntegrityError (exit 5) lists all differences."""
+    if not (folder / MANIFEST).is_file():
+        raise IntegrityError(f"{folder} has no {MANIFEST}: name the folder of one snapshot or one audit")
+    found = problems_of(folder)
+    if found:
+        listed = "\n  ".join(found)
+        raise IntegrityError(f"{folder} does not match its manifest:\n  {listed}\nDo not use it as evidence; restore it from a copy")
+    return read_json(folder / MANIFEST)
+
+
+__all__ = [
+    "MANIFEST",
+    "Audit",
+    "EvidenceRoot",
+    "Snapshot",
+    "SnapshotWriter",
+    "check_cluster_name",
+    "new_id",
+    "open_snapshot",
+    "problems_of",
+    "read_json",
+    "replaced_folder",
+    "seal_audit",
+    "sha256_of",
+    "unseal_audit",
+    "verify",
+    "write_json",
+]

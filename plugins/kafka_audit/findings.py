@@ -1,0 +1,50 @@
+"""The words of a finding, used by every step from the rule to the report."""
+
+from enum import Enum
+
+
+class Status(str, Enum):
+    """Verdict of one control on one resource. Missing evidence is NOT_ASSESSED, an empty population NOT_APPLICABLE."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    ERROR = "error"
+    NOT_ASSESSED = "not_assessed"
+    NOT_APPLICABLE = "not_applicable"
+
+
+class Severity(str, Enum):
+    """What a failure costs, worst first."""
+
+    CRITICAL = "critical"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for critical up to 4 for info, for ordering."""
+        return list(Severity).index(self)
+
+    def at_least(self, other: "Severity") -> bool:
+        """Whether this severity is as bad as ``other`` or worse."""
+        return self.rank <= other.rank
+
+
+class EvidenceClass(str, Enum):
+    """How a verdict is known: read from the cluster, following from what was read, said by an owner, or by hand."""
+
+    OBSERVED = "observed"
+    INFERRED = "inferred"
+    DECLARED = "declared"
+    MANUAL = "manual"
+
+
+class Verdict(str, Enum):
+    """What a gate says of a rule or of a whole suite. VACUOUS: nothing was tested."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    VACUOUS = "VACUOUS"
+    ERROR = "ERROR"

@@ -1,0 +1,167 @@
+"""What the snapshot says of itself: cluster, brokers, permissions, what could not be read, and the hashes of the files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kafka_audit.evidence import Snapshot, sha256_of
+from kafka_audit.report.rows import all_rows, batches
+
+ERRORS_SHOWN = 100
+"""How many different collection errors are listed; each stands once with its count."""
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broker:
+    """One broker as the snapshot saw it."""
+
+    broker_id: int
+    host: str | None
+    port: int | None
+    rack: str | None
+    alive: bool
+    answered: bool
+    is_controller: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capability:
+    """One Kafka API: the versions this cluster offers and whether the audit's principal may use it (None: not known)."""
+
+    api: str
+    api_key: int | None
+    min_version: int | None
+    max_version: int | None
+    supported: bool | None
+    allowed: bool | None
+    detail: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionProblem:
+    """Evidence that could not be read: the same dataset, API and error once, with its count and examples of where."""
+
+    dataset: str
+    api: str
+    error: str
+    count: int
+    message: str
+    where: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileHash:
+    """One file of the evidence or of the audit and the sha256 of its bytes."""
+
+    path: str
+    sha256: str
+    bytes: int | None
+    rows: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collection:
+    """One snapshot, as far as a report needs it. Times are ISO text from the manifest."""
+
+    snapshot_id: str
+    manifest_sha256: str
+    cluster_id: str
+    started_at: str
+    finished_at: str
+    scope: tuple[tuple[str, tuple[str, ...]], ...]
+    versions: tuple[tuple[str, str], ...]
+    controller_id: int | None
+    features: tuple[tuple[str, int | None], ...]
+    brokers: tuple[Broker, ...]
+    capabilities: tuple[Capability, ...]
+    problems: tuple[CollectionProblem, ...]
+    problem_kinds: int
+    problem_count: int
+    files: tuple[FileHash, ...]
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _patterns(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return tuple(str(one) for one in value) if isinstance(value, list | tuple) else (str(value),)
+
+
+def _where(row: Mapping[str, Any]) -> str:
+    parts = [
+        f"broker {row['broker_id']}" if row["broker_id"] is not None else "",
+        f"group {row['group_id']}" if row["group_id"] is not None else "",
+        f"topic {row['topic']}" if row["topic"] is not None else "",
+        f"partition {row['partition']}" if row["partition"] is not None else "",
+    ]
+    return ", ".join(part for part in parts if part) or "the whole dataset"
+
+
+def _problems(path: Path) -> list[CollectionProblem]:
+    """Collection errors, grouped; most frequent first."""
+    columns = ("dataset", "api", "broker_id", "topic", "partition", "group_id", "error", "message")
+    counts: dict[tuple[str, str, str], int] = {}
+    messages: dict[tuple[str, str, str], str] = {}
+    places: dict[tuple[str, str, str], list[str]] = {}
+    for table in batches(path, columns):
+        for row in table.to_pylist():
+            key = (row["dataset"] or "", row["api"] or "", row["error"] or "")
+            counts[key] = counts.get(key, 0) + 1
+            messages.setdefault(key, row["message"] or "")
+            where = places.setdefault(key, [])
+            if len(where) < _EXAMPLES:
+                where.append(_where(row))
+    made = [
+        CollectionProblem(dataset=key[0], api=key[1], error=key[2], count=count, message=messages[key], where=tuple(places[key]))
+        for key, count in counts.items()
+    ]
+    return sorted(made, key=lambda one: (-one.count, one.dataset, one.api, one.error))
+
+
+def read_collection(snapshot: Snapshot) -> Collection:
+    """Read one sealed snapshot's manifest and its small datasets; IntegrityError when a file is not usable."""
+    manifest = snapshot.manifest
+    files = [
+        FileHash(path=name, sha256=str(entry.get("sha256", "")), bytes=entry.get("bytes"), rows=entry.get("rows"))
+        for name, entry in sorted(_mapping(manifest.get("files")).items())
+    ]
+    cluster = all_rows(snapshot.dataset("cluster"), ("cluster_id", "controller_id", "features"))
+    row: Mapping[str, Any] = cluster[0] if cluster else {}
+    brokers = all_rows(snapshot.dataset("brokers"), ("broker_id", "host", "port", "rack", "alive", "answered", "is_controller"))
+    apis = all_rows(snapshot.dataset("capabilities"), ("api", "api_key", "min_version", "max_version", "supported", "allowed", "detail"))
+    problems = _problems(snapshot.dataset("errors"))
+    return Collection(
+        snapshot_id=snapshot.snapshot_id,
+        manifest_sha256=snapshot.manifest_sha256,
+        cluster_id=str(manifest.get("cluster_id") or row.get("cluster_id") or ""),
+        started_at=str(manifest.get("started_at") or ""),
+        finished_at=str(manifest.get("finished_at") or ""),
+        scope=tuple((key, _patterns(value)) for key, value in sorted(_mapping(manifest.get("scope")).items())),
+        versions=tuple((key, str(value)) for key, value in sorted(_mapping(manifest.get("versions")).items())),
+        controller_id=row.get("controller_id"),
+        features=tuple(sorted((one["name"], one["finalized_max"]) for one in row.get("features") or [])),
+        brokers=tuple(Broker(**one) for one in sorted(brokers, key=lambda one: one["broker_id"])),
+        capabilities=tuple(Capability(**one) for one in sorted(apis, key=lambda one: (one["api"], one["api_key"] or -1))),
+        problems=tuple(problems[:ERRORS_SHOWN]),
+        problem_kinds=len(problems),
+        problem_count=sum(one.count for one in problems),
+        files=tuple(files),
+    )
+
+
+def audit_files(folder: Path) -> tuple[FileHash, ...]:
+    """The audit's own files that the report was made from: results and gate JSON, not the gate's raw output nor the report."""
+    wanted = [folder / "run.json", *folder.glob("settings/*"), *folder.glob("lag/*"), *folder.glob("gate/*.json")]
+    found: list[Path] = []
+    for path in wanted:
+        found += path.rglob("*.parquet") if path.is_dir() else [path]
+    hashed = sorted(path for path in found if path.is_file() and not path.name.startswith((".", "_")))
+    return tuple(
+        FileHash(path=path.relative_to(folder).as_posix(), sha256=sha256_of(path), bytes=path.stat().st_size, rows=None) for path in hashed
+    )

@@ -1,0 +1,70 @@
+"""Fills the placeholders of a control's commands with names from the cluster, so that pasting one runs nothing else.
+
+Names are quoted for a POSIX shell. A name with invisible characters is written as ``$'...'`` (bash, zsh, ksh): it can
+be read before it is pasted, and names the same thing. What no shell can pass becomes a variable, such as ``"$GROUP"``.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+
+from kafka_audit.report.text import is_invisible
+
+_PLACEHOLDER = re.compile(r"\{(topic|partition|group|broker)\}")
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_LONGEST_NAME = 1000
+
+
+def shell_word(text: str) -> str | None:
+    """One shell word that stands for ``text``; None when no shell can pass it (NUL) or nobody could read it (over 1,000 characters)."""
+    if "\0" in text or len(text) > _LONGEST_NAME:
+        return None
+    if not any(is_invisible(character) for character in text):
+        return shlex.quote(text)
+    written = []
+    for character in text:
+        if character in "'\\":
+            written.append("\\" + character)
+        elif is_invisible(character):
+            written += [f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass")]
+        else:
+            written.append(character)
+    return "$'" + "".join(written) + "'"
+
+
+def _keeps_its_words(template: str, names: Mapping[str, str]) -> bool:
+    """Whether quoting gives the words the template means: false where a placeholder stands inside the template's own quotes."""
+    try:
+        meant = [_PLACEHOLDER.sub(lambda found: names.get(found[1], ""), word) for word in shlex.split(template)]
+        filled = shlex.split(_PLACEHOLDER.sub(lambda found: shlex.quote(names.get(found[1], "")) if found[1] in names else "", template))
+    except ValueError:
+        return False
+    return meant == filled
+
+
+def fill(template: str, names: Mapping[str, str]) -> str:
+    """One command with its placeholders filled; in one pass, so a name that looks like a placeholder stays a name.
+
+    ``names`` maps topic, partition, group and broker to their text; what is absent becomes a variable.
+    """
+    simple = all(_PLAIN.fullmatch(name) for name in names.values())
+    usable = names if simple or _keeps_its_words(template, names) else {}
+
+    def word(found: re.Match[str]) -> str:
+        name = usable.get(found[1])
+        quoted = shell_word(name) if name is not None else None
+        return quoted if quoted is not None else f'"${found[1].upper()}"'
+
+    return _PLACEHOLDER.sub(word, template).strip()
+
+
+def fill_all(templates: Sequence[str], resources: Iterable[Mapping[str, str]]) -> tuple[list[str], list[str]]:
+    """The commands for the first resource, and the further ones the other resources need; each command once, in order."""
+    first: dict[str, None] = {}
+    further: dict[str, None] = {}
+    for position, names in enumerate(resources):
+        for template in templates:
+            command = fill(template, names)
+            if command not in first:
+                (first if position == 0 else further).setdefault(command)
+    return list(first), list(further)

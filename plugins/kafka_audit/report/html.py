@@ -1,0 +1,165 @@
+"""Writes the report as one HTML file that loads nothing, runs nothing and shows hostile names as text."""
+
+import base64
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from kafka_audit import __version__
+from kafka_audit.report import sentences, text
+from kafka_audit.report.commands import fill_all
+from kafka_audit.report.lag import SHOWN
+from kafka_audit.report.model import Report
+from kafka_audit.report.results import ControlResult, Finding
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_PARAMS_SHOWN = {
+    "fail_on": "fails at severity",
+    "min_coverage": "minimum coverage",
+    "max_age_seconds": "maximum age of the snapshot in seconds",
+}
+_COMMANDS_SHOWN = 30
+_ROWS_OPEN = 10
+_EVIDENCE_KEYS = 12
+_LONGEST_PROSE = 4000
+
+
+def _marked(value: str) -> Markup:
+    """Text as HTML, each invisible character spelled out in a marked span."""
+    parts = [Markup('<span class="esc">{}</span>').format(piece) if escaped else escape(piece) for escaped, piece in text.pieces(value)]
+    return Markup("").join(parts)
+
+
+def _finalize(value: object) -> object:
+    """Runs on every value a template prints: plain text is made visible and cut, so that no template can forget to."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    kept, cut = text.shortened(value, _LONGEST_PROSE)
+    return _marked(kept) + _cut_note(cut)
+
+
+def _cut_note(cut: int) -> Markup:
+    if not cut:
+        return Markup("")
+    return Markup('<span class="cut">\N{HORIZONTAL ELLIPSIS} {} more</span>').format(sentences.counted(cut, "character"))
+
+
+def name(value: object) -> Markup:
+    """A name or value from the cluster: isolated from the text around it, at most 200 characters, a dash when it is not known."""
+    if value is None:
+        return Markup('<span class="muted">\N{EN DASH}</span>')
+    if value == "":
+        return Markup('<span class="muted">(empty)</span>')
+    kept, cut = text.shortened(str(value))
+    return Markup('<bdi class="name">{}</bdi>{}').format(_marked(kept), _cut_note(cut))
+
+
+def _code(value: str) -> Markup:
+    """A command or a rule, line by line."""
+    return Markup("\n").join(_marked(line) for line in value.strip().split("\n"))
+
+
+def _prose(value: object) -> Markup:
+    return Markup("").join(Markup("<p>{}</p>").format(_finalize(part)) for part in text.paragraphs(str(value or "")))
+
+
+def _evidence(value: str | None) -> list[tuple[str, str]]:
+    """Evidence JSON as pairs of key and text; anything else as one pair without a key."""
+    if not value:
+        return []
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        return [("", value)]
+    if not isinstance(parsed, dict):
+        return [("", value)]
+    pairs = [(str(key), one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)) for key, one in parsed.items()]
+    more = len(pairs) - _EVIDENCE_KEYS
+    return pairs[:_EVIDENCE_KEYS] + ([("", f"{more} more in report.json")] if more > 0 else [])
+
+
+def _same_expected(findings: tuple[Finding, ...]) -> str | None:
+    """What all findings expect, when it is one and the same."""
+    expected = {finding.expected or "" for finding in findings}
+    return expected.pop() if len(expected) == 1 else None
+
+
+def _commands(result: ControlResult) -> dict[str, object]:
+    templates = list(result.control.remediation.commands) if result.control else []
+    first, further = fill_all(templates, [finding.names for finding in result.failures])
+    return {"first": first, "further": further[:_COMMANDS_SHOWN], "left_out": max(0, len(further) - _COMMANDS_SHOWN)}
+
+
+def _bar(report: Report) -> list[dict[str, object]]:
+    """The segments of the coverage bar in percent of what applies: class, label, count, start, width."""
+    counts = report.counts
+    parts = (
+        ("pass", "passed", counts.passed),
+        ("fail", "failed", counts.failed),
+        ("error", "raised an error", counts.errored),
+        ("gap", "not assessed", counts.not_assessed),
+    )
+    segments: list[dict[str, object]] = []
+    start = 0.0
+    for kind, label, count in parts:
+        width = 100 * count / counts.applicable if counts.applicable else 0.0
+        segments.append({"kind": kind, "label": label, "count": count, "start": f"{start:.3f}", "width": f"{width:.3f}"})
+        start += width
+    return segments
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        name=name,
+        code=_code,
+        prose=_prose,
+        plain=text.visible,
+        grouped=text.grouped,
+        utc=text.utc,
+        evidence=_evidence,
+        same_expected=_same_expected,
+        commands=_commands,
+        web_link=text.is_web_link,
+        word=lambda value: str(getattr(value, "value", value)),
+    )
+    environment.globals.update(counted=sentences.counted, listed=sentences.listed, percent=text.percent)
+    return environment
+
+
+def style() -> str:
+    """The style sheet, as it stands inside the page."""
+    return (_TEMPLATES / "style.css").read_text(encoding="utf-8").strip()
+
+
+def render(report: Report) -> str:
+    """The whole page; the same report gives the same bytes."""
+    css = style()
+    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    params = dict(report.params)
+    page = _environment().get_template("report.html.j2")
+    rendered = page.render(
+        report=report,
+        version=__version__,
+        css=Markup(css),  # the project's own file
+        csp=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'",
+        summary=sentences.summary(report),
+        coverage=sentences.coverage(report),
+        bar=_bar(report),
+        demands=[(label, str(params[key])) for key, label in _PARAMS_SHOWN.items() if params.get(key) is not None],
+        rows_open=_ROWS_OPEN,
+        lag_shown=SHOWN,
+    )
+    return rendered.rstrip() + "\n"

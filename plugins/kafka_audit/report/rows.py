@@ -1,0 +1,47 @@
+"""Streams rows out of Parquet files and Spark's Parquet folders, batch by batch, so that a report costs little memory."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from kafka_audit.errors import IntegrityError
+
+_BATCH_ROWS = 32_768
+
+
+def _broken(path: Path, problem: object) -> IntegrityError:
+    return IntegrityError(f"{path}: cannot be read as Parquet ({problem}); run the step that writes it again, then the report")
+
+
+def exists(path: Path) -> bool:
+    """Whether a Parquet file, or a folder with at least one Parquet part, is there."""
+    return path.is_file() or (path.is_dir() and any(path.glob("*.parquet")))
+
+
+def batches(path: Path, columns: Sequence[str], only: pc.Expression | None = None) -> Iterator[pa.Table]:
+    """Tables of at most 32,768 rows with exactly ``columns``, filtered by ``only``; IntegrityError when file or columns are not usable."""
+    try:
+        dataset = ds.dataset(path, format="parquet")
+        absent = sorted(set(columns) - set(dataset.schema.names))
+        if absent:
+            raise _broken(path, f"it has no columns {', '.join(absent)}")
+        for batch in dataset.to_batches(columns=list(columns), filter=only, batch_size=_BATCH_ROWS, batch_readahead=1, fragment_readahead=1):
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
+    except (OSError, pa.ArrowException) as problem:
+        raise _broken(path, problem) from problem
+
+
+def all_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Every row as a dict, for tables that are small by nature (brokers, capabilities, the control summary)."""
+    return [row for table in batches(path, columns) for row in table.to_pylist()]
+
+
+def first_rows(kept: pa.Table | None, table: pa.Table, order: Sequence[tuple[str, str]], count: int) -> pa.Table:
+    """The first ``count`` rows, in ``order`` (column, ascending|descending), of what was kept so far and a further table; nulls last."""
+    joined = table if kept is None else pa.concat_tables([kept, table])
+    return joined.take(pc.sort_indices(joined, sort_keys=list(order), null_placement="at_end")[:count])

@@ -1,0 +1,186 @@
+"""Three Kafka brokers in KRaft mode on this machine: their properties, their storage, their start."""
+
+import base64
+import random
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from kafka_audit.errors import CollectionError
+from kafka_audit.sandbox import processes
+from kafka_audit.sandbox.definition import Brokers
+from kafka_audit.sandbox.jars import java
+from kafka_audit.sandbox.processes import ProcessRecord
+from kafka_audit.sandbox.state import BrokerState, Folder
+
+START_TIMEOUT_S = 120
+_HOST = "127.0.0.1"
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+# Brokers live for minutes: the second compiler never pays for itself. An archive of shared classes is the JVM's default.
+_JVM = (
+    *("-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+    *("-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", f"-Dlog4j2.configurationFile={_LOG4J}"),
+)
+# Sizes for a laptop; nothing here is what an audit judges.
+_SMALL = {
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "num.recovery.threads.per.data.dir": "1",
+    "log.cleaner.dedupe.buffer.size": str(8 << 20),
+    "replica.high.watermark.checkpoint.interval.ms": "1000",
+}
+
+
+def new_cluster_id() -> str:
+    """Return a random KRaft cluster id: 22 characters of URL-safe base64 that do not start like an option."""
+    while (cluster_id := base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()).startswith("-"):
+        pass
+    return cluster_id
+
+
+def plan(brokers: Brokers, folder: Folder) -> tuple[BrokerState, ...]:
+    """Choose free ports and log dirs for each node."""
+    ports = iter(_free_ports(2 * len(brokers.nodes)))
+    return tuple(
+        BrokerState(
+            id=node.id,
+            rack=node.rack,
+            port=next(ports),
+            controller_port=next(ports) if node.voter else None,
+            log_dirs=tuple(str(folder.data / f"broker-{node.id}" / f"log-{letter}") for letter in "abcd"[: node.log_dirs]),
+        )
+        for node in brokers.nodes
+    )
+
+
+def properties(brokers: Brokers, planned: Iterable[BrokerState], broker: BrokerState, folder: Folder) -> dict[str, str]:
+    """Return the server.properties of one broker: the seed's own keys win over the sandbox's sizes, never over its addresses."""
+    node = next(node for node in brokers.nodes if node.id == broker.id)
+    voters = ",".join(f"{other.id}@{_HOST}:{other.controller_port}" for other in planned if other.controller_port)
+    listeners = f"PLAINTEXT://{_HOST}:{broker.port}"
+    if broker.controller_port:
+        listeners += f",CONTROLLER://{_HOST}:{broker.controller_port}"
+    return {
+        **_SMALL,
+        **brokers.config,
+        **node.config,
+        **({"broker.rack": broker.rack} if broker.rack else {}),
+        "node.id": str(broker.id),
+        "process.roles": "broker,controller" if broker.controller_port else "broker",
+        "controller.quorum.voters": voters,
+        "controller.listener.names": "CONTROLLER",
+        "listeners": listeners,
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "log.dirs": ",".join(broker.log_dirs),
+        "metadata.log.dir": str(folder.properties(broker.id).parent / "metadata"),
+    }
+
+
+def write_properties(values: dict[str, str], path: Path) -> None:
+    """Write a Java properties file: pure ASCII, with every character Java would read otherwise escaped."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [f"{key}={_escaped(values[key])}" for key in sorted(values)]
+    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
+def format_storage(classpath: str, cluster_id: str, planned: Iterable[BrokerState], folder: Folder) -> None:
+    """Run Kafka's StorageTool for every broker at once. Raises CollectionError with its words when one fails."""
+    runs = []
+    for broker in planned:
+        log = folder.log(f"format-{broker.id}")
+        log.parent.mkdir(parents=True, exist_ok=True)
+        options = ("format", f"--cluster-id={cluster_id}", "--config", str(folder.properties(broker.id)))
+        command = [java(), *_JVM, "-cp", classpath, "kafka.tools.StorageTool", *options]
+        with log.open("wb") as output:
+            runs.append((log, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)))
+    try:
+        codes = [(log, run.wait(START_TIMEOUT_S)) for log, run in runs]
+    finally:
+        for _, run in runs:
+            run.kill()
+            run.wait()
+    for log, code in codes:
+        if code != 0:
+            raise CollectionError(f"Kafka could not format its storage (exit {code}); {log} ends with:\n{processes.tail(log)}")
+
+
+def launch(classpath: str, broker: BrokerState, folder: Folder) -> ProcessRecord:
+    """Start one broker process; it is not ready yet when this returns."""
+    argument = str(folder.properties(broker.id))
+    role = f"broker-{broker.id}"
+    command = [java(), *_JVM, "-cp", classpath, "kafka.Kafka", argument]
+    return processes.launch(role, command, argument=argument, log=folder.log(role), cwd=folder.data)
+
+
+def wait_until_registered(planned: tuple[BrokerState, ...], started: Iterable[ProcessRecord], folder: Folder) -> None:
+    """Return when every broker is in the metadata and none is fenced.
+
+    Raises CollectionError, with the end of a broker's log, when one dies or START_TIMEOUT_S passes.
+    """
+    records = list(started)
+
+    def none_died() -> None:
+        for record in records:
+            if record.find() is None:
+                log = folder.log(record.role)
+                raise CollectionError(f"{record.role} stopped while starting; {log} ends with:\n{processes.tail(log)}")
+
+    deadline = time.monotonic() + START_TIMEOUT_S
+    # A refused connection makes kafka-python back off for seconds: ask it only once every port answers.
+    _poll(lambda: all(_listens(broker.port) for broker in planned), none_died, deadline, f"their ports to open; see {folder.logs}")
+    with closing(KafkaAdminClient(bootstrap_servers=bootstrap(planned), client_id="sandbox")) as admin:
+        _poll(lambda: _registered(admin) == len(planned), none_died, deadline, f"all of them to register; see {folder.logs}")
+
+
+def bootstrap(planned: Iterable[BrokerState]) -> str:
+    """Return the bootstrap servers, comma-separated."""
+    return ",".join(f"{_HOST}:{broker.port}" for broker in planned)
+
+
+def _registered(admin: KafkaAdminClient) -> int:
+    try:
+        return sum(not broker["is_fenced"] for broker in admin.describe_cluster()["brokers"])
+    except KafkaError:
+        return 0  # still electing; the deadline of the caller decides
+
+
+def _poll(done: Callable[[], bool], check: Callable[[], None], deadline: float, what: str) -> None:
+    while not done():
+        check()
+        if time.monotonic() > deadline:
+            raise CollectionError(f"The brokers did not start: waited {START_TIMEOUT_S} s for {what}")
+        time.sleep(0.1)
+
+
+def _listens(port: int) -> bool:
+    with closing(socket.socket()) as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((_HOST, port)) == 0
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return free ports below the range the system hands to outgoing connections, so that none takes them before the broker does."""
+    ports: list[int] = []
+    for port in random.sample(range(20_000, 32_000), 2_000):
+        with closing(socket.socket()) as probe:
+            try:
+                probe.bind((_HOST, port))
+            except OSError:
+                continue
+        ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise CollectionError(f"Fewer than {count} free TCP ports between 20000 and 32000 on {_HOST}: stop what uses them.")
+
+
+def _escaped(value: str) -> str:
+    units = value.replace("\\", "\\\\").encode("utf-16-be")
+    pairs = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
+    return "".join(chr(unit) if 32 <= unit < 127 else f"\\u{unit:04x}" for unit in pairs)

@@ -1,0 +1,176 @@
+"""What a seed file may say: brokers, topics, producers, groups, one disk failure, and the findings an audit must give."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from kafka_audit.errors import ConfigurationError
+
+SEEDS = Path(__file__).with_name("seeds")
+
+Count = Annotated[int, Field(ge=1)]
+ConfigMap = dict[str, str]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Node(_Strict):
+    """One broker process; a voter also runs the controller role."""
+
+    id: Count
+    rack: str | None = None
+    voter: bool = True
+    log_dirs: Annotated[int, Field(ge=1, le=4)] = 1
+    config: ConfigMap = {}
+
+
+class Brokers(_Strict):
+    """The three processes, the properties they share, and the cluster-wide dynamic defaults set once they run."""
+
+    config: ConfigMap = {}
+    dynamic_defaults: ConfigMap = {}
+    nodes: tuple[Node, ...]
+
+
+class Topic(_Strict):
+    """A topic with one replica list per partition; the first replica is the preferred leader."""
+
+    name: str
+    replicas: tuple[tuple[Count, ...], ...]
+    config: ConfigMap = {}
+
+
+class Producer(_Strict):
+    """One producer and how many records it writes to each partition of its topics."""
+
+    client: Literal["kafka-python", "confluent-kafka"]
+    client_id: str
+    mode: Literal["idempotent", "acks=1", "transactional"]
+    records: dict[str, Count]
+    age_hours: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _client_can(self) -> "Producer":
+        if (self.mode == "idempotent") != (self.client == "kafka-python"):
+            raise ValueError("kafka-python writes mode idempotent, confluent-kafka writes acks=1 and transactional")
+        return self
+
+
+class Group(_Strict):
+    """A consumer group: who its member is, what it reads, and where its commits are left.
+
+    behind maps "topic-partition" to the distance between the commit and the log end; negative is beyond the end.
+    Partitions it does not name are committed at their end.
+    """
+
+    id: Annotated[str, Field(min_length=1)]
+    client: Literal["kafka-python", "confluent-kafka", "admin"]
+    protocol: Literal["classic", "consumer"] = "classic"
+    topics: tuple[str, ...]
+    commits: Literal["by hand", "auto", "never"] = "by hand"
+    stays: bool = True
+    behind: dict[str, int] = {}
+
+    @model_validator(mode="after")
+    def _client_can(self) -> "Group":
+        if self.client == "admin" and (self.stays or self.commits != "by hand"):
+            raise ValueError("the admin client joins no group: set stays: false and commits: by hand")
+        if (self.protocol == "consumer" or self.commits == "auto") and self.client != "confluent-kafka":
+            raise ValueError("protocol consumer and auto-commit are confluent-kafka's part")
+        if self.behind and self.commits != "by hand":
+            raise ValueError("behind needs commits: by hand")
+        return self
+
+
+class LogDirFailure(_Strict):
+    """The last log dir of a broker fails after seeding; exactly these "topic-partition" replicas live in it."""
+
+    broker: Count
+    replicas: tuple[str, ...]
+
+
+class Verdict(_Strict):
+    """One control on one resource, as an audit names them."""
+
+    control: str
+    resource: str
+
+    @property
+    def needs_own_brokers(self) -> bool:
+        """True where the verdict comes from how the brokers are run, which another cluster does not share."""
+        return self.control.startswith(("BRK-", "QRM-", "REP-", "AUD-"))
+
+
+class Seed(_Strict):
+    """One whole sandbox: how its brokers run, what is written to them, and what an audit of it must find."""
+
+    name: str
+    description: str
+    brokers: Brokers
+    topics: tuple[Topic, ...] = ()
+    internal_topics: dict[str, ConfigMap] = {}
+    producers: tuple[Producer, ...] = ()
+    groups: tuple[Group, ...] = ()
+    delete_records: dict[str, Count] = {}
+    log_dir_failure: LogDirFailure | None = None
+    faults: tuple[Verdict, ...] = ()
+    not_assessed: tuple[Verdict, ...] = ()
+
+    def partitions(self) -> dict[str, tuple[int, ...]]:
+        """Return "topic-partition" -> replica broker ids, over all topics."""
+        return {f"{t.name}-{p}": replicas for t in self.topics for p, replicas in enumerate(t.replicas)}
+
+    @model_validator(mode="after")
+    def _names_agree(self) -> "Seed":
+        nodes = {node.id: node for node in self.brokers.nodes}
+        partitions = self.partitions()
+        topics = {topic.name for topic in self.topics}
+        for name, replicas in partitions.items():
+            _known(f"replicas of {name}", replicas, nodes)
+        for producer in self.producers:
+            _known(f"producer {producer.client_id}", producer.records, topics)
+        for group in self.groups:
+            _known(f"group {group.id}", group.topics, topics)
+            _known(f"group {group.id}, behind", group.behind, partitions)
+        _known("delete_records", self.delete_records, partitions)
+        if failure := self.log_dir_failure:
+            _known("log_dir_failure", (failure.broker,), nodes)
+            _known("log_dir_failure", failure.replicas, [n for n, replicas in partitions.items() if failure.broker in replicas])
+            if nodes[failure.broker].log_dirs < 2:
+                raise ValueError("a broker whose only log dir fails stops: give it two")
+        for kind, items in (("topic", [t.name for t in self.topics]), ("group", [g.id for g in self.groups])):
+            if len(set(items)) != len(items):
+                raise ValueError(f"a {kind} is named twice")
+        verdicts = [*self.faults, *self.not_assessed]
+        if len(set(verdicts)) != len(verdicts):
+            raise ValueError("a control is given twice for one resource")
+        return self
+
+
+def _known(where: str, used: object, known: object) -> None:
+    unknown = [item for item in used if item not in known]  # type: ignore[attr-defined,operator]
+    if unknown:
+        raise ValueError(f"{where}: unknown {', '.join(map(str, unknown))}")
+
+
+def load(name: str) -> Seed:
+    """Return the shipped seed of this name. Raises ConfigurationError for an unknown name or an invalid file."""
+    path = SEEDS / f"{name}.yaml"
+    known = sorted(file.stem for file in SEEDS.glob("*.yaml"))
+    if name not in known:
+        raise ConfigurationError(f"There is no seed {name!r}: choose one of {', '.join(known)}.")
+    return parse(yaml.safe_load(path.read_text(encoding="utf-8")), where=str(path))
+
+
+def parse(data: Mapping[str, object], *, where: str) -> Seed:
+    """Return the validated seed. Raises ConfigurationError with the file, the field and the reason."""
+    try:
+        return Seed.model_validate(data)
+    except ValidationError as error:
+        lines = [f"  {'.'.join(map(str, item['loc'])) or '(file)'}: {item['msg']}" for item in error.errors()]
+        raise ConfigurationError(f"{where} is not a valid seed:\n" + "\n".join(lines)) from None

@@ -1,0 +1,85 @@
+"""Which replicas live in a broker's last log dir, and how that dir fails while the broker runs on."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaAdminClient
+from kafka.errors import NoError, ReplicaNotAvailableError
+
+from kafka_audit.errors import CollectionError
+from kafka_audit.sandbox.definition import LogDirFailure, Seed
+from kafka_audit.sandbox.state import BrokerState
+
+_TIMEOUT_S = 60
+
+
+def prefer_log_dirs(admin: KafkaAdminClient, seed: Seed, broker: BrokerState) -> None:
+    """Tell the broker, before topics exist, to put the doomed replicas in its last log dir and all others in its first.
+
+    A broker remembers the wish of a replica it does not have yet, and answers REPLICA_NOT_AVAILABLE (KIP-113).
+    """
+    doomed = set(seed.log_dir_failure.replicas) if seed.log_dir_failure else set()
+    names = {name for name, replicas in seed.partitions().items() if broker.id in replicas}
+    for topic, key in (("__consumer_offsets", "offsets.topic.num.partitions"), ("__transaction_state", "transaction.state.log.num.partitions")):
+        names |= {f"{topic}-{p}" for p in range(int(seed.brokers.config.get(key, "50")))}
+    wishes = {(*_split(name), broker.id): broker.log_dirs[-1] if name in doomed else broker.log_dirs[0] for name in names}
+    answers = admin.alter_replica_log_dirs(wishes)
+    refused = {replica: error for replica, error in answers.items() if error not in (NoError, ReplicaNotAvailableError)}
+    if refused or len(answers) != len(wishes):
+        raise CollectionError(f"broker {broker.id} did not accept where its replicas go: {refused or 'some were not answered'}")
+
+
+def fail_last_log_dir(admin: KafkaAdminClient, failure: LogDirFailure, broker: BrokerState) -> None:
+    """Put a plain file where the log dir was, and return once the broker reports the dir offline and the metadata its replicas.
+
+    The broker notices at its next high-watermark checkpoint. Raises CollectionError when other replicas live there, or after a minute.
+    """
+    path = Path(broker.log_dirs[-1])
+    wanted = set(failure.replicas)
+    _wait(lambda: _replicas_in(admin, broker.id, path) == wanted, f"{path} to hold exactly {', '.join(sorted(wanted))}")
+    path.rename(path.with_name(path.name + ".failed"))
+    path.write_text("This log dir was made to fail by the sandbox.\n", encoding="utf-8")
+    _wait(lambda: _error_of(admin, broker.id, path) != 0, f"broker {broker.id} to report {path} offline")
+    _wait(lambda: not _not_yet_offline(admin, failure), f"the replicas of {path} to be offline in the metadata")
+
+
+def _wait(done: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + _TIMEOUT_S
+    while not done():
+        if time.monotonic() > deadline:
+            raise CollectionError(f"Waited {_TIMEOUT_S} s in vain for {what}.")
+        time.sleep(0.2)
+
+
+def _log_dir(admin: KafkaAdminClient, broker_id: int, path: Path) -> dict[str, Any]:
+    (answer,) = admin.describe_log_dirs(brokers=[broker_id])
+    entry: dict[str, Any] = next(entry for entry in answer["log_dirs"] if entry["log_dir"] == str(path))
+    return entry
+
+
+def _error_of(admin: KafkaAdminClient, broker_id: int, path: Path) -> int:
+    code: int = _log_dir(admin, broker_id, path)["error_code"]
+    return code
+
+
+def _replicas_in(admin: KafkaAdminClient, broker_id: int, path: Path) -> set[str]:
+    topics = _log_dir(admin, broker_id, path)["topics"]
+    return {f"{topic['name']}-{partition['partition_index']}" for topic in topics for partition in topic["partitions"]}
+
+
+def _not_yet_offline(admin: KafkaAdminClient, failure: LogDirFailure) -> list[str]:
+    """Return the failed replicas a reader of the metadata would still take for healthy."""
+    lost = {_split(name) for name in failure.replicas}
+    return [
+        f"{topic['name']}-{partition['partition_index']}"
+        for topic in admin.describe_topics(sorted({name for name, _ in lost}))
+        for partition in topic["partitions"]
+        if (topic["name"], partition["partition_index"]) in lost and failure.broker not in partition["offline_replicas"]
+    ]
+
+
+def _split(name: str) -> tuple[str, int]:
+    topic, _, partition = name.rpartition("-")
+    return topic, int(partition)

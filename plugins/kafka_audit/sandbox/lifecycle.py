@@ -1,0 +1,190 @@
+"""Start, stop and look at a sandbox; a crashed one is cleaned up by the next start or stop."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.sandbox import brokers, processes
+from kafka_audit.sandbox.definition import Seed, Verdict, load
+from kafka_audit.sandbox.jars import Progress, broker_classpath
+from kafka_audit.sandbox.lock import exclusive
+from kafka_audit.sandbox.seed import Target, execute
+from kafka_audit.sandbox.state import Folder, State
+
+NO_SEED = "none"
+STOP_GRACE_S = 20.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sandbox:
+    """A running sandbox. As a context manager it stops at the end of the block."""
+
+    directory: Path
+    bootstrap: str
+    seed: str
+
+    def stop(self, progress: Progress = lambda message: None) -> None:
+        """Stop its processes and remove its data; the logs stay."""
+        stop(directory=self.directory, progress=progress)
+
+    def __enter__(self) -> "Sandbox":
+        """Return itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Stop, whatever happened in the block."""
+        self.stop()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What runs: up (everything started is alive), degraded (a part died) or down; processes maps role to pid, None where dead."""
+
+    directory: Path
+    condition: Literal["up", "degraded", "down"]
+    seed: str | None = None
+    bootstrap: str | None = None
+    processes: dict[str, int | None]
+
+
+def start(
+    seed: str = "faulty", *, directory: Path | None = None, replace: bool = False, progress: Progress = lambda message: None
+) -> Sandbox:
+    """Start three brokers and write the seed ("none": brokers as in the healthy seed, nothing written).
+
+    replace=True stops a sandbox that runs in the folder; otherwise that is a ConfigurationError. What a crash left is removed.
+    Raises CollectionError when jars, brokers or clients fail; nothing is left running then, nor after Ctrl-C.
+    """
+    definition = load("healthy" if seed == NO_SEED else seed)
+    folder = Folder(directory)
+    classpath = broker_classpath(progress)
+    folder.claim()
+    with exclusive(folder.lock, wait=False):
+        _make_way(folder, replace=replace, progress=progress)
+        folder.remove_logs()
+        try:
+            state = _start_brokers(definition, seed, classpath, folder, progress)
+            if seed != NO_SEED:
+                state = _write(definition, state, folder, progress)
+        except BaseException:  # also Ctrl-C: brokers in sessions of their own would outlive it
+            progress("Stopping what was started")
+            processes.stop(folder.processes(), grace=STOP_GRACE_S)
+            folder.remove_data()
+            raise
+    return Sandbox(directory=folder.path, bootstrap=state.bootstrap, seed=seed)
+
+
+def stop(*, directory: Path | None = None, progress: Progress = lambda message: None) -> int:
+    """Stop every process of the sandbox, remove its data, keep its logs. Returns how many processes were stopped (0: none ran)."""
+    folder = Folder(directory)
+    if not folder.is_sandbox():
+        return 0
+    with exclusive(folder.lock, wait=True):
+        targets = folder.processes()
+        if targets:
+            progress(f"Stopping {len(targets)} processes")
+            processes.stop(targets, grace=STOP_GRACE_S)
+        folder.remove_data()
+        return len(targets)
+
+
+def status(*, directory: Path | None = None) -> Status:
+    """Look at a sandbox without changing it."""
+    folder = Folder(directory)
+    state = folder.load() if folder.is_sandbox() else None
+    if state is None:
+        return Status(directory=folder.path, condition="down", processes={})
+    alive = {record.role: record.pid if record.find() else None for record in state.processes}
+    condition: Literal["up", "degraded", "down"] = "up" if all(alive.values()) else "degraded" if any(alive.values()) else "down"
+    return Status(directory=folder.path, condition=condition, seed=state.seeded or NO_SEED, bootstrap=state.bootstrap, processes=alive)
+
+
+def seed_running(
+    name: str, *, bootstrap: str | None = None, directory: Path | None = None, progress: Progress = lambda message: None
+) -> tuple[Verdict, ...]:
+    """Write a seed to the running sandbox or, with bootstrap, to another Kafka; broker-level faults cannot be made there.
+
+    Returns the expected findings that were therefore skipped. The live consumers run until the sandbox of this folder is stopped.
+    Raises ConfigurationError when nothing runs, when it was seeded before, or when the cluster has topics of the same names.
+    """
+    definition = load(name)
+    folder = Folder(directory)
+    if bootstrap is not None:
+        folder.claim()
+    elif status(directory=directory).condition != "up":
+        raise ConfigurationError(
+            f"No sandbox is up in {folder.path}: run `kafka-audit sandbox start --seed {name}`, or give --bootstrap HOST:PORT."
+        )
+    with exclusive(folder.lock, wait=False):
+        if bootstrap is not None:
+            _make_way(folder, replace=False, progress=progress)
+            state = State(seed=NO_SEED, cluster_id="", bootstrap=bootstrap, brokers=())
+            folder.data.mkdir(parents=True, exist_ok=True)
+            folder.save(state)
+        else:
+            loaded = folder.load()
+            if loaded is None or loaded.seeded:
+                raise ConfigurationError(f"The sandbox in {folder.path} is seeded already: stop it, then start it with --seed {name}.")
+            state = loaded
+        try:
+            _write(definition, state, folder, progress)
+        except BaseException:
+            # Only the workload is ours to end here; a running sandbox's brokers stay.
+            processes.stop(processes.running([str(folder.workload_plan)]), grace=STOP_GRACE_S)
+            if bootstrap is not None:
+                folder.remove_data()
+            else:
+                folder.save(state)
+            raise
+    return tuple(verdict for verdict in (*definition.faults, *definition.not_assessed) if verdict.needs_own_brokers)
+
+
+def _make_way(folder: Folder, *, replace: bool, progress: Progress) -> None:
+    state = folder.load()
+    targets = folder.processes()
+    if state and targets and all(record.find() for record in state.processes) and not replace:
+        raise ConfigurationError(
+            f"A sandbox (seed {state.seeded or NO_SEED}) is up in {folder.path} at {state.bootstrap}: use it, or run `kafka-audit sandbox stop`."
+        )
+    if targets:
+        progress(f"Stopping {len(targets)} processes of the sandbox before")
+        processes.stop(targets, grace=STOP_GRACE_S)
+    folder.remove_data()
+
+
+def _start_brokers(definition: Seed, seed: str, classpath: str, folder: Folder, progress: Progress) -> State:
+    planned = brokers.plan(definition.brokers, folder)
+    for broker in planned:
+        brokers.write_properties(brokers.properties(definition.brokers, planned, broker, folder), folder.properties(broker.id))
+    state = State(seed=seed, cluster_id=brokers.new_cluster_id(), bootstrap=brokers.bootstrap(planned), brokers=planned)
+    folder.save(state)
+    progress("Formatting storage")
+    brokers.format_storage(classpath, state.cluster_id, planned, folder)
+    progress(f"Starting {len(planned)} brokers, logs in {folder.logs}")
+    for broker in planned:
+        record = brokers.launch(classpath, broker, folder)
+        state = state.model_copy(update={"processes": (*state.processes, record)})
+        folder.save(state)
+    brokers.wait_until_registered(planned, state.processes, folder)
+    progress(f"{len(planned)} brokers are up at {state.bootstrap}")
+    return state
+
+
+def _write(definition: Seed, state: State, folder: Folder, progress: Progress) -> State:
+    def launch_workload() -> None:
+        nonlocal state
+        argument = str(folder.workload_plan)
+        command = [sys.executable, "-m", "kafka_audit.sandbox.workload", argument]
+        record = processes.launch("workload", command, argument=argument, log=folder.log("workload"), cwd=folder.data)
+        state = state.model_copy(update={"processes": (*state.processes, record)})
+        folder.save(state)
+
+    launcher: Callable[[], None] = launch_workload
+    execute(definition, Target(state=state, folder=folder, launch_workload=launcher), progress)
+    state = state.model_copy(update={"seeded": definition.name})
+    folder.save(state)
+    return state

@@ -1,0 +1,216 @@
+"""Consumer group members written with two client libraries: each reads its topics, leaves its commits as told, and may stay."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import confluent_kafka
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NoError, NotCoordinatorError
+from kafka.structs import OffsetAndMetadata
+
+from kafka_audit.errors import CollectionError
+from kafka_audit.sandbox.definition import Group
+
+SETTLE_TIMEOUT_S = 90
+_MOVING = (CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError)
+_A_DAY_MS = 86_400_000
+
+
+class Member(Protocol):
+    """One member of one group."""
+
+    def settle(self) -> None:
+        """Join, read to the end of every assigned partition, leave the commits as the group says."""
+
+    def hold(self, stop: threading.Event) -> None:
+        """Stay in the group until stop is set, without reading or committing anything more."""
+
+    def close(self) -> None:
+        """Leave the group."""
+
+
+class HandCommitting:
+    """A kafka-python consumer of a classic group that commits by hand, or never."""
+
+    def __init__(self, group: Group, bootstrap: str) -> None:
+        """Create the consumer; it joins when it settles."""
+        self._group = group
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap,
+            group_id=group.id,
+            client_id=f"{group.topics[0]}-reader",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+            allow_auto_create_topics=False,
+            max_poll_interval_ms=_A_DAY_MS,
+            fetch_max_wait_ms=100,
+        )
+
+    def settle(self) -> None:
+        """See Member."""
+        consumer, deadline = self._consumer, _Deadline(self._group.id)
+        consumer.subscribe(list(self._group.topics))
+        while not consumer.assignment():
+            consumer.poll(timeout_ms=100)
+            deadline.check("be given partitions")
+        ends = consumer.end_offsets(list(consumer.assignment()))
+        while any(consumer.position(partition) < end for partition, end in ends.items()):
+            consumer.poll(timeout_ms=100)
+            deadline.check("read to the end")
+        if self._group.commits != "never":
+            targets = _targets(self._group, {f"{p.topic}-{p.partition}": end for p, end in ends.items()})
+            consumer.commit({p: OffsetAndMetadata(targets[f"{p.topic}-{p.partition}"], "", -1) for p in ends})
+
+    def hold(self, stop: threading.Event) -> None:
+        """See Member."""
+        while not stop.is_set():
+            # Paused anew each time: a rebalance gives partitions back unpaused, and their commit may lie where a fetch would reset it.
+            self._consumer.pause(*self._consumer.assignment())
+            self._consumer.poll(timeout_ms=500)
+
+    def close(self) -> None:
+        """See Member."""
+        self._consumer.close(autocommit=False)
+
+
+class Librdkafka:
+    """A confluent-kafka consumer, classic or KIP-848, on auto-commit or committing by hand."""
+
+    def __init__(self, group: Group, bootstrap: str) -> None:
+        """Create the consumer; it joins when it settles."""
+        self._group = group
+        classic_only = {"session.timeout.ms": 45_000} if group.protocol == "classic" else {}
+        self._consumer = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": group.id,
+                "client.id": f"{group.topics[0]}-reader",
+                "group.protocol": group.protocol,
+                "enable.auto.commit": group.commits == "auto",
+                "auto.commit.interval.ms": 500,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "allow.auto.create.topics": False,
+                "max.poll.interval.ms": _A_DAY_MS,
+                **classic_only,
+            }
+        )
+
+    def settle(self) -> None:
+        """See Member."""
+        consumer, deadline = self._consumer, _Deadline(self._group.id)
+        consumer.subscribe(list(self._group.topics))
+        while not consumer.assignment():
+            consumer.poll(0.1)
+            deadline.check("be given partitions")
+        ends = {(p.topic, p.partition): consumer.get_watermark_offsets(p, timeout=10)[1] for p in consumer.assignment()}
+        while not self._has_read(ends):
+            message = consumer.poll(0.1)
+            if message is not None and message.error():
+                raise CollectionError(f"group {self._group.id!r} could not read: {message.error()}")
+            deadline.check("read to the end")
+        if self._group.commits == "auto":
+            while not self._has_committed(ends):
+                consumer.poll(0.1)
+                deadline.check("commit by itself")
+        elif self._group.commits == "by hand":
+            targets = _targets(self._group, {f"{topic}-{partition}": end for (topic, partition), end in ends.items()})
+            offsets = [confluent_kafka.TopicPartition(t, p, targets[f"{t}-{p}"]) for t, p in ends]
+            for answer in consumer.commit(offsets=offsets, asynchronous=False):
+                if answer.error:
+                    raise CollectionError(f"group {self._group.id!r} could not commit {answer.topic}-{answer.partition}: {answer.error}")
+
+    def _has_read(self, ends: Mapping[tuple[str, int], int]) -> bool:
+        # A partition where nothing was read yet has no position (a negative number).
+        positions = self._consumer.position(self._consumer.assignment())
+        return all(p.offset >= ends.get((p.topic, p.partition), 0) or ends.get((p.topic, p.partition)) == 0 for p in positions)
+
+    def _has_committed(self, ends: Mapping[tuple[str, int], int]) -> bool:
+        committed = self._consumer.committed(self._consumer.assignment(), timeout=10)
+        return all(p.offset >= ends.get((p.topic, p.partition), 0) for p in committed)
+
+    def hold(self, stop: threading.Event) -> None:
+        """See Member."""
+        while not stop.is_set():
+            self._consumer.pause(self._consumer.assignment())
+            self._consumer.poll(0.5)
+
+    def close(self) -> None:
+        """See Member."""
+        self._consumer.close()
+
+
+class OffsetsOnly:
+    """No member at all: commits written through the admin API, as offset tools and stores of their own do."""
+
+    def __init__(self, group: Group, bootstrap: str) -> None:
+        """Connect the admin client."""
+        self._group = group
+        self._admin = KafkaAdminClient(bootstrap_servers=bootstrap, client_id="offset-import")
+
+    def settle(self) -> None:
+        """See Member."""
+        names = [t for t in self._admin.describe_topics(list(self._group.topics))]
+        partitions = [TopicPartition(t["name"], p["partition_index"]) for t in names for p in t["partitions"]]
+        reader = KafkaConsumer(bootstrap_servers=self._admin.config["bootstrap_servers"], allow_auto_create_topics=False)
+        try:
+            ends = reader.end_offsets(partitions)
+        finally:
+            reader.close()
+        targets = _targets(self._group, {f"{p.topic}-{p.partition}": end for p, end in ends.items()})
+        commit_offsets(self._admin, self._group.id, {p: targets[f"{p.topic}-{p.partition}"] for p in partitions})
+
+    def hold(self, stop: threading.Event) -> None:
+        """See Member. There is nothing to keep alive."""
+
+    def close(self) -> None:
+        """See Member."""
+        self._admin.close()
+
+
+def create(group: Group, bootstrap: str) -> Member:
+    """Return the member the group's definition asks for."""
+    kinds: dict[str, Callable[[Group, str], Member]] = {
+        "kafka-python": HandCommitting,
+        "confluent-kafka": Librdkafka,
+        "admin": OffsetsOnly,
+    }
+    return kinds[group.client](group, bootstrap)
+
+
+def commit_offsets(admin: KafkaAdminClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+    """Commit for a group without members, again for as long as its coordinator is being created or loads.
+
+    alter_group_offsets gives an error per partition instead of raising; here every one of them counts.
+    Raises CollectionError for a refused partition and when SETTLE_TIMEOUT_S passes.
+    """
+    deadline = _Deadline(group_id)
+    while True:
+        try:
+            answers = admin.alter_group_offsets(group_id, {p: OffsetAndMetadata(offset, "", -1) for p, offset in offsets.items()})
+        except _MOVING:
+            answers = dict.fromkeys(offsets, CoordinatorNotAvailableError)
+        refused = {partition: error for partition, error in answers.items() if error is not NoError}
+        if not refused:
+            return
+        if any(error not in _MOVING for error in refused.values()):
+            words = ", ".join(f"{p.topic}-{p.partition}: {error.__name__}" for p, error in refused.items())
+            raise CollectionError(f"group {group_id!r} could not commit {words}")
+        deadline.check("find its coordinator")
+        time.sleep(0.2)
+
+
+def _targets(group: Group, ends: Mapping[str, int]) -> dict[str, int]:
+    return {partition: max(0, end - group.behind.get(partition, 0)) for partition, end in ends.items()}
+
+
+class _Deadline:
+    def __init__(self, group_id: str) -> None:
+        self._group_id, self._at = group_id, time.monotonic() + SETTLE_TIMEOUT_S
+
+    def check(self, what: str) -> None:
+        if time.monotonic() > self._at:
+            raise CollectionError(f"group {self._group_id!r} did not {what} within {SETTLE_TIMEOUT_S} s")

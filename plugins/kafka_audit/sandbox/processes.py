@@ -1,0 +1,86 @@
+"""The sandbox's own processes: started in sessions of their own, known again by pid, start time and argument."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import psutil
+from pydantic import BaseModel, ConfigDict
+
+# Kept so that a stopped child can be reaped, and so that Python does not warn of a child that outlives its Popen.
+_children: list[subprocess.Popen[bytes]] = []
+
+
+class ProcessRecord(BaseModel):
+    """A started process as the state file keeps it: role (broker-1, workload), pid, start time in epoch seconds, a telling argument."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    role: str
+    pid: int
+    started: float
+    argument: str
+
+    def find(self) -> psutil.Process | None:
+        """Return the live process, or None when it ended or its pid belongs to something else by now."""
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.started) < 2 and self.argument in process.cmdline()
+            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+        except (psutil.NoSuchProcess, psutil.ZombieProcess, psutil.AccessDenied):
+            return None
+
+
+def launch(role: str, command: Sequence[str], *, argument: str, log: Path, cwd: Path) -> ProcessRecord:
+    """Start a command in its own session, so that Ctrl-C in the terminal does not reach it; its output is appended to log."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, cwd=cwd, env=os.environ
+        )
+    _children.append(child)
+    try:
+        started = psutil.Process(child.pid).create_time()
+    except psutil.NoSuchProcess:  # it is gone already: whoever waits for it will say why
+        started = time.time()
+    return ProcessRecord(role=role, pid=child.pid, started=started, argument=argument)
+
+
+def running(arguments: Iterable[str]) -> list[psutil.Process]:
+    """Return every live process of this user that carries one of these exact arguments, also those no state file names."""
+    wanted = set(arguments)
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        words: list[str] = process.info["cmdline"] or []
+        if wanted.intersection(words) and process.info["status"] != psutil.STATUS_ZOMBIE and process.pid != os.getpid():
+            found.append(process)
+    return found
+
+
+def stop(targets: Sequence[psutil.Process], *, grace: float) -> None:
+    """Send SIGTERM to all, wait up to grace seconds in all, then SIGKILL what is left and wait until it is gone."""
+    for process in targets:
+        try:
+            process.terminate()
+        except psutil.NoSuchProcess:
+            continue
+    _, left = psutil.wait_procs(list(targets), timeout=grace)
+    for process in left:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(left, timeout=10)
+    _children[:] = [child for child in _children if child.poll() is None]
+
+
+def tail(log: Path, lines: int = 8) -> str:
+    """Return the last lines of a log for a message, each cut to 300 characters."""
+    if not log.is_file():
+        return "(no log)"
+    with log.open("rb") as handle:
+        handle.seek(max(0, log.stat().st_size - 20_000))
+        text = handle.read().decode("utf-8", errors="replace")
+    return "\n".join(f"  {line[:300]}" for line in text.splitlines()[-lines:]) or "  (empty log)"

@@ -1,0 +1,149 @@
+"""Executing a seed with real clients: topics, records, groups, deleted records, and last the disk that fails."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaError
+
+from kafka_audit.errors import CollectionError, ConfigurationError
+from kafka_audit.sandbox import disks, processes, producers
+from kafka_audit.sandbox.definition import Seed
+from kafka_audit.sandbox.jars import Progress
+from kafka_audit.sandbox.state import Folder, State
+from kafka_audit.sandbox.workload import Plan, report_path
+
+_WORKLOAD_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """Where a seed goes: state.brokers is empty for a Kafka that is not the sandbox's own."""
+
+    state: State
+    folder: Folder
+    launch_workload: Callable[[], None]
+
+
+def execute(seed: Seed, target: Target, progress: Progress) -> None:
+    """Write the seed; when this returns, nothing writes or commits any more and the figures stay as they are.
+
+    On another Kafka nothing existing is changed: a topic of the same name is a ConfigurationError, and what needs the brokers'
+    own settings or disks is left out. Raises CollectionError when a client or a broker refuses.
+    """
+    own = target.state.brokers
+    with _refusals("connecting"), closing(KafkaAdminClient(bootstrap_servers=target.state.bootstrap, client_id="seed")) as admin:
+        failing = next((b for b in own if seed.log_dir_failure and b.id == seed.log_dir_failure.broker and len(b.log_dirs) > 1), None)
+        with _refusals("preparing the brokers"):
+            if failing:
+                disks.prefer_log_dirs(admin, seed, failing)
+            if own and seed.brokers.dynamic_defaults:
+                _alter(admin, ConfigResourceType.BROKER, {"": seed.brokers.dynamic_defaults})
+        progress(f"Creating {len(seed.topics)} topics")
+        with _refusals("creating topics"):
+            _create_topics(admin, seed)
+        if seed.groups:
+            # Its answer does not matter: asking makes the brokers create __consumer_offsets while records are being written.
+            with _ignored(KafkaError):
+                admin.describe_groups([seed.groups[0].id])
+        progress(f"Writing records with {len(seed.producers)} producers")
+        with _refusals("writing records"):
+            _write_records(seed, target.state.bootstrap)
+        progress(f"Starting {len(seed.groups)} consumer groups")
+        with _refusals("committing offsets"):
+            _run_groups(seed, target)
+        with _refusals("finishing"):
+            if seed.delete_records:
+                admin.delete_records({_partition(name): before for name, before in seed.delete_records.items()})
+            if own and seed.internal_topics:
+                _alter(admin, ConfigResourceType.TOPIC, seed.internal_topics)
+            if failing and seed.log_dir_failure:
+                progress(f"Failing log dir {failing.log_dirs[-1]} of broker {failing.id}")
+                disks.fail_last_log_dir(admin, seed.log_dir_failure, failing)
+
+
+def _create_topics(admin: KafkaAdminClient, seed: Seed) -> None:
+    if not seed.topics:
+        return
+    existing = sorted({topic.name for topic in seed.topics}.intersection(admin.list_topics()))
+    if existing:
+        raise ConfigurationError(
+            f"The cluster has topics the seed would create: {', '.join(existing)}. Delete them, or seed another cluster; nothing was changed."
+        )
+    wanted = [node.id for node in seed.brokers.nodes]
+    found = sorted(broker["broker_id"] for broker in admin.describe_cluster()["brokers"])
+    if len(found) < len(wanted):
+        raise ConfigurationError(f"The seed needs {len(wanted)} brokers, the cluster has {len(found)}; nothing was changed.")
+    real = dict(zip(sorted(wanted), found, strict=False))  # another cluster may number its brokers otherwise
+    admin.create_topics(
+        {
+            topic.name: {
+                "assignments": {p: [real[broker] for broker in replicas] for p, replicas in enumerate(topic.replicas)},
+                "configs": topic.config,
+            }
+            for topic in seed.topics
+        },
+        wait_for_metadata=True,
+    )
+
+
+def _write_records(seed: Seed, bootstrap: str) -> None:
+    counts = {topic.name: len(topic.replicas) for topic in seed.topics}
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        for written in [pool.submit(producers.write, producer, counts, bootstrap) for producer in seed.producers]:
+            written.result()
+
+
+def _run_groups(seed: Seed, target: Target) -> None:
+    if not seed.groups:
+        return
+    plan = target.folder.workload_plan
+    plan.write_text(Plan(bootstrap=target.state.bootstrap, groups=seed.groups).model_dump_json(), encoding="utf-8")
+    report, log = report_path(plan), target.folder.log("workload")
+    target.launch_workload()
+    deadline = time.monotonic() + _WORKLOAD_TIMEOUT_S
+    while not report.is_file():
+        if time.monotonic() > deadline or not processes.running([str(plan)]):
+            raise CollectionError(f"The consumer groups did not settle; {log} ends with:\n{processes.tail(log)}")
+        time.sleep(0.1)
+    outcome: dict[str, str | None] = json.loads(report.read_text(encoding="utf-8"))
+    failed = {group: words for group, words in outcome.items() if words is not None}
+    if failed:
+        lines = "\n".join(f"  {group!r}: {words}" for group, words in sorted(failed.items()))
+        raise CollectionError(f"{len(failed)} of {len(outcome)} consumer groups could not be seeded; see {log}:\n{lines}")
+
+
+def _alter(admin: KafkaAdminClient, kind: ConfigResourceType, changes: Mapping[str, Mapping[str, str]]) -> None:
+    resources = [ConfigResource(kind, name, configs=dict(values)) for name, values in changes.items()]
+    answers = admin.alter_configs(resources)
+    refused = {name: words for named in answers.values() for name, words in named.items() if words != "OK"}
+    if refused:
+        raise CollectionError(f"The brokers refused settings: {refused}")
+
+
+def _partition(name: str) -> TopicPartition:
+    topic, _, partition = name.rpartition("-")
+    return TopicPartition(topic, int(partition))
+
+
+@contextmanager
+def _refusals(step: str) -> Iterator[None]:
+    """Turn what a Kafka client raises into one error that names the step."""
+    try:
+        yield
+    except (KafkaError, KafkaException) as error:
+        raise CollectionError(f"Seeding failed while {step}: {type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def _ignored(kind: type[Exception]) -> Iterator[None]:
+    try:
+        yield
+    except kind:
+        pass

@@ -1,0 +1,109 @@
+"""What is known about a sandbox between two commands: its state file and the processes that belong to its folder."""
+
+import json
+import shutil
+from pathlib import Path
+
+import psutil
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.sandbox import processes
+from kafka_audit.sandbox.cache import cache_directory
+from kafka_audit.sandbox.processes import ProcessRecord
+
+_MARKER = ".kafka-audit-sandbox"
+_STATE = "state.json"
+
+
+class BrokerState(BaseModel):
+    """One broker as it was started."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: int
+    rack: str | None
+    port: int
+    controller_port: int | None
+    log_dirs: tuple[str, ...]
+
+
+class State(BaseModel):
+    """A sandbox: its seed (the name it was started with), what was written to it, where it listens, what runs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: int = 1
+    seed: str
+    seeded: str | None = None
+    cluster_id: str
+    bootstrap: str
+    brokers: tuple[BrokerState, ...]
+    processes: tuple[ProcessRecord, ...] = ()
+
+
+class Folder:
+    """A sandbox folder: conf and data are removed by stop, logs are kept until the next start."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        """Name the folder (default: sandbox in the cache); nothing is created or read."""
+        self.path = (directory or cache_directory() / "sandbox").expanduser().absolute()
+        self.data = self.path / "data"
+        self.logs = self.path / "logs"
+        self.lock = self.path / "lock"
+
+    def log(self, role: str) -> Path:
+        """Return where a process of this role writes its output."""
+        return self.logs / f"{role}.log"
+
+    def properties(self, broker_id: int) -> Path:
+        """Return a broker's server.properties, which is also the argument its process is known by."""
+        return self.data / f"broker-{broker_id}" / "server.properties"
+
+    @property
+    def workload_plan(self) -> Path:
+        """Return the file that tells the workload what to do, which is also the argument its process is known by."""
+        return self.data / "workload.json"
+
+    def claim(self) -> None:
+        """Create the folder and mark it as a sandbox. Raises ConfigurationError for a folder with other content in it."""
+        if not self.path.exists() or not any(self.path.iterdir()):
+            self.path.mkdir(parents=True, exist_ok=True)
+            (self.path / _MARKER).touch()
+        if not (self.path / _MARKER).exists():
+            raise ConfigurationError(f"{self.path} holds files that are not a sandbox's: choose an empty or a new --dir.")
+        if "," in str(self.path):
+            raise ConfigurationError(f"{self.path}: Kafka separates log dirs by commas, so a sandbox folder cannot have one in its name.")
+
+    def load(self) -> State | None:
+        """Return the state, or None where there is none that can be read (a crash may have left anything)."""
+        try:
+            return State.model_validate_json((self.path / _STATE).read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError, ValidationError):
+            return None
+
+    def save(self, state: State) -> None:
+        """Replace the state file in one step."""
+        fresh = self.path / f"{_STATE}.new"
+        fresh.write_text(json.dumps(state.model_dump(mode="json"), indent=1), encoding="utf-8")
+        fresh.replace(self.path / _STATE)
+
+    def processes(self) -> list[psutil.Process]:
+        """Return the sandbox's live processes, the workload first: those of the state file, and those a crash kept out of it."""
+        state = self.load()
+        named = [found for record in reversed(state.processes) if (found := record.find())] if state else []
+        arguments = [str(self.workload_plan), *(str(self.properties(i)) for i in range(1, 10))]
+        return list(dict.fromkeys([*named, *processes.running(arguments)]))
+
+    def remove_data(self) -> None:
+        """Remove what a stopped sandbox leaves, except its logs. Only ever called on a claimed folder."""
+        (self.path / _STATE).unlink(missing_ok=True)
+        shutil.rmtree(self.data, ignore_errors=True)
+
+    def remove_logs(self) -> None:
+        """Remove the logs of the run before."""
+        shutil.rmtree(self.logs, ignore_errors=True)
+
+    def is_sandbox(self) -> bool:
+        """Return whether the folder was claimed by a sandbox."""
+        return (self.path / _MARKER).is_file()

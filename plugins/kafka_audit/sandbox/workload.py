@@ -1,0 +1,89 @@
+"""The process that keeps the seed's consumer groups alive: `python -m kafka_audit.sandbox.workload PLAN`, ended by SIGTERM.
+
+It reads and commits until every group is as the plan wants it, reports that, and from then on only sends heartbeats.
+"""
+
+import json
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from kafka.errors import KafkaError
+from pydantic import BaseModel, ConfigDict
+
+from kafka_audit.errors import AuditError
+from kafka_audit.sandbox import members
+from kafka_audit.sandbox.definition import Group
+
+log = logging.getLogger("kafka_audit.sandbox.workload")
+
+
+class Plan(BaseModel):
+    """What the process is to do; groups that do not stay leave once they have committed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bootstrap: str
+    groups: tuple[Group, ...]
+
+
+def report_path(plan: Path) -> Path:
+    """Return the file in which the process says how each group of this plan went."""
+    return plan.with_suffix(".done.json")
+
+
+def run(plan: Plan, report: Path) -> None:
+    """Settle all groups at once, write the report (group id -> null or what went wrong), and hold those that stay until SIGTERM.
+
+    To be called in the main thread, where Python delivers signals.
+    """
+    stop = threading.Event()
+    outcome: dict[str, str | None] = {}
+    reported = threading.Barrier(len(plan.groups) + 1)
+    threads = [threading.Thread(target=_one, args=(group, plan.bootstrap, outcome, reported, stop)) for group in plan.groups]
+    for thread in threads:
+        thread.start()
+    reported.wait()
+    # Only from here is there something to leave in order; before, SIGTERM ends the process at once.
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    fresh = report.with_suffix(".new")
+    fresh.write_text(json.dumps(outcome), encoding="utf-8")
+    fresh.replace(report)
+    stop.wait()
+    for thread in threads:
+        thread.join()
+
+
+def _one(group: Group, bootstrap: str, outcome: dict[str, str | None], reported: threading.Barrier, stop: threading.Event) -> None:
+    member = None
+    try:
+        member = members.create(group, bootstrap)
+        member.settle()
+        if not group.stays:
+            member.close()
+            member = None
+        outcome[group.id] = None
+    except (AuditError, KafkaError, KafkaException, OSError, ValueError) as error:
+        log.exception("group %r", group.id)
+        outcome[group.id] = f"{type(error).__name__}: {error}"
+    finally:
+        reported.wait()
+    if member is not None:
+        if outcome[group.id] is None:
+            member.hold(stop)
+        member.close()
+
+
+def main(arguments: Iterable[str]) -> None:
+    """Run the plan named by the only argument."""
+    (path,) = map(Path, arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    run(Plan.model_validate_json(path.read_text(encoding="utf-8")), report_path(path))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,87 @@
+"""Policy files are validated as a whole, and every problem is named with its file and field."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.policy import glob_to_regex, load_policy
+
+TIERS = """
+version: 1
+default_tier: no_loss
+tiers:
+  no_loss: {replication_factor: 3, min_insync_replicas: 2, retention_ms: 86400000}
+"""
+SLAS = "version: 1\ngroups: [{pattern: '*', name: default, max_lag_records: 10}]\n"
+
+
+def folder(tmp_path: Path, tiers: str = TIERS, slas: str = SLAS) -> Path:
+    (tmp_path / "tiers.yaml").write_text(tiers)
+    (tmp_path / "slas.yaml").write_text(slas)
+    return tmp_path
+
+
+def test_the_shipped_policy_loads() -> None:
+    policy = load_policy()
+    assert policy.tiers[policy.default_tier].replication_factor == 3
+    assert policy.slas[-1].pattern == "*"
+
+
+def test_the_hash_follows_the_content(tmp_path: Path) -> None:
+    first = load_policy(folder(tmp_path)).sha256
+    assert load_policy(folder(tmp_path)).sha256 == first
+    assert load_policy(folder(tmp_path, slas=SLAS.replace("10", "11"))).sha256 != first
+
+
+@pytest.mark.parametrize(
+    ("tiers", "slas", "said"),
+    [
+        (TIERS + "declared_topic: [a]\n", SLAS, r"tiers\.yaml: declared_topic: is not a known field"),
+        (TIERS.replace("retention_ms: 86400000", "retention_ms: long"), SLAS, r"tiers\.yaml: tiers\.no_loss\.retention_ms: .*integer"),
+        (TIERS.replace("default_tier: no_loss", "default_tier: gold"), SLAS, "default_tier 'gold' is not one of the tiers: write one of no_loss"),
+        (TIERS + "topics: [{pattern: 'a*', tier: gold}]\n", SLAS, "pattern 'a\\*' names tier 'gold'"),
+        (TIERS.replace("min_insync_replicas: 2", "min_insync_replicas: 4"), SLAS, "no topic could ever pass"),
+        (TIERS + "declared_groups: [a, a]\n", SLAS, "declared_groups: \\['a'\\] stand there twice"),
+        (TIERS + "default_tier: other\n", SLAS, r"tiers\.yaml: is not valid YAML: key 'default_tier' stands there twice"),
+        (TIERS, "version: 1\ngroups: [{pattern: x, name: y}]\n", r"slas\.yaml: groups\.0\.max_lag_records: is missing: add it"),
+        (TIERS, "version: 2\n", r"slas\.yaml: version"),
+        (TIERS, "version: [1\n", r"slas\.yaml: is not valid YAML"),
+    ],
+)
+def test_a_bad_file_is_refused_with_file_field_and_fix(tmp_path: Path, tiers: str, slas: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        load_policy(folder(tmp_path, tiers, slas))
+    assert caught.value.exit_code == 2
+
+
+def test_the_problems_of_both_files_are_reported_together(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"(?s)tiers\.yaml.*slas\.yaml"):
+        load_policy(folder(tmp_path, "version: 9\n", "version: 9\n"))
+
+
+def test_a_missing_folder_and_a_misspelt_file_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"tiers\.yaml: the file is missing"):
+        load_policy(tmp_path / "nowhere")
+    folder(tmp_path)
+    (tmp_path / "sla.yaml").write_text(SLAS)
+    with pytest.raises(ConfigurationError, match=r"sla\.yaml: is not a policy file"):
+        load_policy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("glob", "name", "matches"),
+    [
+        ("*", "a\nb", True),
+        ("orders*", "orders.eu", True),
+        ("orders*", "my-orders", False),
+        ("a.b", "axb", False),
+        ("a?c", "abc", True),
+        ("[!a]*", "abc", False),
+        ("(x|y)+$", "(x|y)+$", True),
+    ],
+)
+def test_globs_match_whole_names_only(glob: str, name: str, matches: bool) -> None:
+    # \z is Java's end of input; Python before 3.14 spells it \Z.
+    assert bool(re.match(glob_to_regex(glob).replace(r"\z", r"\Z"), name)) is matches
