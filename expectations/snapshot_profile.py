@@ -3,18 +3,18 @@
 Counts are None where they could not be made (a missing file, a column of another type), so that a rule reading them fails.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from kafka_audit.evidence import Snapshot
 
 from expectations.snapshot_contract import DATASETS, schema_of, schema_problem
+from expectations.snapshot_files import SnapshotFiles
+from expectations.snapshot_populations import evidence_gaps, populations
 from expectations.tables import Kind, Table, Value
-from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import Snapshot
 
 _ERROR_ITEM = ("broker_id", "topic", "partition", "group_id")
 _MANIFEST_ROUNDING = timedelta(seconds=1)
@@ -67,7 +67,7 @@ class SnapshotProfile:
 
 def profile_snapshot(snapshot: Snapshot, *, now: datetime) -> SnapshotProfile:
     """Count what the evidence suite judges; ``now`` is an aware datetime. IntegrityError when a file is not readable Parquet."""
-    files = _Files(snapshot=snapshot)
+    files = SnapshotFiles(snapshot=snapshot)
     started, finished = (_time(snapshot.manifest.get(name)) for name in ("started_at", "finished_at"))
     window = (started, finished) if started and finished else None
     datasets = [_dataset_row(files, name, window) for name in DATASETS]
@@ -77,54 +77,13 @@ def profile_snapshot(snapshot: Snapshot, *, now: datetime) -> SnapshotProfile:
         "duration_seconds": (finished - started).total_seconds() if started and finished else None,
         "cluster_identity": _cluster_identity(files),
         **_brokers(files),
-        **_populations(files),
-        **_gaps(files),
+        **populations(files),
+        **evidence_gaps(files),
     }
     return SnapshotProfile(
         datasets=Table(name="datasets", key="dataset", columns=_DATASET_COLUMNS, rows=datasets),
-        snapshot=Table(name="snapshot", key="snapshot_id", columns=_SNAPSHOT_COLUMNS, rows=[state]),
+        snapshot=Table(name="snapshot", key="snapshot_id", columns=_SNAPSHOT_COLUMNS, rows=[state], single=True),
     )
-
-
-@dataclass(kw_only=True)
-class _Files:
-    """The snapshot's Parquet files, read column by column."""
-
-    snapshot: Snapshot
-    _schemas: dict[str, pa.Schema | None] = field(default_factory=dict)
-
-    def schema(self, dataset: str) -> pa.Schema | None:
-        """The file's schema; None when there is no file."""
-        if dataset not in self._schemas:
-            path = self.snapshot.dataset(dataset)
-            try:
-                self._schemas[dataset] = pq.read_schema(path) if path.is_file() else None
-            except (pa.ArrowException, OSError) as problem:
-                raise _unreadable(self.snapshot, dataset, problem) from problem
-        return self._schemas[dataset]
-
-    def read(self, dataset: str, columns: Sequence[str]) -> pa.Table | None:
-        """The named columns; None when the file is missing or one of the columns is not there with its expected type."""
-        found = self.schema(dataset)
-        if found is None:
-            return None
-        expected = pa.schema([schema_of(dataset).field(name) for name in columns])
-        if schema_problem(found, expected) != "ok":
-            return None
-        try:
-            return pq.read_table(self.snapshot.dataset(dataset), columns=list(columns))
-        except (pa.ArrowException, OSError) as problem:
-            raise _unreadable(self.snapshot, dataset, problem) from problem
-
-    def rows(self, dataset: str) -> int | None:
-        """Number of rows; None when there is no file."""
-        if self.schema(dataset) is None:
-            return None
-        return int(pq.read_metadata(self.snapshot.dataset(dataset)).num_rows)
-
-
-def _unreadable(snapshot: Snapshot, dataset: str, problem: Exception) -> IntegrityError:
-    return IntegrityError(f"{snapshot.dataset(dataset)} is not readable Parquet ({problem}): restore it from a copy or take a new snapshot")
 
 
 def _time(value: object) -> datetime | None:
@@ -136,7 +95,7 @@ def _time(value: object) -> datetime | None:
     return when if when.tzinfo else None
 
 
-def _dataset_row(files: _Files, name: str, window: tuple[datetime, datetime] | None) -> dict[str, Value]:
+def _dataset_row(files: SnapshotFiles, name: str, window: tuple[datetime, datetime] | None) -> dict[str, Value]:
     dataset, found, expected = DATASETS[name], files.schema(name), schema_of(name)
     keys = files.read(name, dataset.key)
     whole, items = _errors_of(files, name)
@@ -167,7 +126,7 @@ def _duplicates(table: pa.Table) -> int:
     return int(table.num_rows - table.group_by(table.column_names).aggregate([]).num_rows) if table.column_names else 0
 
 
-def _reads_outside(files: _Files, name: str, window: tuple[datetime, datetime] | None) -> int | None:
+def _reads_outside(files: SnapshotFiles, name: str, window: tuple[datetime, datetime] | None) -> int | None:
     """Rows read before the snapshot began or after it ended (rounded to a second): evidence of another time."""
     table = files.read(name, ["read_at"])
     if table is None or window is None:
@@ -178,26 +137,26 @@ def _reads_outside(files: _Files, name: str, window: tuple[datetime, datetime] |
     return int(pc.sum(pc.fill_null(outside, True)).as_py() or 0)
 
 
-def _errors_of(files: _Files, name: str) -> tuple[int | None, int | None]:
-    """(failures of the whole dataset, failures of single items). A dataset without a row that every alive broker failed has failed whole."""
+def _errors_of(files: SnapshotFiles, name: str) -> tuple[int | None, int | None]:
+    """(failures of the whole dataset, failures of single items); an empty dataset that every alive broker failed has failed whole."""
     table = files.read("errors", ["dataset", *_ERROR_ITEM])
     if table is None:
         return None, None
     rows = table.filter(pc.equal(table["dataset"], name)).to_pylist()
-    whole = sum(all(row[column] is None for column in _ERROR_ITEM) for row in rows)
-    failed = {row["broker_id"] for row in rows if all(row[column] is None for column in _ERROR_ITEM[1:])} - {None}
+    of_broker_or_all = [row["broker_id"] for row in rows if all(row[column] is None for column in _ERROR_ITEM[1:])]
+    whole = of_broker_or_all.count(None)
     alive = _alive(files)
-    if alive and files.rows(name) == 0 and failed >= alive:
-        whole += 1
-    return whole, len(rows) - whole if whole <= len(rows) else 0
+    every_broker_failed = bool(alive) and files.rows(name) == 0 and set(of_broker_or_all) >= alive
+    return whole + every_broker_failed, len(rows) - whole
 
 
-def _alive(files: _Files) -> set[int] | None:
+def _alive(files: SnapshotFiles) -> set[int]:
+    """Ids of the alive brokers; empty when they are not known, which rules of their own report."""
     table = files.read("brokers", ["broker_id", "alive"])
-    return None if table is None else {row["broker_id"] for row in table.to_pylist() if row["alive"]}
+    return set() if table is None else {row["broker_id"] for row in table.to_pylist() if row["alive"]}
 
 
-def _brokers(files: _Files) -> dict[str, Value]:
+def _brokers(files: SnapshotFiles) -> dict[str, Value]:
     table = files.read("brokers", ["alive", "answered"])
     rows = None if table is None else table.to_pylist()
     return {
@@ -207,7 +166,7 @@ def _brokers(files: _Files) -> dict[str, Value]:
     }
 
 
-def _cluster_identity(files: _Files) -> str | None:
+def _cluster_identity(files: SnapshotFiles) -> str | None:
     """``known`` when the dataset ``cluster`` has one row and the manifest names the same cluster id."""
     table = files.read("cluster", ["cluster_id"])
     if table is None:
@@ -217,37 +176,3 @@ def _cluster_identity(files: _Files) -> str | None:
     if len(ids) != 1 or not ids[0]:
         return f"{len(ids)} rows with ids {ids}"
     return "known" if named == ids[0] else f"the manifest says {named}, the cluster said {ids[0]}"
-
-
-def _absent(left: pa.Table | None, right: pa.Table | None, keys: Sequence[str]) -> pa.Table | None:
-    """Rows of ``left`` whose key is not in ``right``."""
-    if left is None or right is None:
-        return None
-    return left.join(right.select(list(keys)).group_by(list(keys)).aggregate([]), keys=list(keys), join_type="left anti")
-
-
-def _count(table: pa.Table | None) -> int | None:
-    return None if table is None else int(table.num_rows)
-
-
-def _populations(files: _Files) -> dict[str, Value]:
-    topics = files.read("topics", ["topic", "partition_count", "error"])
-    partitions = files.read("partitions", ["topic"])
-    groups = files.read("groups", ["group_id"])
-    errors = files.read("errors", ["dataset", "error"])
-    short = None
-    if topics is not None and partitions is not None:
-        counts = {row["topic"]: row["n"] for row in partitions.append_column("n", pa.array([1] * partitions.num_rows, pa.int64()))
-                  .group_by(["topic"]).aggregate([("n", "sum")]).rename_columns(["topic", "n"]).to_pylist()}
-        short = sum(
-            row["partition_count"] is not None and row["error"] is None and row["partition_count"] != counts.get(row["topic"], 0)
-            for row in topics.to_pylist()
-        )
-    return {
-        "partitions_without_topic": _count(_absent(partitions, topics, ["topic"])),
-        "topics_with_partitions_missing": short,
-        "commits_without_group": _count(_absent(files.read("committed_offsets", ["group_id"]), groups, ["group_id"])),
-        "members_without_group": _count(_absent(files.read("members", ["group_id"]), groups, ["group_id"])),
-        "errors_of_unknown_dataset": None if errors is None else sum(name not in DATASETS for name in errors["dataset"].to_pylist()),
-        "hidden_topics": None if errors is None else errors["error"].to_pylist().count("TOPIC_HIDDEN"),
-    }

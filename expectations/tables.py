@@ -10,12 +10,16 @@ Kind = Literal["count", "number", "text"]
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of at most a few hundred rows. ``key`` is the column that names a row to people; None is "not known", never 0."""
+    """A table of at most a few hundred rows. ``key`` is the column that names a row to people; None is "not known", never 0.
+
+    ``single`` says that the table is one row about the whole, which needs no name.
+    """
 
     name: str
     key: str
     columns: Mapping[str, Kind]
     rows: Sequence[Mapping[str, Value]]
+    single: bool = False
 
     def column(self, name: str) -> list[Value]:
         """The values of one column, row by row."""

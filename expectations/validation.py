@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.findings import Verdict
+
 from expectations.results import INCOMPLETE, RuleResult
 from expectations.suites import Rule, Suite
 from expectations.tables import Table
-from kafka_audit.errors import ConfigurationError
-from kafka_audit.findings import Verdict
 
 _DTYPES = {"count": "Int64", "number": "Float64", "text": "object"}
 _SHOWN = 20
@@ -28,8 +29,10 @@ def great_expectations() -> Any:  # noqa: ANN401 - the library has no usable typ
     """Import Great Expectations quietly: no telemetry, no log lines below WARNING. Takes seconds the first time."""
     os.environ["GX_ANALYTICS_ENABLED"] = "False"
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
-    import great_expectations as gx  # noqa: PLC0415 - six seconds and 290 MB
+    import great_expectations as gx  # here and not above: six seconds and 290 MB
 
+    # This one module sets a level of its own when it is imported.
+    logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
     return gx
 
 
@@ -43,7 +46,8 @@ def validate(suite: Suite, tables: Sequence[Table], parameters: Mapping[str, Any
     wanted = {rule.meta.table for rule in suite.expectations}
     if wanted != set(by_name):
         raise ConfigurationError(f"suite {suite.name} has rules for the tables {sorted(wanted)}, and is given {sorted(by_name)}")
-    raw = {name: _run(suite, table, parameters) for name, table in by_name.items()}
+    source = _data_source(suite)
+    raw = {name: _run(suite, table, parameters, source) for name, table in by_name.items()}
     answers = {item["expectation_config"]["meta"]["rule_id"]: item for answer in raw.values() for item in answer["results"]}
     promised = [rule.meta.rule_id for rule in suite.expectations]
     if sorted(answers) != sorted(promised):
@@ -55,7 +59,19 @@ def validate(suite: Suite, tables: Sequence[Table], parameters: Mapping[str, Any
     return Validation(results=results, raw=raw)
 
 
-def _run(suite: Suite, table: Table, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _data_source(suite: Suite) -> Any:  # noqa: ANN401 - the library has no usable types
+    """A pandas source in a new context that lives in memory only: nothing is read from or written to a project folder."""
+    gx = great_expectations()
+    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
+
+    stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+    config = DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
+    context = gx.get_context(mode="ephemeral", project_config=config)
+    context.variables.progress_bars = {"globally": False, "metric_calculations": False}
+    return context.data_sources.add_pandas(suite.name)
+
+
+def _run(suite: Suite, table: Table, parameters: Mapping[str, Any], source: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
     gx = great_expectations()
     rules = [rule for rule in suite.expectations if rule.meta.table == table.name]
     loaded = gx.ExpectationSuite(name=f"{suite.name}.{table.name}", expectations=[rule.model_dump() for rule in rules])
@@ -63,10 +79,7 @@ def _run(suite: Suite, table: Table, parameters: Mapping[str, Any]) -> dict[str,
         kept = {item.meta["rule_id"] for item in loaded.expectations}
         lost = [f"{rule.meta.rule_id} ({rule.type})" for rule in rules if rule.meta.rule_id not in kept]
         raise ConfigurationError(f"Great Expectations dropped {', '.join(lost)} from suite {suite.name}: it does not know the type")
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = {"globally": False, "metric_calculations": False}
-    asset = context.data_sources.add_pandas(suite.name).add_dataframe_asset(table.name)
-    batch = asset.add_batch_definition_whole_dataframe("whole").get_batch({"dataframe": _frame(table)})
+    batch = source.add_dataframe_asset(table.name).add_batch_definition_whole_dataframe("whole").get_batch({"dataframe": _frame(table)})
     try:
         answer = batch.validate(
             loaded,
@@ -85,7 +98,7 @@ def _run(suite: Suite, table: Table, parameters: Mapping[str, Any]) -> dict[str,
 
 
 def _frame(table: Table) -> Any:  # noqa: ANN401 - a pandas.DataFrame; pandas is imported only here
-    import pandas as pd  # noqa: PLC0415, TID253 - loaded with Great Expectations
+    import pandas as pd
 
     return pd.DataFrame({name: pd.Series(table.column(name), dtype=_DTYPES[kind]) for name, kind in table.columns.items()})
 
@@ -132,24 +145,31 @@ def exception_messages(info: Any) -> list[str]:  # noqa: ANN401 - two shapes, bo
 def _expected(answer: Mapping[str, Any]) -> str:
     kwargs = {key: value for key, value in answer["expectation_config"]["kwargs"].items() if key != "batch_id"}
     condition = kwargs.pop("row_condition", None)
-    text = ", ".join(f"{key}={value}" for key, value in sorted(kwargs.items()))
+    text = ", ".join(f"{key}={_shown(value)}" for key, value in sorted(kwargs.items()))
     return f"{text}, where {condition['column']['name']} {condition['operator']} {condition['parameter']}" if condition else text
 
 
 def _observed(table: Table, columns: Sequence[str], rows: int, result: Mapping[str, Any]) -> str:
-    if len(table.rows) == 1 and len(columns) == 1:
-        value = table.rows[0].get(columns[0])
-        return "not known" if value is None else str(value)
+    if table.single and len(table.rows) == len(columns) == 1:
+        return _shown(table.rows[0].get(columns[0]))
     unexpected = result.get("unexpected_count")
-    return f"{unexpected} of {rows} rows differ" if unexpected is not None else str(result.get("observed_value", "not known"))
+    return f"{unexpected} of {rows} rows differ" if unexpected is not None else _shown(result.get("observed_value"))
 
 
 def _unexpected(table: Table, result: Mapping[str, Any]) -> str:
     found = result.get("partial_unexpected_index_list")
     if not found:
-        return f"Found {result.get('observed_value', 'rows outside the limit')}."
-    lines = [f"{row.get(table.key)} ({', '.join(f'{k}={v}' for k, v in row.items() if k != table.key)})" for row in found]
+        return f"Found {_shown(result.get('observed_value', 'rows outside the limit'))}."
+    values = [", ".join(f"{name}={_shown(value)}" for name, value in row.items() if name != table.key) for row in found]
+    lines = values if table.single else [f"{row.get(table.key)} ({text})" for row, text in zip(found, values, strict=True)]
     return f"Found: {_some(lines, of=int(result.get('unexpected_count') or len(lines)))}."
+
+
+def _shown(value: object) -> str:
+    """Great Expectations makes floats of all numbers: 0 is shown as 0 again."""
+    if value is None:
+        return "not known"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def _some(names: Sequence[str], of: int | None = None) -> str:

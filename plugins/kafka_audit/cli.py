@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from kafka_audit.errors import AuditError, ConfigurationError
 from kafka_audit.evidence import EvidenceRoot, new_id, verify
 from kafka_audit.findings import Severity
 from kafka_audit.prerequisites import missing_prerequisites
+from kafka_audit.report.text import visible
 from kafka_audit.sandbox.commands import app as sandbox_app
 
 app = typer.Typer(help="Reliability audit for Apache Kafka: evidence, verdicts and reports.", no_args_is_help=True, add_completion=False)
@@ -47,8 +47,7 @@ def say(text: str) -> None:
 
 def printable(text: str) -> str:
     """The text with every control and bidirectional character shown as an escape: hostile names stay inert in a terminal."""
-    unsafe = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
-    return re.sub(unsafe, lambda found: f"\\u{ord(found.group()):04x}", text)
+    return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def connection_keys(bootstrap: str | None, connection: Path | None) -> dict[str, Any]:
@@ -74,7 +73,7 @@ def audit(
     min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Least share of applicable verdicts that must be assessed.")] = 0.9,
 ) -> None:
     """Audit a cluster: snapshot, verification, gate and report, run as one Airflow DAG run. Reads only."""
-    from kafka_audit.sandbox.demo import audit_and_summarise
+    from kafka_audit.terminal_summary import audit_and_summarise
 
     params = {"topics": topics, "groups": groups, "fail_on": fail_on.value, "min_coverage": min_coverage}
     if controls:

@@ -33,7 +33,8 @@ def element_of(kind: exp.DataType) -> exp.DataType | None:
 
 
 def is_map(kind: exp.DataType) -> bool:
-    return kind.this == exp.DataType.Type.MAP
+    """Whether it is a map."""
+    return bool(kind.this == exp.DataType.Type.MAP)
 
 
 def expand_row(subject: Subject, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,15 +75,19 @@ def _value_problems(kind: exp.DataType, value: object, where: str) -> list[str]:
     fields, element = fields_of(kind), element_of(kind)
     if fields is not None:
         return _struct_problems(fields, value, where)
-    if element is not None and is_map(kind):
-        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-            return [f"{where}: write a mapping with text keys"]
-        return [line for key, part in value.items() for line in _value_problems(element, part, f"{where}[{key!r}]")]
     if element is not None:
+        return _parts_problems(kind, element, value, where)
+    return _scalar_problems(kind, value, where)
+
+
+def _parts_problems(kind: exp.DataType, element: exp.DataType, value: object, where: str) -> list[str]:
+    if not is_map(kind):
         if not isinstance(value, list):
             return [f"{where}: write a list"]
         return [line for index, part in enumerate(value) for line in _value_problems(element, part, f"{where}[{index}]")]
-    return _scalar_problems(kind, value, where)
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        return [f"{where}: write a mapping with text keys"]
+    return [line for key, part in value.items() for line in _value_problems(element, part, f"{where}[{key!r}]")]
 
 
 def _struct_problems(fields: Mapping[str, exp.DataType], value: object, where: str) -> list[str]:

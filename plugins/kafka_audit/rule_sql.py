@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from kafka_audit.row_types import element_of, fields_of, is_map, parse_type
 from kafka_audit.subjects import Subject
@@ -20,7 +20,12 @@ from kafka_audit.subjects import Subject
 _DIALECT = "spark"
 _KEYED = ("config", "broker_values")  # too large to be evidence as a whole: a rule names the keys it reads
 
-FUNCTIONS = frozenset(
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FUNCTIONS = _words(
     """
     if nvl nvl2 ifnull nullif coalesce least greatest isnull isnotnull
     cast try_cast string int bigint double decimal boolean
@@ -34,17 +39,18 @@ FUNCTIONS = frozenset(
     filter exists forall aggregate reduce transform zip_with map_filter transform_keys transform_values
     map map_keys map_values map_entries map_contains_key map_from_entries map_concat struct named_struct to_json
     timestamp_millis date_format
-    """.split()
+    """
 )
 """Spark's built-in functions a rule may call: each gives the same answer for the same row, and reads nothing else."""
 
-_BEFORE_PARENTHESIS = frozenset("and or not in when then else case between like rlike ilike div is".split())
-_SESSION_WORDS = frozenset(
+_BEFORE_PARENTHESIS = _words("and or not in when then else case between like rlike ilike div is")
+_SESSION_WORDS = _words(
     "current_date current_timestamp current_time current_user current_catalog current_database current_schema session_user user "
-    "localtimestamp localtime now".split()
+    "localtimestamp localtime now"
 )
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_FORBIDDEN: dict[type[exp.Expression], str] = {
+_CLOCK_TYPES = frozenset({"DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ", "DATETIME", "TIME"})
+_FORBIDDEN: dict[type, str] = {
     exp.Query: "holds a query; a rule sees one row only",
     exp.Window: "holds a window function; a rule sees one row only",
     exp.Star: "holds *; name the columns",
@@ -126,6 +132,8 @@ def _check_nodes(tree: exp.Expression) -> None:
         for kind, reason in _FORBIDDEN.items():
             if isinstance(node, kind):
                 raise RuleSqlError(reason)
+        if isinstance(node, exp.DataType) and node.this.name in _CLOCK_TYPES:  # timestamp 'now' is the clock in disguise
+            raise RuleSqlError("makes a date or a timestamp; compare milliseconds as numbers")
 
 
 class _References:

@@ -13,6 +13,7 @@ from kafka_audit.airflow.step import STEPS
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
+    from airflow.sdk.types import TaskInstanceKey
 
 
 class ReportLink(BaseOperatorLink):
@@ -20,7 +21,7 @@ class ReportLink(BaseOperatorLink):
 
     name = "Audit report"
 
-    def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
+    def get_link(self, operator: BaseOperator, *, ti_key: "TaskInstanceKey") -> str:
         return f"/dags/{quote(ti_key.dag_id, safe='')}/runs/{quote(ti_key.run_id, safe='')}/plugin/audit-report"
 
 
@@ -34,7 +35,7 @@ class AuditGate(BaseOperator):
     template_fields: Sequence[str] = ("plan",)
     operator_extra_links = (ReportLink(),)
 
-    def __init__(self, *, plan: Any, **kwargs: Any) -> None:
+    def __init__(self, *, plan: Any, **kwargs: Any) -> None:  # noqa: ANN401  (an XComArg until it is rendered)
         super().__init__(trigger_rule="all_done", **kwargs)
         self.plan = plan
 
@@ -44,7 +45,7 @@ class AuditGate(BaseOperator):
             raise AirflowFailException("the run was refused before it began: the log of the task plan says why")
         plan = AuditPlan(**self.plan)
         run = context["ti"].get_task_states(dag_id=plan.dag_id, task_ids=list(STEPS), run_ids=[plan.run_id])
-        result = audit_result(plan, run.get(plan.run_id, {}))
+        result = audit_result(plan.audit, run.get(plan.run_id, {}))
         if result.exit_code:
             raise AirflowFailException(str(result))
         self.log.info("%s", result)

@@ -1,4 +1,4 @@
-"""Where an Airflow process finds the audit folder and the project's own files."""
+"""What an Airflow process of this project reads from its environment: the audit folder, the project's files, the retries."""
 
 import os
 from pathlib import Path
@@ -7,6 +7,7 @@ from kafka_audit.errors import ConfigurationError
 
 ROOT_VARIABLE = "KAFKA_AUDIT_ROOT"
 HOME_VARIABLE = "KAFKA_AUDIT_HOME"
+RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
 
 
 def audit_root() -> Path:
@@ -20,6 +21,11 @@ def audit_root() -> Path:
     return Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser().resolve().parent / "audit-root"
 
 
+def snapshot_retries() -> int:
+    """How often an unreachable cluster is tried again: ``KAFKA_AUDIT_SNAPSHOT_RETRIES``, else 2."""
+    return int(os.environ.get(RETRIES_VARIABLE, "2"))
+
+
 def project_home() -> Path:
     """The checkout that holds ``dags/`` and ``plugins/``: ``KAFKA_AUDIT_HOME``, else the one this package was installed from.
 
@@ -29,6 +35,7 @@ def project_home() -> Path:
     home = Path(named).resolve() if named else Path(__file__).resolve().parents[3]
     if not (home / "dags" / "kafka_reliability_audit.py").is_file():
         raise ConfigurationError(
-            f"{home} holds no dags/kafka_reliability_audit.py: set {HOME_VARIABLE} to a checkout of this project, or install it with pip install -e"
+            f"{home} holds no dags/kafka_reliability_audit.py: set {HOME_VARIABLE} to a checkout of this project, "
+            "or install it with pip install -e"
         )
     return home

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kafka_audit.airflow.plan import AuditPlan
 from kafka_audit.airflow.step import STEPS, failures_of
+
+if TYPE_CHECKING:
+    from kafka_audit.evidence import Audit
 
 ERROR = "ERROR"
 _INTERNAL = 1  # exit codes of errors.py
@@ -26,7 +28,7 @@ class AuditResult:
         return "\n".join([*lines, f"Report: {self.report}" if self.report else "There is no report."])
 
 
-def audit_result(plan: AuditPlan, states: Mapping[str, Any]) -> AuditResult:
+def audit_result(audit: "Audit", states: Mapping[str, Any]) -> AuditResult:
     """Combine the gates, the failures and the task states (task id -> state) into one result.
 
     A void evidence gate comes first (whatever failed after it failed on unfit evidence), then a failed step, then the findings.
@@ -35,7 +37,6 @@ def audit_result(plan: AuditPlan, states: Mapping[str, Any]) -> AuditResult:
     from kafka_audit.evidence import MANIFEST  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.report.gates import judge, read_gate  # noqa: PLC0415  (heavy)
 
-    audit = plan.audit
     failures = failures_of(audit.path)
     noted = {str(failure["step"]) for failure in failures}
     crashed = [f"Step {failure['step']} failed: {failure['message']}" for failure in failures]

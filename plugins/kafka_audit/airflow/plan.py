@@ -42,6 +42,13 @@ class AuditPlan(AuditRequest):
         return self.model_dump(mode="json", include=set(AuditRequest.model_fields))
 
 
+def audit_id_of(dag_id: str, run_id: str, run_after: datetime) -> str:
+    """The id of the audit that a DAG run makes."""
+    from kafka_audit.evidence import new_id  # noqa: PLC0415  (pyarrow: not at DAG parse)
+
+    return new_id(run_after, f"audit:{dag_id}/{run_id}")
+
+
 def make_plan(request: AuditRequest, *, root: Path, dag_id: str, run_id: str, run_after: datetime) -> AuditPlan:
     """Give a run its ids. The same run always gets the same ids, so that a cleared task finds its own folders again.
 
@@ -49,12 +56,11 @@ def make_plan(request: AuditRequest, *, root: Path, dag_id: str, run_id: str, ru
     """
     from kafka_audit.evidence import new_id  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
-    run = f"{dag_id}/{run_id}"
     return AuditPlan(
         **request.model_dump(),
         root=str(root),
-        audit_id=new_id(run_after, f"audit:{run}"),
-        snapshot_id=new_id(run_after, f"snapshot:{run}"),
+        audit_id=audit_id_of(dag_id, run_id, run_after),
+        snapshot_id=new_id(run_after, f"snapshot:{dag_id}/{run_id}"),
         dag_id=dag_id,
         run_id=run_id,
     )

@@ -27,7 +27,7 @@ class AuditRequest(BaseModel):
     controls_dirs: str | None = None
     fail_on: Literal["critical", "high", "medium", "low", "info"] = "high"
     min_coverage: Annotated[float, Field(ge=0, le=1)] = 0.9
-    max_snapshot_age: Annotated[int, Field(ge=1)] = 3600
+    max_age_seconds: Annotated[int, Field(ge=1)] = 3600
 
     @field_validator("policy_dir")
     @classmethod
@@ -78,14 +78,14 @@ def check_request(params: Mapping[str, Any], conf: Mapping[str, Any] | None) -> 
             problems.append(f"{where}: {error['msg'].removeprefix('Value error, ')} (given: {error['input']!r})")
     if problems or request is None:
         listed = "\n  ".join(problems)
-        raise ConfigurationError(f"the run was started with parameters that cannot be used:\n  {listed}\nStart a new run with these corrected")
+        raise ConfigurationError(f"the run's parameters cannot be used:\n  {listed}\nStart a new run with these corrected")
     return request
 
 
 def audit_params() -> dict[str, Param]:
     """The DAG's Params, in the order and sections of the trigger form."""
-    folder = {"type": ["null", "string"], "section": "Policy"}
-    scope = {"type": "string", "minLength": 1, "section": "Scope"}
+    folder: dict[str, Any] = {"type": ["null", "string"], "section": "Policy"}
+    scope: dict[str, Any] = {"type": "string", "minLength": 1, "section": "Scope"}
     return {
         "cluster": Param(
             "kafka",
@@ -100,7 +100,7 @@ def audit_params() -> dict[str, Param]:
             type="string",
             minLength=1,
             title="Kafka connection",
-            description_md="Id of an Airflow connection of type `kafka` (or `generic`); its Extra holds librdkafka keys such as `bootstrap.servers`.",
+            description_md="Id of an Airflow connection of type `kafka`; its Extra holds librdkafka keys such as `bootstrap.servers`.",
             section="Cluster",
         ),
         "topics": Param(
@@ -124,7 +124,7 @@ def audit_params() -> dict[str, Param]:
         "controls_dirs": Param(
             None,
             title="Folders of your own controls",
-            description_md="Absolute paths, separated by commas, of folders whose control files are added to the shipped ones. Empty: none.",
+            description_md="Absolute paths, separated by commas; the control files there are added to the shipped ones. Empty: none.",
             **folder,
         ),
         "fail_on": Param(
@@ -139,7 +139,7 @@ def audit_params() -> dict[str, Param]:
                 "info": "any failing finding",
             },
             title="Fail on",
-            description_md="The least severity of a failing finding that turns the run red. All findings are in the report, whatever stands here.",
+            description_md="The least severity of a failing finding that turns the run red. The report has all findings anyway.",
             section="Gate",
         ),
         "min_coverage": Param(
@@ -148,10 +148,10 @@ def audit_params() -> dict[str, Param]:
             minimum=0,
             maximum=1,
             title="Least coverage",
-            description_md="Share of the applicable checks that must have been assessed. Below it the audit is incomplete, and incomplete is not passed.",
+            description_md="Share of the applicable checks that must have been assessed. Below it the audit is incomplete: not passed.",
             section="Gate",
         ),
-        "max_snapshot_age": Param(
+        "max_age_seconds": Param(
             3600,
             type="integer",
             minimum=1,

@@ -4,10 +4,11 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 _ERRORS: dict[int, type[AuditError]] = {error.exit_code: error for error in (CollectionError, ConfigurationError, IntegrityError)}
 
+# The last line of a job that fails on purpose (spark_jobs/verification.py).
+_ERROR_LINE = re.compile(r"kafka-audit: (.+)")
+
 
 class SparkJob(SparkSubmitOperator):
     """Runs ``spark_jobs/<job>.py`` on the snapshot and the audit folder of ``plan``, through the connection ``spark_default``.
@@ -30,13 +34,27 @@ class SparkJob(SparkSubmitOperator):
 
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "plan")
 
-    def __init__(self, *, job: str, plan: Any, conn_id: str = "spark_default", **kwargs: Any) -> None:
-        from spark_jobs.submit import DEFAULT_CONF, job_path  # noqa: PLC0415  (free of pyspark; here so that the import is next to its use)
+    def __init__(
+        self,
+        *,
+        job: str,
+        plan: Any,  # noqa: ANN401  (an XComArg until it is rendered)
+        conn_id: str = "spark_default",
+        **kwargs: Any,  # noqa: ANN401  (the operator's own)
+    ) -> None:
+        from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path  # noqa: PLC0415  (pyspark-free)
 
-        super().__init__(application=str(job_path(job)), conf=dict(DEFAULT_CONF), name=f"kafka_audit_{job}", conn_id=conn_id, **kwargs)
+        super().__init__(
+            application=str(job_path(job)),
+            conf={**DEFAULT_CONF, "spark.driver.extraJavaOptions": DRIVER_JAVA_OPTIONS},
+            name=f"kafka_audit_{job}",
+            conn_id=conn_id,
+            **kwargs,
+        )
         self.job = job
         self.plan = plan
         self.spark_conn_id = conn_id
+        self._last_error = ""
 
     def execute(self, context: "Context") -> None:
         """Submit the job and wait for it; AuditError of the job's exit code when it fails."""
@@ -47,3 +65,53 @@ class SparkJob(SparkSubmitOperator):
                 _prepare_environment()
                 self._check_connection()
                 self._submit(context)
+
+    def _arguments(self, plan: AuditPlan) -> list[str]:
+        arguments = ["--snapshot", str(plan.snapshot_dir), "--audit", str(plan.audit.path)]
+        if plan.policy_dir:
+            arguments += ["--policy", plan.policy_dir]
+        for folder in plan.controls_folders:
+            arguments += ["--controls", str(folder)]
+        return arguments
+
+    def _check_connection(self) -> None:
+        try:
+            Connection.get(self.spark_conn_id)
+        except AirflowNotFoundException as problem:
+            # Without this the provider would silently submit to YARN.
+            raise ConfigurationError(
+                f"there is no Airflow connection {self.spark_conn_id!r}: define it, for example with the environment variable "
+                f'AIRFLOW_CONN_{self.spark_conn_id.upper()}=\'{{"conn_type":"spark","host":"local[2]"}}\''
+            ) from problem
+
+    def _submit(self, context: "Context") -> None:
+        try:
+            super().execute(context)
+        except AirflowException as problem:
+            found = re.search(r"Error code is: (-?\d+)", str(problem))
+            code = int(found.group(1)) if found else 1
+            said = self._last_error or f"{self.job} ended with exit code {code}; the log of this task has Spark's output"
+            raise _ERRORS.get(code, CollectionError)(said) from problem
+
+    def _get_hook(self) -> SparkSubmitHook:
+        hook = super()._get_hook()
+        read = hook._process_spark_submit_log
+        self._last_error = ""
+        # The provider offers no way to look at the driver's output, which goes to the task log only.
+        hook._process_spark_submit_log = lambda itr: read(self._watched(itr))  # type: ignore[method-assign]
+        return hook
+
+    def _watched(self, lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            if found := _ERROR_LINE.match(line):
+                self._last_error = found.group(1).strip()
+            yield line
+
+
+def _prepare_environment() -> None:
+    """Let spark-submit and the Python workers be those of this interpreter, unless the installation says otherwise."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if shutil.which("spark-submit") is None:
+        os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    if shutil.which("spark-submit") is None:
+        raise ConfigurationError("spark-submit is not on the PATH: install pyspark where Airflow runs, or add Spark's bin folder")

@@ -110,7 +110,10 @@ def is_chained(audit: Path) -> bool:
 
 
 def clock_of(plan: AuditPlan) -> datetime:
-    """The audit's own time (UTC): when its evidence was first judged. Kept in ``run.json``, so that a repeated step gives the same result."""
+    """The audit's own time (UTC): when its evidence was first judged.
+
+    Kept in ``run.json``, so that a repeated step gives the same result.
+    """
     from kafka_audit.evidence import write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     run = plan.audit.run()

@@ -1,23 +1,23 @@
 """The Python tasks of the audit DAG: each checks the plan, calls one step of the platform and returns a few small facts."""
 
 import logging
-import os
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule, task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from kafka_audit.airflow.home import audit_root
+from kafka_audit.airflow.home import audit_root, snapshot_retries
 from kafka_audit.airflow.plan import AuditPlan, make_plan
-from kafka_audit.airflow.request import check_request
+from kafka_audit.airflow.request import AuditRequest, check_request
 from kafka_audit.airflow.step import audit_step, clock_of, is_chained
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
+from kafka_audit.findings import Severity
 
 if TYPE_CHECKING:
     from airflow.sdk.types import DagRunProtocol
 
-RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
+    from kafka_audit.catalogue import Catalogue
 
 # Only reading the cluster depends on something that may be better in a minute. Every other step is a function of files.
 # What cannot get better (refused credentials, a full disk) never comes here: audit_step raises AirflowFailException for it.
@@ -37,10 +37,16 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
     """Refuse what cannot be run, give the run its ids, write ``run.json``; the plan is the XCom of all later tasks."""
     if params is None or dag_run is None:
         raise AirflowFailException("this task runs only as part of a DAG run")
+    from kafka_audit.collect.scope import Scope  # noqa: PLC0415  (heavy)
     from kafka_audit.evidence import read_json, unseal_audit, write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+    from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
 
     try:
         request = check_request(params, dag_run.conf)
+        # Read here only to refuse what cannot be used before the cluster is touched; each step reads them again.
+        Scope.from_text(topics=request.topics, groups=request.groups)
+        _catalogue(request)
+        load_policy(request.policy_folder)
     except ConfigurationError as problem:
         raise AirflowFailException(str(problem)) from problem
     made = make_plan(request, root=audit_root(), dag_id=dag_run.dag_id, run_id=dag_run.run_id, run_after=dag_run.run_after)
@@ -53,7 +59,7 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
         "dag_id": made.dag_id,
         "run_id": made.run_id,
         "params": made.request(),
-        "started_at": known.get("started_at") or datetime.now(timezone.utc).isoformat(),
+        "started_at": known.get("started_at") or _now().isoformat(),
     }
     if "judged_at" in known:
         run["judged_at"] = known["judged_at"]
@@ -65,7 +71,7 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
 
 
 @task(
-    retries=int(os.environ.get(RETRIES_VARIABLE, "2")),
+    retries=snapshot_retries(),
     retry_delay=timedelta(seconds=30),
     retry_policy=SNAPSHOT_RETRIES,
     multiple_outputs=False,
@@ -73,8 +79,9 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
 def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
     """Read the cluster into a sealed snapshot. A snapshot that is already there is verified and kept: evidence never changes."""
     from kafka_audit.airflow.hook import KafkaAuditHook  # noqa: PLC0415  (heavy)
+    from kafka_audit.collect.scope import Scope  # noqa: PLC0415  (heavy)
     from kafka_audit.evidence import verify  # noqa: PLC0415  (heavy)
-    from kafka_audit.snapshot import Scope, take_snapshot  # noqa: PLC0415  (heavy)
+    from kafka_audit.snapshot import take_snapshot  # noqa: PLC0415  (heavy)
 
     made = AuditPlan(**plan)
     with audit_step(made, "snapshot"):
@@ -85,8 +92,8 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
                 root=root,
                 cluster=made.cluster,
                 snapshot_id=made.snapshot_id,
-                scope=Scope.parse(topics=made.topics, groups=made.groups),
-                now=datetime.now(timezone.utc),
+                scope=Scope.from_text(topics=made.topics, groups=made.groups),
+                now=_now,
                 progress=log.info,
             )
         manifest = verify(made.snapshot_dir)
@@ -98,35 +105,34 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
 @task(multiple_outputs=False)
 def evidence_gate(plan: dict[str, Any]) -> dict[str, Any]:
     """Judge whether the evidence is fit to be judged; records the answer and never fails the run."""
-    _quiet_great_expectations()
     from expectations.gate import judge_evidence  # noqa: PLC0415  (heavy)
 
     made = AuditPlan(**plan)
     with audit_step(made, "evidence_gate") as due:
         if due:
             found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
-            judge_evidence(found, made.audit.gate, now=clock_of(made), max_age_seconds=made.max_snapshot_age)
+            judge_evidence(found, made.audit.gate, now=clock_of(made), max_age_seconds=made.max_age_seconds)
     return _said(made, "evidence")
 
 
 @task(multiple_outputs=False)
 def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
     """Judge the findings against the policy; records the answer and never fails the run."""
-    _quiet_great_expectations()
     from expectations.gate import judge_findings  # noqa: PLC0415  (heavy)
 
     made = AuditPlan(**plan)
     with audit_step(made, "findings_gate") as due:
         if due:
             found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
-            judge_findings(made.audit, found, made.audit.gate, fail_on=made.fail_on, min_coverage=made.min_coverage)
+            controls = {control.id: control.severity for control in _catalogue(made).controls}
+            fail_on = Severity(made.fail_on)
+            judge_findings(made.audit, found, made.audit.gate, fail_on=fail_on, min_coverage=made.min_coverage, controls=controls)
     return _said(made, "findings")
 
 
 @task(trigger_rule="all_done", multiple_outputs=False)
 def report(plan: dict[str, Any] | None) -> dict[str, Any]:
     """Write the report of whatever was assessed, then seal the audit. Without a snapshot there is nothing to report on."""
-    from kafka_audit.catalogue import SHIPPED_CONTROLS, load_catalogue  # noqa: PLC0415  (heavy)
     from kafka_audit.evidence import seal_audit  # noqa: PLC0415  (heavy)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.report import write_report  # noqa: PLC0415  (heavy)
@@ -137,7 +143,7 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
         raise AirflowSkipException("there is no snapshot, so there is nothing to report on; the gate says why")
     with audit_step(made, "report") as due:
         if due:
-            catalogue = load_catalogue([SHIPPED_CONTROLS, *made.controls_folders])
+            catalogue = _catalogue(made)
             policy = load_policy(made.policy_folder)
             write_report(made.audit, found, catalogue, policy, generated_at=clock_of(made))
             hashes = {"catalogue_sha256": catalogue.sha256, "policy_sha256": policy.sha256}
@@ -146,9 +152,14 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
     return {"report": str(made.audit.report / "report.html")}
 
 
-def _quiet_great_expectations() -> None:
-    # Its import logs hundreds of "Skipping registering function" lines at INFO into the task log.
-    logging.getLogger("great_expectations").setLevel(logging.WARNING)
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def _catalogue(request: AuditRequest) -> "Catalogue":
+    from kafka_audit.catalogue import load_catalogue, shipped_controls  # noqa: PLC0415  (heavy)
+
+    return load_catalogue([shipped_controls(), *request.controls_folders])
 
 
 def _said(made: AuditPlan, gate: str) -> dict[str, Any]:
@@ -158,5 +169,3 @@ def _said(made: AuditPlan, gate: str) -> dict[str, Any]:
     for reason in result.reasons:
         log.info("%s gate: %s", gate, reason)
     return {"verdict": result.verdict, "exit_code": result.exit_code, "reasons": list(result.reasons[:20])}
-
-

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import Failure
+from kafka_audit.cluster.wire import Message
 from kafka_audit.errors import CollectionError
 
 _CREDENTIALS_REFUSED = frozenset({"SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"})
@@ -63,7 +63,7 @@ def find_brokers(channel: Channel) -> tuple[BrokerAddress, ...]:
         attempts.append(f"{address}: {reason}")
     protocol = channel.settings.security_protocol
     raise CollectionError(
-        f"no bootstrap server could be reached ({'; '.join(attempts)}). Check that the address and port are right, that the brokers run and "
+        f"no bootstrap server could be reached ({'; '.join(attempts)}). Check that address and port are right, that the brokers run and "
         f"that no firewall is between; and that the listener on this port speaks {protocol} (security.protocol)"
     )
 
@@ -96,7 +96,7 @@ def read_versions(channel: Channel, brokers: tuple[BrokerAddress, ...]) -> dict[
     return dict(sorted(found.items()))
 
 
-def _versions(broker_id: int, response: Any) -> BrokerVersions:
+def _versions(broker_id: int, response: Message) -> BrokerVersions:
     supported = {feature.name: feature for feature in response.supported_features or ()}
     known = response.finalized_features_epoch >= 0
     finalized = {feature.name: feature for feature in response.finalized_features or ()} if known else {}
@@ -110,7 +110,9 @@ def _versions(broker_id: int, response: Any) -> BrokerVersions:
         )
         for name in sorted({*supported, *finalized})
     )
-    return BrokerVersions(broker_id=broker_id, apis={a.api_key: (a.min_version, a.max_version) for a in response.api_keys}, features=features)
+    return BrokerVersions(
+        broker_id=broker_id, apis={a.api_key: (a.min_version, a.max_version) for a in response.api_keys}, features=features
+    )
 
 
 def _credentials_refused(channel: Channel, address: str, failure: Failure) -> CollectionError:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import Failure, error_name, refused
+from kafka_audit.cluster.wire import Message
 
 _CLUSTER_AUTHORIZATION_FAILED = 31
 _DESCRIBE_OPERATION = 8
@@ -113,7 +113,7 @@ def describe_log_dirs(channel: Channel, broker_ids: Sequence[int]) -> Iterator[B
             yield BrokerLogDirs(broker_id=broker_id, dirs=tuple(_log_dir(result) for result in response.results))
 
 
-def _log_dir(raw: Any) -> LogDir:
+def _log_dir(raw: Message) -> LogDir:
     replicas = [
         ReplicaSize(
             topic=topic.name,
@@ -154,7 +154,7 @@ def describe_quorum(channel: Channel) -> tuple[tuple[QuorumReplica, ...], tuple[
     return tuple(sorted(found, key=lambda one: (not one.is_voter, one.replica_id))), ()
 
 
-def _replica(state: Any, is_voter: bool, leader_id: int) -> QuorumReplica:
+def _replica(state: Message, is_voter: bool, leader_id: int) -> QuorumReplica:
     return QuorumReplica(
         replica_id=state.replica_id,
         is_voter=is_voter,

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kafka import errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
@@ -24,6 +23,7 @@ from kafka_audit.cluster.failures import (
 )
 from kafka_audit.cluster.outcomes import Outcomes
 from kafka_audit.cluster.read_apis import check_read_only
+from kafka_audit.cluster.wire import Message
 from kafka_audit.errors import CollectionError
 
 _MAX_RESPONSE_BYTES = 256 * 1024 * 1024
@@ -36,30 +36,30 @@ class Reply:
     """What became of one request: a decoded response, or the failure that took its place."""
 
     broker_id: int | str
-    request: Any
-    response: Any = None
+    request: Message
+    response: Message = None
     failure: Failure | None = None
 
 
 class _ReadOnlyManager(KafkaConnectionManager):  # type: ignore[misc]
     """kafka-python's connections with the read-only check in front of everything they send, its own requests included."""
 
-    def __init__(self, net: Any, counts: "Counter[tuple[str, int | str]]", **arguments: Any) -> None:
+    def __init__(self, net: Message, counts: "Counter[tuple[str, int | str]]", **arguments: object) -> None:
         super().__init__(net, **arguments)
         self._counts = counts
 
-    def get_connection(self, node_id: int | str, *args: Any, **kwargs: Any) -> Any:
+    def get_connection(self, node_id: int | str, *args: object, **kwargs: object) -> Message:
         fresh = node_id not in self._conns
         connection = super().get_connection(node_id, *args, **kwargs)
         if fresh:
             self._guard(node_id, connection)
         return connection
 
-    def _guard(self, node_id: int | str, connection: Any) -> None:
+    def _guard(self, node_id: int | str, connection: Message) -> None:
         # Every path of KafkaConnection (handshake, SASL, buffered and direct requests) ends in _send_request.
         send = connection._send_request
 
-        def checked(request: Any, *args: Any, **kwargs: Any) -> Any:
+        def checked(request: Message, *args: object, **kwargs: object) -> Message:
             self._counts[check_read_only(request), node_id] += 1
             return send(request, *args, **kwargs)
 
@@ -79,6 +79,7 @@ class Channel:
         self.request_counts: Counter[tuple[str, int | str]] = Counter()
         self.outcomes = Outcomes()
         self.unanswering: dict[int | str, Failure] = {}
+        self.unanswered: set[int | str] = set()
         self.api_versions: dict[int, Mapping[int, tuple[int, int]]] = {}
         self.brokers: tuple[int, ...] = ()
         self._deadline = time.monotonic() + deadline_seconds
@@ -100,11 +101,11 @@ class Channel:
         """True when every broker that answered speaks at least this version of the API."""
         return bool(self.api_versions) and all(apis.get(api_key, (0, -1))[1] >= version for apis in self.api_versions.values())
 
-    def ask(self, broker_id: int | str, request: Any) -> Reply:
+    def ask(self, broker_id: int | str, request: Message) -> Reply:
         """Send one request and wait for its reply; failures come back in the reply, they are not raised."""
         return next(iter(self.ask_all({broker_id: [request]})))
 
-    def ask_all(self, requests: Mapping[int, Sequence[Any]] | Mapping[int | str, Sequence[Any]]) -> Iterator[Reply]:
+    def ask_all(self, requests: Mapping[int, Sequence[Message]] | Mapping[int | str, Sequence[Message]]) -> Iterator[Reply]:
         """Send each broker its requests and yield every reply as it arrives, in no particular order."""
         for batch in requests.values():
             for request in batch:
@@ -124,11 +125,11 @@ class Channel:
                 if self._net._exception is not None:
                     raise CollectionError(f"the network thread ended: {self._net._exception}; run again") from None
 
-    def ask_any(self, request: Any) -> Reply:
+    def ask_any(self, request: Message) -> Reply:
         """Ask whichever known broker answers; the last failure when none does."""
         return next(self.ask_any_each([request]))
 
-    def ask_any_each(self, requests: Sequence[Any]) -> Iterator[Reply]:
+    def ask_any_each(self, requests: Sequence[Message]) -> Iterator[Reply]:
         """Spread requests that every broker can answer over the brokers, and yield each reply.
 
         A request whose broker turns out not to answer goes to the next one.
@@ -141,7 +142,7 @@ class Channel:
                 for request in open_requests:
                     yield failed.get(id(request)) or self.ask(self.brokers[0], request)
                 return
-            batches: dict[int, list[Any]] = {}
+            batches: dict[int, list[Message]] = {}
             for index, request in enumerate(open_requests):
                 batches.setdefault(brokers[index % len(brokers)], []).append(request)
             open_requests = []
@@ -152,7 +153,7 @@ class Channel:
                 else:
                     yield reply
 
-    async def _ask_in_turn(self, broker_id: int | str, batch: Sequence[Any], replies: "queue.SimpleQueue[Reply]") -> None:
+    async def _ask_in_turn(self, broker_id: int | str, batch: Sequence[Message], replies: "queue.SimpleQueue[Reply]") -> None:
         for request in batch:
             try:
                 reply = await self._exchange(broker_id, request)
@@ -160,7 +161,7 @@ class Channel:
                 reply = Reply(broker_id=broker_id, request=request, failure=self._failure_of(broker_id, request, problem))
             replies.put(reply)
 
-    async def _exchange(self, broker_id: int | str, request: Any) -> Reply:
+    async def _exchange(self, broker_id: int | str, request: Message) -> Reply:
         if broker_id in self.unanswering:
             failure = self.unanswering[broker_id]
             return Reply(
@@ -179,7 +180,7 @@ class Channel:
                 await self._net.sleep(min(self.manager.connection_delay(broker_id) + _PAUSE_SECONDS, self.seconds_left()))
         raise AssertionError("unreachable")
 
-    async def _send(self, broker_id: int | str, request: Any) -> Any:
+    async def _send(self, broker_id: int | str, request: Message) -> Message:
         limit_ms = min(float(self.settings.request_timeout_ms), self.seconds_left() * 1000)
         if limit_ms <= 0:
             raise _DeadlineError("the time for this snapshot is used up")
@@ -192,9 +193,11 @@ class Channel:
             await self._net.sleep(_PAUSE_SECONDS)
         return await connection.send_request(request, request_timeout_ms=limit_ms)
 
-    def _failure_of(self, broker_id: int | str, request: Any, problem: Exception) -> Failure:
+    def _failure_of(self, broker_id: int | str, request: Message, problem: Exception) -> Failure:
         number = broker_id if isinstance(broker_id, int) else None
         api = api_of(request)
+        if not isinstance(problem, kafka_errors.IncompatibleBrokerVersion):
+            self.unanswered.add(broker_id)
         if isinstance(problem, _DeadlineError):
             return Failure(api=api, error=DEADLINE_EXCEEDED, message=str(problem), broker_id=number)
         if isinstance(problem, kafka_errors.IncompatibleBrokerVersion):
@@ -223,7 +226,7 @@ class _DeadlineError(Exception):
     """The deadline of the whole snapshot has passed."""
 
 
-def api_of(request: Any) -> str:
+def api_of(request: Message) -> str:
     """Kafka's name of the API a request belongs to, such as ``ListOffsets``."""
     return str(type(request).__name__).partition("Request")[0]
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kafka.protocol.admin.configs import DescribeConfigsRequest
 
 from kafka_audit.cluster.channel import Channel, Reply
 from kafka_audit.cluster.failures import INVALID_RESPONSE, Failure, refused
+from kafka_audit.cluster.wire import Message
 
 _API = "DescribeConfigs"
 _TOPIC = 2
@@ -80,7 +80,7 @@ def describe_broker_configs(channel: Channel, broker_ids: Sequence[int], keys: C
                 yield Described(resource=described.resource, failure=described.failure.about(broker_id=int(described.resource)))
 
 
-def _request(kind: int, names: Sequence[str], keys: Collection[str]) -> Any:
+def _request(kind: int, names: Sequence[str], keys: Collection[str]) -> Message:
     request = DescribeConfigsRequest
     wanted = sorted(keys)
     return request(
@@ -112,7 +112,7 @@ def _read(channel: Channel, reply: Reply, keys: Collection[str]) -> Iterator[Des
         yield Described(resource=name, failure=Failure(api=_API, error=INVALID_RESPONSE, message="the answer leaves this resource out"))
 
 
-def _config(raw: Any) -> Config:
+def _config(raw: Message) -> Config:
     hidden = bool(raw.is_sensitive)
     return Config(
         name=raw.name,

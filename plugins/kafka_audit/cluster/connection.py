@@ -119,11 +119,12 @@ def _check_together(mapped: Mapping[str, Any], problems: list[str]) -> None:
     elif protocol.startswith("SASL"):
         _check_sasl(mechanism, mapped, problems)
     elif mechanism or mapped.get("sasl_username"):
-        problems.append(f"security.protocol: is {protocol}, so the sasl.* keys would not be used; write SASL_SSL or SASL_PLAINTEXT, or remove them")
+        problems.append(f"security.protocol: is {protocol}, so sasl.* keys would not be used; write SASL_SSL or remove them")
     if not protocol.endswith("SSL"):
         unused = [key for key, (argument, _) in SUPPORTED.items() if argument.startswith("ssl_") and argument in mapped]
         if unused:
-            problems.append(f"security.protocol: is {protocol}, so {', '.join(unused)} would not be used; write SSL or SASL_SSL, or remove them")
+            keys = ", ".join(unused)
+            problems.append(f"security.protocol: is {protocol}, so {keys} would not be used; write SSL or SASL_SSL, or remove them")
     for argument in ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile"):
         name = mapped.get(argument)
         if name and not Path(name).is_file():
@@ -144,4 +145,3 @@ def _check_sasl(mechanism: str | None, mapped: Mapping[str, Any], problems: list
             for key, argument in (("sasl.username", "sasl_username"), ("sasl.password", "sasl_password"))
             if not mapped.get(argument)
         )
-

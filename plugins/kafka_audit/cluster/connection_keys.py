@@ -113,13 +113,14 @@ SUPPORTED: dict[str, tuple[str, Callable[[object], Any]]] = {
 
 # Keys of consumers and producers that people keep in the same connection. The audit joins no group, fetches no record and
 # writes nothing, so they change nothing here; refusing them would force a second connection for no gain.
-WITHOUT_EFFECT = frozenset(
+_CONSUMER_AND_PRODUCER_KEYS = (
     "group.id group.instance.id auto.offset.reset enable.auto.commit auto.commit.interval.ms enable.auto.offset.store isolation.level "
     "client.rack session.timeout.ms heartbeat.interval.ms max.poll.interval.ms fetch.min.bytes fetch.wait.max.ms fetch.max.bytes "
     "max.partition.fetch.bytes partition.assignment.strategy acks retries linger.ms enable.idempotence compression.type "
     "retry.backoff.ms retry.backoff.max.ms socket.keepalive.enable socket.nagle.disable socket.send.buffer.bytes "
-    "socket.receive.buffer.bytes api.version.request log_level statistics.interval.ms".split()
+    "socket.receive.buffer.bytes api.version.request log_level statistics.interval.ms"
 )
+WITHOUT_EFFECT = frozenset(_CONSUMER_AND_PRODUCER_KEYS.split())
 
 _PEM = "PEM text is not supported: write it to a file that only you can read and give its path in {}"
 _JAVA_STORE = "is a Java key. Export the store as PEM (keytool -exportcert -rfc, or openssl pkcs12) and give the path in {}"
@@ -132,7 +133,7 @@ INSTEAD: dict[str, str] = {
     "ssl.truststore.password": "is a Java key. A PEM file in ssl.ca.location needs no password",
     "ssl.truststore.type": "is a Java key. ssl.ca.location takes PEM",
     "ssl.keystore.location": _JAVA_STORE.format("ssl.certificate.location and ssl.key.location"),
-    "ssl.keystore.password": "is a Java key (in librdkafka: of a PKCS#12 store). Write ssl.certificate.location, ssl.key.location and ssl.key.password",
+    "ssl.keystore.password": "belongs to a Java or PKCS#12 store. Write ssl.certificate.location, ssl.key.location, ssl.key.password",
     "ssl.keystore.type": "is a Java key. ssl.certificate.location and ssl.key.location take PEM",
     "ssl.keystore.key": "is a Java key. Give the path of the PEM key in ssl.key.location",
     "ssl.keystore.certificate.chain": "is a Java key. Give the path of the PEM chain in ssl.certificate.location",
@@ -153,5 +154,5 @@ def unknown_key_advice(key: str) -> str:
     if key.endswith("_cb"):
         return "callbacks are refused. Remove it"
     if key.startswith("ssl."):
-        return "has no counterpart in kafka-python. TLS is set by ssl.ca.location, ssl.certificate.location, ssl.key.location and ssl.key.password"
+        return "has no counterpart in kafka-python. TLS is set by ssl.{ca,certificate,key}.location and ssl.key.password"
     return "is not a key this tool knows, and a key that is silently ignored is a mistake that nobody sees. Check its spelling or remove it"

@@ -1,13 +1,13 @@
 """Knows the coordinator of each group or transactional id, and finds it again when it moves."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, Failure, refused
 from kafka_audit.cluster.routing import Places
+from kafka_audit.cluster.wire import Message
 
 GROUP = 0
 TRANSACTION = 1
@@ -50,7 +50,7 @@ class Coordinators(Places[str]):
     def name(self, failure: Failure, key: str) -> Failure:
         return failure.about(group_id=key) if self._kind == GROUP else failure
 
-    def _request(self, keys: Sequence[str], batched: bool) -> Any:
+    def _request(self, keys: Sequence[str], batched: bool) -> Message:
         if batched:
             return FindCoordinatorRequest(key_type=self._kind, coordinator_keys=list(keys), min_version=_BATCH_VERSION)
         return FindCoordinatorRequest(key=keys[0], key_type=self._kind, max_version=_BATCH_VERSION - 1)

@@ -86,3 +86,8 @@ def refused(api: str, code: int, message: str | None = None) -> Failure:
         hint = f"the audit's principal lacks {_NEEDS.get(api, 'Describe')} on this topic"
     text = "; ".join(part for part in (message, hint) if part)
     return Failure(api=api, error=name, message=text or f"{api} answered error {code}")
+
+
+def unsupported(api: str, since: str) -> Failure:
+    """The failure of a whole dataset on a cluster that is too old for its API."""
+    return Failure(api=api, error=UNSUPPORTED_VERSION, message=f"a broker of this cluster does not know {api}; it came with Kafka {since}")

@@ -29,7 +29,7 @@ class Leaders(Places[TopicPartition]):
     def look_up(self, keys: Sequence[TopicPartition]) -> None:
         names = sorted({topic for topic, _ in keys})
         request = MetadataRequest(
-            topics=[MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in names], allow_auto_topic_creation=False
+            topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=False
         )
         reply = self._channel.ask_any(request)
         if reply.failure is not None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
@@ -11,11 +10,15 @@ from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import LEADER_MOVING, Failure
 from kafka_audit.cluster.leaders import Leaders, TopicPartition
 from kafka_audit.cluster.routing import Parsed, Question, ask_each
+from kafka_audit.cluster.wire import Message
 
 # ListOffsets' special timestamps (KIP-734 for the highest timestamp)
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
+
+LIST_OFFSETS: int = ListOffsetsRequest.API_KEY
+MAX_TIMESTAMP_VERSION = 7
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
@@ -50,9 +53,9 @@ def list_offsets(
     """One offset per partition: ``wanted`` maps it to a timestamp in epoch ms, or to EARLIEST, LATEST or MAX_TIMESTAMP."""
     isolation = READ_COMMITTED if read_committed else READ_UNCOMMITTED
     timeout_ms = channel.settings.request_timeout_ms
-    newest_needed = 7 if any(timestamp == MAX_TIMESTAMP for timestamp in wanted.values()) else 1
+    lowest = MAX_TIMESTAMP_VERSION if MAX_TIMESTAMP in wanted.values() else 1
 
-    def build(keys: Sequence[TopicPartition]) -> Any:
+    def build(keys: Sequence[TopicPartition]) -> Message:
         entry = ListOffsetsRequest.ListOffsetsTopic
         topics = [
             entry(
@@ -64,11 +67,9 @@ def list_offsets(
             )
             for topic, indexes in by_topic(keys)
         ]
-        return ListOffsetsRequest(
-            replica_id=-1, isolation_level=isolation, topics=topics, timeout_ms=timeout_ms, min_version=newest_needed
-        )
+        return ListOffsetsRequest(replica_id=-1, isolation_level=isolation, topics=topics, timeout_ms=timeout_ms, min_version=lowest)
 
-    def parse(response: Any) -> Iterator[Parsed[TopicPartition, Offset]]:
+    def parse(_: Message, response: Message) -> Iterator[Parsed[TopicPartition, Offset]]:
         for topic in response.topics:
             for found in topic.partitions:
                 # -1 means that there is no such record: an empty partition, or nothing as young as the timestamp.
@@ -86,19 +87,17 @@ def describe_producers(
 ) -> dict[TopicPartition, tuple[Producer, ...] | Failure]:
     """The producers that each partition's leader remembers; needs Read on the topic."""
 
-    def build(keys: Sequence[TopicPartition]) -> Any:
+    def build(keys: Sequence[TopicPartition]) -> Message:
         entry = DescribeProducersRequest.TopicRequest
         return DescribeProducersRequest(topics=[entry(name=topic, partition_indexes=indexes) for topic, indexes in by_topic(keys)])
 
-    def parse(response: Any) -> Iterator[Parsed[TopicPartition, tuple[Producer, ...]]]:
+    def parse(_: Message, response: Message) -> Iterator[Parsed[TopicPartition, tuple[Producer, ...]]]:
         for topic in response.topics:
             for found in topic.partitions:
                 producers = tuple(_producer(raw) for raw in found.active_producers)
                 yield Parsed((topic.name, found.partition_index), found.error_code, found.error_message, producers)
 
-    question = Question(
-        api="DescribeProducers", chunk=_PRODUCER_PARTITIONS_PER_REQUEST, build=build, parse=parse, retriable=LEADER_MOVING
-    )
+    question = Question(api="DescribeProducers", chunk=_PRODUCER_PARTITIONS_PER_REQUEST, build=build, parse=parse, retriable=LEADER_MOVING)
     return ask_each(channel, question, partitions, leaders)
 
 
@@ -110,7 +109,7 @@ def by_topic(keys: Iterable[TopicPartition]) -> Iterable[tuple[str, list[int]]]:
     return grouped.items()
 
 
-def _producer(raw: Any) -> Producer:
+def _producer(raw: Message) -> Producer:
     start = raw.current_txn_start_offset
     return Producer(
         producer_id=raw.producer_id,
@@ -120,5 +119,3 @@ def _producer(raw: Any) -> Producer:
         coordinator_epoch=raw.coordinator_epoch,
         current_txn_start_offset=start if start >= 0 else None,
     )
-
-

@@ -1,8 +1,8 @@
 """The requests this product may send: an allow-list, checked for every request that leaves the process."""
 
-from typing import Any
-
 from kafka.protocol.api_key import ApiKey
+
+from kafka_audit.cluster.wire import Message
 
 # Read-only by their definition in Kafka's protocol, plus the three that set up a connection.
 READ_APIS: frozenset[ApiKey] = frozenset(
@@ -36,7 +36,7 @@ class MutationRefusedError(RuntimeError):
     """Something tried to send a request that is not on the allow-list: a defect of this program, never a fault of the cluster."""
 
 
-def check_read_only(request: Any) -> str:
+def check_read_only(request: Message) -> str:
     """Return the API's name if ``request`` cannot change anything on a cluster; else raise MutationRefusedError.
 
     Metadata is a read only while it may not create the topics it names (``auto.create.topics.enable``).
@@ -51,4 +51,4 @@ def check_read_only(request: Any) -> str:
         raise MutationRefusedError(f"refused to send {type(request).__name__} (API {key}): it is not on the list of read-only requests")
     if key == ApiKey.Metadata and request.topics and request.allow_auto_topic_creation is not False:
         raise MutationRefusedError("refused to send Metadata that may create the topics it names")
-    return ApiKey(key).name
+    return str(ApiKey(key).name)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from kafka_audit.cluster.channel import Channel, Reply
 from kafka_audit.cluster.failures import TRANSPORT_ERRORS, Failure, refused
+from kafka_audit.cluster.wire import Message
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -26,15 +27,15 @@ class Parsed(Generic[K, V]):
 
 @dataclass(frozen=True, kw_only=True)
 class Question(Generic[K, V]):
-    """One kind of request: how to ask it for a chunk of items, and how to read the answer.
+    """One kind of request: how to ask it for a chunk of items, and how to read the answer (given the request and the response).
 
     ``retriable`` are the error codes after which an item is looked up again and asked again.
     """
 
     api: str
     chunk: int
-    build: Callable[[Sequence[K]], Any]
-    parse: Callable[[Any], Iterable[Parsed[K, V]]]
+    build: Callable[[Sequence[K]], Message]
+    parse: Callable[[Message, Message], Iterable[Parsed[K, V]]]
     retriable: frozenset[int]
 
 
@@ -79,9 +80,7 @@ def ask_each(channel: Channel, question: Question[K, V], keys: Iterable[K], plac
     return results
 
 
-def _ask_once(
-    channel: Channel, question: Question[K, V], keys: Sequence[K], places: Places[K], results: dict[K, V | Failure]
-) -> list[K]:
+def _ask_once(channel: Channel, question: Question[K, V], keys: Sequence[K], places: Places[K], results: dict[K, V | Failure]) -> list[K]:
     by_broker: dict[int, list[K]] = {}
     again: list[K] = []
     for key in keys:
@@ -91,19 +90,19 @@ def _ask_once(
         else:
             by_broker.setdefault(place, []).append(key)
     chunks: dict[int, Sequence[K]] = {}
-    requests: dict[int, list[Any]] = {}
+    requests: dict[int, list[Message]] = {}
     for broker_id, items in by_broker.items():
         for start in range(0, len(items), question.chunk):
             request = question.build(items[start : start + question.chunk])
             chunks[id(request)] = items[start : start + question.chunk]
             requests.setdefault(broker_id, []).append(request)
     for reply in channel.ask_all(requests):
-        again.extend(_take(channel, question, chunks[id(reply.request)], places, reply, results))
+        again.extend(_take(channel, question, chunks[id(reply.request)], places, reply=reply, results=results))
     return again
 
 
 def _take(
-    channel: Channel, question: Question[K, V], chunk: Sequence[K], places: Places[K], reply: Reply, results: dict[K, V | Failure]
+    channel: Channel, question: Question[K, V], chunk: Sequence[K], places: Places[K], *, reply: Reply, results: dict[K, V | Failure]
 ) -> Iterator[K]:
     if reply.failure is not None:
         for key in chunk:
@@ -114,7 +113,7 @@ def _take(
     missing = set(chunk)
     broker_id = reply.broker_id if isinstance(reply.broker_id, int) else None
     counted: dict[int, int] = {}
-    for parsed in question.parse(reply.response):
+    for parsed in question.parse(reply.request, reply.response):
         missing.discard(parsed.key)
         counted[parsed.code] = counted.get(parsed.code, 0) + 1
         if parsed.code == 0 and parsed.value is not None:

@@ -4,16 +4,17 @@ import base64
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, ListPartitionReassignmentsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import Failure, error_name, refused
+from kafka_audit.cluster.wire import Message
 
 # The broker's own limit (max.request.partition.size.limit) is 2000 by default; more would only be cut there.
 _PARTITIONS_PER_RESPONSE = 2000
+DESCRIBE_PARTITIONS: int = DescribeTopicPartitionsRequest.API_KEY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,11 +99,17 @@ def list_topics(channel: Channel) -> TopicListing:
         channel.outcomes.note("Metadata", 0)
     controller = response.controller_id if response.controller_id is not None and response.controller_id >= 0 else None
     return TopicListing(
-        cluster_id=response.cluster_id, controller_id=controller, topics=tuple(topics), partitions=tuple(partitions), failures=tuple(failures)
+        cluster_id=response.cluster_id,
+        controller_id=controller,
+        topics=tuple(topics),
+        partitions=tuple(partitions),
+        failures=tuple(failures),
     )
 
 
-def describe_partitions(channel: Channel, partition_counts: Mapping[str, int]) -> tuple[dict[tuple[str, int], Partition], tuple[Failure, ...]]:
+def describe_partitions(
+    channel: Channel, partition_counts: Mapping[str, int]
+) -> tuple[dict[tuple[str, int], Partition], tuple[Failure, ...]]:
     """Partitions of the named topics with their eligible leader replicas (DescribeTopicPartitions, API 75).
 
     ``partition_counts`` sizes the requests. A topic that cannot be described is a failure and has no partitions in the result.
@@ -160,7 +167,7 @@ def id_text(topic_id: uuid.UUID | None) -> str | None:
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
-def _partition(topic: str, raw: Any, *, with_elr: bool = False) -> Partition:
+def _partition(topic: str, raw: Message, *, with_elr: bool = False) -> Partition:
     elr = raw.eligible_leader_replicas if with_elr else None
     last = raw.last_known_elr if with_elr else None
     return Partition(
@@ -190,7 +197,7 @@ def _chunks(partition_counts: Mapping[str, int]) -> Iterator[list[str]]:
         yield chunk
 
 
-def _describe_request(names: Sequence[str], cursor: Any = None) -> Any:
+def _describe_request(names: Sequence[str], cursor: Message = None) -> Message:
     request = DescribeTopicPartitionsRequest
     return request(
         topics=[request.TopicRequest(name=name) for name in names],

@@ -1,0 +1,30 @@
+"""The report of an audit: one page for people, the same as JSON and as JUnit for programs."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_audit.evidence import Audit, Snapshot, replaced_folder
+from kafka_audit.report import html, json_report, junit
+from kafka_audit.report.model import LIMIT, Report, read_report
+
+if TYPE_CHECKING:
+    from kafka_audit.catalogue import Catalogue
+    from kafka_audit.policy import Policy
+
+
+def write_report(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", *, generated_at: datetime) -> Path:
+    """Write ``report.html``, ``report.json`` and ``junit.xml`` to the audit's ``report/`` folder; returns the path of the page.
+
+    The folder is replaced as a whole. The same audit and ``generated_at`` (with a time zone) give the same bytes.
+    IntegrityError (exit 5) when results are broken, CollectionError (exit 1) when the disk refuses the files.
+    """
+    report = read_report(audit, snapshot, catalogue, policy, generated_at=generated_at)
+    texts = {"report.html": html.render(report), "report.json": json_report.render(report), "junit.xml": junit.render(report)}
+    with replaced_folder(audit.report) as folder:
+        for name, text in texts.items():
+            (folder / name).write_bytes(text.encode("utf-8", "replace"))
+    return audit.report / "report.html"
+
+
+__all__ = ["LIMIT", "Report", "read_report", "write_report"]

@@ -84,7 +84,10 @@ def _rule(value: Mapping[str, Any]) -> GateRule:
 
 
 def read_gate(folder: Path, name: str) -> Gate:
-    """The result of the gate ``name`` below ``gate/``; one that did not run when there is no file. IntegrityError when the file is broken."""
+    """The result of the gate ``name`` below ``gate/``; one that did not run when there is no file.
+
+    IntegrityError (exit 5) when the file is broken.
+    """
     path = folder / f"{name}.json"
     if not path.is_file():
         nothing = Gate(

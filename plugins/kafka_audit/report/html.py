@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import json
+import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +14,6 @@ from markupsafe import Markup, escape
 from kafka_audit import __version__
 from kafka_audit.report import sentences, text
 from kafka_audit.report.commands import fill_all
-from kafka_audit.report.lag import SHOWN
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
 
@@ -26,6 +27,9 @@ _COMMANDS_SHOWN = 30
 _ROWS_OPEN = 10
 _EVIDENCE_KEYS = 12
 _LONGEST_PROSE = 4000
+_LONGEST_SENTENCE = 500
+_REASONS_SHOWN = 10
+_OPTION = re.compile(r"--[a-z-]{1,30}")
 
 
 def _marked(value: str) -> Markup:
@@ -45,7 +49,7 @@ def _finalize(value: object) -> object:
 def _cut_note(cut: int) -> Markup:
     if not cut:
         return Markup("")
-    return Markup('<span class="cut">\N{HORIZONTAL ELLIPSIS} {} more</span>').format(sentences.counted(cut, "character"))
+    return Markup('<span class="cut">\N{HORIZONTAL ELLIPSIS} {}</span>').format(sentences.counted(cut, "more character"))
 
 
 def name(value: object) -> Markup:
@@ -55,16 +59,35 @@ def name(value: object) -> Markup:
     if value == "":
         return Markup('<span class="muted">(empty)</span>')
     kept, cut = text.shortened(str(value))
-    return Markup('<bdi class="name">{}</bdi>{}').format(_marked(kept), _cut_note(cut))
+    return Markup('<bdi class="name" dir="ltr">{}</bdi>{}').format(_marked(kept), _cut_note(cut))
+
+
+def _grouped(number: int | None) -> Markup:
+    """A whole number; one of more than twelve digits may break at its separators, so that no table grows wider than the page."""
+    digits = text.grouped(number).split(",")
+    return Markup(",<wbr>" if len(digits) > 4 else ",").join(digits)
+
+
+def _sentence(value: str) -> Markup:
+    """A sentence that may carry names from the cluster: at most 500 characters."""
+    kept, cut = text.shortened(value, _LONGEST_SENTENCE)
+    return _marked(kept) + _cut_note(cut)
 
 
 def _code(value: str) -> Markup:
-    """A command or a rule, line by line."""
-    return Markup("\n").join(_marked(line) for line in value.strip().split("\n"))
+    """A command or a rule, line by line; short options such as ``--add-config`` are kept from breaking at their hyphens."""
+    lines = []
+    for line in value.strip().split("\n"):
+        words = (_marked(word) for word in line.split(" "))
+        lines.append(Markup(" ").join(Markup("<span>{}</span>").format(word) if _OPTION.fullmatch(word) else word for word in words))
+    return Markup("\n").join(lines)
 
 
-def _prose(value: object) -> Markup:
-    return Markup("").join(Markup("<p>{}</p>").format(_finalize(part)) for part in text.paragraphs(str(value or "")))
+def _prose(value: str | Sequence[str] | None) -> Markup:
+    """Paragraphs of one text, or of several in turn."""
+    several = [value or ""] if value is None or isinstance(value, str) else value
+    parts = [part for one in several for part in text.paragraphs(one)]
+    return Markup("").join(Markup("<p>{}</p>").format(_finalize(part)) for part in parts)
 
 
 def _evidence(value: str | None) -> list[tuple[str, str]]:
@@ -112,6 +135,26 @@ def _bar(report: Report) -> list[dict[str, object]]:
     return segments
 
 
+def _why_nothing(result: ControlResult) -> tuple[str, str, str]:
+    """Why a control judged nothing: kind of mark, its word, and the rest of the sentence."""
+    counts = result.counts
+    if counts is None:
+        return "gap", "did not run", ""
+    if counts.applicable:
+        return "gap", "nothing could be assessed", "of what it applies to"
+    if counts.population:
+        return "none", "not applicable", "to anything in scope"
+    return "none", "not applicable", f": no {result.subject.replace('_', ' ')} in scope"
+
+
+def _idle(report: Report) -> list[tuple[tuple[str, str, str], list[ControlResult]]]:
+    """The controls that judged nothing, under the reason they share; unknown ones before those that do not apply."""
+    reasons: dict[tuple[str, str, str], list[ControlResult]] = {}
+    for result in report.judged_nothing:
+        reasons.setdefault(_why_nothing(result), []).append(result)
+    return sorted(reasons.items())
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -125,17 +168,18 @@ def _environment() -> Environment:
     environment.filters.update(
         name=name,
         code=_code,
+        sentence=_sentence,
         prose=_prose,
-        plain=text.visible,
-        grouped=text.grouped,
+        attribute=lambda value: escape(text.visible(str(value))),
+        grouped=_grouped,
         utc=text.utc,
         evidence=_evidence,
         same_expected=_same_expected,
         commands=_commands,
-        web_link=text.is_web_link,
+        with_link=text.with_link,
         word=lambda value: str(getattr(value, "value", value)),
     )
-    environment.globals.update(counted=sentences.counted, listed=sentences.listed, percent=text.percent)
+    environment.globals.update(counted=sentences.counted, percent=text.percent)
     return environment
 
 
@@ -158,8 +202,9 @@ def render(report: Report) -> str:
         summary=sentences.summary(report),
         coverage=sentences.coverage(report),
         bar=_bar(report),
+        idle=_idle(report),
         demands=[(label, str(params[key])) for key, label in _PARAMS_SHOWN.items() if params.get(key) is not None],
         rows_open=_ROWS_OPEN,
-        lag_shown=SHOWN,
+        reasons_shown=_REASONS_SHOWN,
     )
     return rendered.rstrip() + "\n"

@@ -45,7 +45,7 @@ class GroupPartition:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupLag:
-    """One group over all its partitions with a commit. Sums are over the partitions whose offsets are known; ``unknown`` counts the others."""
+    """One group over all its partitions. Sums are over those whose offsets are known; ``unknown`` counts the others with a commit."""
 
     group_id: str
     group_type: str

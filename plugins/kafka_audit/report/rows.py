@@ -29,7 +29,8 @@ def batches(path: Path, columns: Sequence[str], only: pc.Expression | None = Non
         absent = sorted(set(columns) - set(dataset.schema.names))
         if absent:
             raise _broken(path, f"it has no columns {', '.join(absent)}")
-        for batch in dataset.to_batches(columns=list(columns), filter=only, batch_size=_BATCH_ROWS, batch_readahead=1, fragment_readahead=1):
+        bounded = {"batch_size": _BATCH_ROWS, "batch_readahead": 1, "fragment_readahead": 1}
+        for batch in dataset.to_batches(columns=list(columns), filter=only, **bounded):
             if batch.num_rows:
                 yield pa.Table.from_batches([batch])
     except (OSError, pa.ArrowException) as problem:
@@ -44,4 +45,4 @@ def all_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
 def first_rows(kept: pa.Table | None, table: pa.Table, order: Sequence[tuple[str, str]], count: int) -> pa.Table:
     """The first ``count`` rows, in ``order`` (column, ascending|descending), of what was kept so far and a further table; nulls last."""
     joined = table if kept is None else pa.concat_tables([kept, table])
-    return joined.take(pc.sort_indices(joined, sort_keys=list(order), null_placement="at_end")[:count])
+    return joined.take(pc.sort_indices(joined, sort_keys=list(order))[:count])

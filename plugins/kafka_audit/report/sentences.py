@@ -10,18 +10,12 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def listed(words: list[str]) -> str:
-    """Words joined as in speech: ``a``, ``a and b``, ``a, b and c``."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
-
-
 def coverage(report: Report) -> str:
     """How much of what applies was assessed, as a sentence part; never a percentage of nothing."""
     counts = report.counts
     if not counts.applicable:
         return "nothing that applies was assessed"
-    share = percent(counts.assessed, counts.applicable)
-    return f"{counts.assessed:,} of {counts.applicable:,} applicable results were assessed ({share})"
+    return f"{percent(counts.assessed, counts.applicable)} of what applies was assessed"
 
 
 def failures(report: Report) -> str:
@@ -32,7 +26,7 @@ def failures(report: Report) -> str:
         return f"none of {counted(ran, 'control')} fails" if ran else "no control ran"
     severities = [f"{len(results)} {name}" for name, results, _ in report.by_severity() if results]
     verb = "fails" if len(failing) == 1 else "fail"
-    return f"{len(failing)} of {counted(ran, 'control')} {verb}: {listed(severities)}"
+    return f"{len(failing)} of {counted(ran, 'control')} {verb} ({', '.join(severities)})"
 
 
 def summary(report: Report) -> str:

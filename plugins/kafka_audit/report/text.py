@@ -61,6 +61,14 @@ def shortened(text: str, length: int = NAME_LENGTH) -> tuple[str, int]:
     return text[:length], max(0, len(text) - length)
 
 
+def with_link(text: str) -> tuple[str, str]:
+    """A reference such as ``KIP-966 - https://...`` as its words and its web address, which is empty when there is none to link to."""
+    found = re.search(r"\bhttps?://\S+$", text.strip())
+    if not found or not is_web_link(found[0]):
+        return text, ""
+    return text.strip()[: found.start()].rstrip(" -\N{EN DASH}:"), found[0]
+
+
 def is_web_link(text: str) -> bool:
     """Whether text may be a link: http or https, with a host, without characters that hide where it leads."""
     if re.search(r"[\s\\\"'<>]", text) or any(is_invisible(character) for character in text):
@@ -87,16 +95,14 @@ def percent(part: int, whole: int) -> str:
 
 def utc(when: datetime | str | None) -> str:
     """A time to the second in UTC, like ``2026-11-20 23:15:00 UTC``; text that is no ISO time comes back as it is."""
-    if when is None or when == "":
+    if not when:
         return "not known"
-    if isinstance(when, str):
-        try:
-            when = datetime.fromisoformat(when.replace("Z", "+00:00"))
-        except ValueError:
-            return when
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=timezone.utc)
-    return when.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    try:
+        moment = datetime.fromisoformat(when.replace("Z", "+00:00")) if isinstance(when, str) else when
+    except ValueError:
+        return str(when)
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    return aware.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def paragraphs(text: str) -> list[str]:

@@ -30,10 +30,9 @@ class Node(_Strict):
 
 
 class Brokers(_Strict):
-    """The three processes, the properties they share, and the cluster-wide dynamic defaults set once they run."""
+    """The three processes and the properties they share."""
 
     config: ConfigMap = {}
-    dynamic_defaults: ConfigMap = {}
     nodes: tuple[Node, ...]
 
 

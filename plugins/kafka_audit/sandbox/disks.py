@@ -6,27 +6,32 @@ from pathlib import Path
 from typing import Any
 
 from kafka import KafkaAdminClient
-from kafka.errors import NoError, ReplicaNotAvailableError
+from kafka.errors import NoError, ReplicaNotAvailableError, UnknownTopicOrPartitionError
 
 from kafka_audit.errors import CollectionError
 from kafka_audit.sandbox.definition import LogDirFailure, Seed
 from kafka_audit.sandbox.state import BrokerState
 
 _TIMEOUT_S = 60
+# A broker keeps the wish in all three cases, and says which of them it is (KIP-113; the last one is what 4.3 answers).
+_REMEMBERED = (NoError, ReplicaNotAvailableError, UnknownTopicOrPartitionError)
 
 
 def prefer_log_dirs(admin: KafkaAdminClient, seed: Seed, broker: BrokerState) -> None:
     """Tell the broker, before topics exist, to put the doomed replicas in its last log dir and all others in its first.
 
-    A broker remembers the wish of a replica it does not have yet, and answers REPLICA_NOT_AVAILABLE (KIP-113).
+    A broker remembers the wish of a replica that it does not have yet (KIP-113), though it answers with an error.
     """
     doomed = set(seed.log_dir_failure.replicas) if seed.log_dir_failure else set()
     names = {name for name, replicas in seed.partitions().items() if broker.id in replicas}
-    for topic, key in (("__consumer_offsets", "offsets.topic.num.partitions"), ("__transaction_state", "transaction.state.log.num.partitions")):
+    for topic, key in (
+        ("__consumer_offsets", "offsets.topic.num.partitions"),
+        ("__transaction_state", "transaction.state.log.num.partitions"),
+    ):
         names |= {f"{topic}-{p}" for p in range(int(seed.brokers.config.get(key, "50")))}
     wishes = {(*_split(name), broker.id): broker.log_dirs[-1] if name in doomed else broker.log_dirs[0] for name in names}
     answers = admin.alter_replica_log_dirs(wishes)
-    refused = {replica: error for replica, error in answers.items() if error not in (NoError, ReplicaNotAvailableError)}
+    refused = {replica: error for replica, error in answers.items() if error not in _REMEMBERED}
     if refused or len(answers) != len(wishes):
         raise CollectionError(f"broker {broker.id} did not accept where its replicas go: {refused or 'some were not answered'}")
 

@@ -16,7 +16,8 @@ from kafka_audit.sandbox.seed import Target, execute
 from kafka_audit.sandbox.state import Folder, State
 
 NO_SEED = "none"
-STOP_GRACE_S = 20.0
+# A broker whose quorum is gone waits for it far longer than this, and its data is thrown away anyway.
+STOP_GRACE_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +149,8 @@ def _make_way(folder: Folder, *, replace: bool, progress: Progress) -> None:
     targets = folder.processes()
     if state and targets and all(record.find() for record in state.processes) and not replace:
         raise ConfigurationError(
-            f"A sandbox (seed {state.seeded or NO_SEED}) is up in {folder.path} at {state.bootstrap}: use it, or run `kafka-audit sandbox stop`."
+            f"A sandbox (seed {state.seeded or NO_SEED}) is up in {folder.path} at {state.bootstrap}: "
+            "use it, or run `kafka-audit sandbox stop`."
         )
     if targets:
         progress(f"Stopping {len(targets)} processes of the sandbox before")

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import Protocol
 
 import confluent_kafka
@@ -34,9 +35,9 @@ class Member(Protocol):
 class HandCommitting:
     """A kafka-python consumer of a classic group that commits by hand, or never."""
 
-    def __init__(self, group: Group, bootstrap: str) -> None:
+    def __init__(self, group: Group, bootstrap: str, partitions: Mapping[str, int]) -> None:
         """Create the consumer; it joins when it settles."""
-        self._group = group
+        self._group, self._expected = group, _expected(group, partitions)
         self._consumer = KafkaConsumer(
             bootstrap_servers=bootstrap,
             group_id=group.id,
@@ -52,8 +53,12 @@ class HandCommitting:
     def settle(self) -> None:
         """See Member."""
         consumer, deadline = self._consumer, _Deadline(self._group.id)
+        # kafka-python 3.0.12 joins before it has metadata, assigns nothing, and does not join again when the metadata arrives
+        # between its assignment and the broker's answer: so have the metadata first.
+        while not all(consumer.partitions_for_topic(topic) for topic in self._group.topics):
+            deadline.check("see its topics")
         consumer.subscribe(list(self._group.topics))
-        while not consumer.assignment():
+        while {(p.topic, p.partition) for p in consumer.assignment()} != self._expected:
             consumer.poll(timeout_ms=100)
             deadline.check("be given partitions")
         ends = consumer.end_offsets(list(consumer.assignment()))
@@ -79,9 +84,9 @@ class HandCommitting:
 class Librdkafka:
     """A confluent-kafka consumer, classic or KIP-848, on auto-commit or committing by hand."""
 
-    def __init__(self, group: Group, bootstrap: str) -> None:
+    def __init__(self, group: Group, bootstrap: str, partitions: Mapping[str, int]) -> None:
         """Create the consumer; it joins when it settles."""
-        self._group = group
+        self._group, self._expected = group, _expected(group, partitions)
         classic_only = {"session.timeout.ms": 45_000} if group.protocol == "classic" else {}
         self._consumer = confluent_kafka.Consumer(
             {
@@ -103,7 +108,7 @@ class Librdkafka:
         """See Member."""
         consumer, deadline = self._consumer, _Deadline(self._group.id)
         consumer.subscribe(list(self._group.topics))
-        while not consumer.assignment():
+        while {(p.topic, p.partition) for p in consumer.assignment()} != self._expected:
             consumer.poll(0.1)
             deadline.check("be given partitions")
         ends = {(p.topic, p.partition): consumer.get_watermark_offsets(p, timeout=10)[1] for p in consumer.assignment()}
@@ -146,20 +151,16 @@ class Librdkafka:
 class OffsetsOnly:
     """No member at all: commits written through the admin API, as offset tools and stores of their own do."""
 
-    def __init__(self, group: Group, bootstrap: str) -> None:
+    def __init__(self, group: Group, bootstrap: str, partitions: Mapping[str, int]) -> None:
         """Connect the admin client."""
-        self._group = group
+        self._group, self._bootstrap, self._expected = group, bootstrap, _expected(group, partitions)
         self._admin = KafkaAdminClient(bootstrap_servers=bootstrap, client_id="offset-import")
 
     def settle(self) -> None:
         """See Member."""
-        names = [t for t in self._admin.describe_topics(list(self._group.topics))]
-        partitions = [TopicPartition(t["name"], p["partition_index"]) for t in names for p in t["partitions"]]
-        reader = KafkaConsumer(bootstrap_servers=self._admin.config["bootstrap_servers"], allow_auto_create_topics=False)
-        try:
+        partitions = [TopicPartition(topic, partition) for topic, partition in sorted(self._expected)]
+        with closing(KafkaConsumer(bootstrap_servers=self._bootstrap, enable_auto_commit=False, allow_auto_create_topics=False)) as reader:
             ends = reader.end_offsets(partitions)
-        finally:
-            reader.close()
         targets = _targets(self._group, {f"{p.topic}-{p.partition}": end for p, end in ends.items()})
         commit_offsets(self._admin, self._group.id, {p: targets[f"{p.topic}-{p.partition}"] for p in partitions})
 
@@ -171,14 +172,14 @@ class OffsetsOnly:
         self._admin.close()
 
 
-def create(group: Group, bootstrap: str) -> Member:
-    """Return the member the group's definition asks for."""
-    kinds: dict[str, Callable[[Group, str], Member]] = {
+def create(group: Group, bootstrap: str, partitions: Mapping[str, int]) -> Member:
+    """Return the member the group's definition asks for; partitions is topic -> partition count."""
+    kinds: dict[str, Callable[[Group, str, Mapping[str, int]], Member]] = {
         "kafka-python": HandCommitting,
         "confluent-kafka": Librdkafka,
         "admin": OffsetsOnly,
     }
-    return kinds[group.client](group, bootstrap)
+    return kinds[group.client](group, bootstrap, partitions)
 
 
 def commit_offsets(admin: KafkaAdminClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
@@ -201,6 +202,10 @@ def commit_offsets(admin: KafkaAdminClient, group_id: str, offsets: Mapping[Topi
             raise CollectionError(f"group {group_id!r} could not commit {words}")
         deadline.check("find its coordinator")
         time.sleep(0.2)
+
+
+def _expected(group: Group, partitions: Mapping[str, int]) -> set[tuple[str, int]]:
+    return {(topic, partition) for topic in group.topics for partition in range(partitions[topic])}
 
 
 def _targets(group: Group, ends: Mapping[str, int]) -> dict[str, int]:

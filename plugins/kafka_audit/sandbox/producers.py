@@ -59,9 +59,7 @@ def _write_librdkafka(producer: Producer, records: list[tuple[str, int, bytes, b
             refused.append(str(error))
 
     transactional = producer.mode == "transactional"
-    guarantees: dict[str, object] = (
-        {"transactional.id": producer.client_id} if transactional else {"acks": 1, "enable.idempotence": False}
-    )
+    guarantees: dict[str, object] = {"transactional.id": producer.client_id} if transactional else {"acks": 1, "enable.idempotence": False}
     client = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "client.id": producer.client_id, "linger.ms": 20, **guarantees})
     if transactional:
         client.init_transactions(_TIMEOUT_S)

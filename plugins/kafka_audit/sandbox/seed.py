@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
@@ -43,14 +43,12 @@ def execute(seed: Seed, target: Target, progress: Progress) -> None:
         with _refusals("preparing the brokers"):
             if failing:
                 disks.prefer_log_dirs(admin, seed, failing)
-            if own and seed.brokers.dynamic_defaults:
-                _alter(admin, ConfigResourceType.BROKER, {"": seed.brokers.dynamic_defaults})
         progress(f"Creating {len(seed.topics)} topics")
         with _refusals("creating topics"):
             _create_topics(admin, seed)
         if seed.groups:
             # Its answer does not matter: asking makes the brokers create __consumer_offsets while records are being written.
-            with _ignored(KafkaError):
+            with suppress(KafkaError):
                 admin.describe_groups([seed.groups[0].id])
         progress(f"Writing records with {len(seed.producers)} producers")
         with _refusals("writing records"):
@@ -62,7 +60,7 @@ def execute(seed: Seed, target: Target, progress: Progress) -> None:
             if seed.delete_records:
                 admin.delete_records({_partition(name): before for name, before in seed.delete_records.items()})
             if own and seed.internal_topics:
-                _alter(admin, ConfigResourceType.TOPIC, seed.internal_topics)
+                _alter_topics(admin, seed.internal_topics)
             if failing and seed.log_dir_failure:
                 progress(f"Failing log dir {failing.log_dirs[-1]} of broker {failing.id}")
                 disks.fail_last_log_dir(admin, seed.log_dir_failure, failing)
@@ -74,7 +72,8 @@ def _create_topics(admin: KafkaAdminClient, seed: Seed) -> None:
     existing = sorted({topic.name for topic in seed.topics}.intersection(admin.list_topics()))
     if existing:
         raise ConfigurationError(
-            f"The cluster has topics the seed would create: {', '.join(existing)}. Delete them, or seed another cluster; nothing was changed."
+            f"The cluster has topics the seed would create: {', '.join(existing)}. "
+            "Delete them, or seed another cluster; nothing was changed."
         )
     wanted = [node.id for node in seed.brokers.nodes]
     found = sorted(broker["broker_id"] for broker in admin.describe_cluster()["brokers"])
@@ -104,7 +103,8 @@ def _run_groups(seed: Seed, target: Target) -> None:
     if not seed.groups:
         return
     plan = target.folder.workload_plan
-    plan.write_text(Plan(bootstrap=target.state.bootstrap, groups=seed.groups).model_dump_json(), encoding="utf-8")
+    counts = {topic.name: len(topic.replicas) for topic in seed.topics}
+    plan.write_text(Plan(bootstrap=target.state.bootstrap, partitions=counts, groups=seed.groups).model_dump_json(), encoding="utf-8")
     report, log = report_path(plan), target.folder.log("workload")
     target.launch_workload()
     deadline = time.monotonic() + _WORKLOAD_TIMEOUT_S
@@ -119,12 +119,12 @@ def _run_groups(seed: Seed, target: Target) -> None:
         raise CollectionError(f"{len(failed)} of {len(outcome)} consumer groups could not be seeded; see {log}:\n{lines}")
 
 
-def _alter(admin: KafkaAdminClient, kind: ConfigResourceType, changes: Mapping[str, Mapping[str, str]]) -> None:
-    resources = [ConfigResource(kind, name, configs=dict(values)) for name, values in changes.items()]
+def _alter_topics(admin: KafkaAdminClient, changes: Mapping[str, Mapping[str, str]]) -> None:
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name, configs=dict(values)) for name, values in changes.items()]
     answers = admin.alter_configs(resources)
     refused = {name: words for named in answers.values() for name, words in named.items() if words != "OK"}
     if refused:
-        raise CollectionError(f"The brokers refused settings: {refused}")
+        raise CollectionError(f"The brokers refused topic settings: {refused}")
 
 
 def _partition(name: str) -> TopicPartition:
@@ -139,11 +139,3 @@ def _refusals(step: str) -> Iterator[None]:
         yield
     except (KafkaError, KafkaException) as error:
         raise CollectionError(f"Seeding failed while {step}: {type(error).__name__}: {error}") from error
-
-
-@contextmanager
-def _ignored(kind: type[Exception]) -> Iterator[None]:
-    try:
-        yield
-    except kind:
-        pass

@@ -23,11 +23,12 @@ log = logging.getLogger("kafka_audit.sandbox.workload")
 
 
 class Plan(BaseModel):
-    """What the process is to do; groups that do not stay leave once they have committed."""
+    """What the process is to do; partitions is topic -> partition count. Groups that do not stay leave once they have committed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     bootstrap: str
+    partitions: dict[str, int]
     groups: tuple[Group, ...]
 
 
@@ -44,7 +45,7 @@ def run(plan: Plan, report: Path) -> None:
     stop = threading.Event()
     outcome: dict[str, str | None] = {}
     reported = threading.Barrier(len(plan.groups) + 1)
-    threads = [threading.Thread(target=_one, args=(group, plan.bootstrap, outcome, reported, stop)) for group in plan.groups]
+    threads = [threading.Thread(target=_one, args=(group, plan, outcome, reported, stop)) for group in plan.groups]
     for thread in threads:
         thread.start()
     reported.wait()
@@ -58,10 +59,10 @@ def run(plan: Plan, report: Path) -> None:
         thread.join()
 
 
-def _one(group: Group, bootstrap: str, outcome: dict[str, str | None], reported: threading.Barrier, stop: threading.Event) -> None:
+def _one(group: Group, plan: Plan, outcome: dict[str, str | None], reported: threading.Barrier, stop: threading.Event) -> None:
     member = None
     try:
-        member = members.create(group, bootstrap)
+        member = members.create(group, plan.bootstrap, plan.partitions)
         member.settle()
         if not group.stays:
             member.close()

@@ -1,0 +1,58 @@
+"""The DAG that audits one Kafka cluster from snapshot to gated report."""
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from airflow.sdk import dag
+from kafka_audit.airflow.gate import AuditGate
+from kafka_audit.airflow.request import DAG_ID, audit_params
+from kafka_audit.airflow.spark_job import SparkJob
+from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report, snapshot
+
+
+@dag(
+    dag_id=DAG_ID,
+    # Once a day, for the cluster behind the connection kafka_default; other clusters are triggered with their own parameters.
+    # Paused when it first appears: nobody's cluster is read before a person has looked at the parameters.
+    schedule="@daily",
+    start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
+    catchup=False,  # a missed day cannot be audited afterwards: a snapshot shows only now
+    is_paused_upon_creation=True,
+    max_active_runs=1,  # each audit is chained to the one before it
+    dagrun_timeout=timedelta(hours=2),
+    default_args={"owner": "kafka-audit", "retries": 0, "execution_timeout": timedelta(minutes=45)},
+    params=audit_params(),
+    tags=["kafka", "audit", "reliability"],
+)
+def kafka_reliability_audit() -> None:
+    """### Can this Kafka cluster lose data, and would anyone notice?
+
+    Reads one cluster (never writes to it), judges it by the control catalogue and ends with a report.
+
+    | task | what it does |
+    |-|-|
+    | `plan` | refuses parameters that cannot be used, gives the run its ids |
+    | `snapshot` | reads the cluster into immutable, hashed Parquet files; retried only while the cluster is unreachable |
+    | `evidence_gate` | is the evidence complete, fresh and typed enough to judge? If not, the audit is **void** |
+    | `verify_settings`, `verify_lag` | every control on every resource, by Spark |
+    | `findings_gate` | do the findings pass the policy, and was enough assessed? |
+    | `report` | HTML, JSON and JUnit, whatever the gates said; then the audit is sealed |
+    | `gate` | **the only task that turns the run red**: its log lists the reasons |
+
+    A red `gate` means that the audit worked and the cluster did not pass, or that something could not be assessed: the reasons
+    say which. Open the tab **Audit report** of the run. Every task can be cleared and run again: a snapshot is taken once and
+    kept, and the later tasks compute the same result from it. For new evidence, trigger a new run.
+
+    Needs the connections `kafka_default` (type `kafka`, librdkafka keys in Extra) and `spark_default`.
+    """
+    planned: Any = plan()
+    read = snapshot(planned)
+    fit = evidence_gate(planned)
+    settings = SparkJob(task_id="verify_settings", job="verify_settings", plan=planned)
+    lag = SparkJob(task_id="verify_lag", job="verify_lag", plan=planned)
+    judged = findings_gate(planned)
+    reported = report(planned)
+    read >> fit >> [settings, lag] >> judged >> reported >> AuditGate(task_id="gate", plan=planned)
+
+
+kafka_reliability_audit()

@@ -1,0 +1,213 @@
+"""Boil an audit's findings down to two small tables: one row per control, and one row of totals.
+
+The counts are Spark's; the findings are counted a second time here, batch by batch, so that the summary is not taken on trust.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+from kafka_audit.errors import IntegrityError
+from kafka_audit.evidence import Audit
+from kafka_audit.findings import Severity, Status
+
+from expectations.results import Coverage
+from expectations.tables import Kind, Table, Value
+
+STATUS_COLUMNS: Mapping[Status, str] = {
+    Status.PASS: "passed",
+    Status.FAIL: "failed",
+    Status.ERROR: "errored",
+    Status.NOT_ASSESSED: "not_assessed",
+    Status.NOT_APPLICABLE: "not_applicable",
+}
+_COUNTS = ("population", "findings", "distinct_resources", *STATUS_COLUMNS.values())
+_SEVERITIES = {severity.value for severity in Severity}
+_STATUSES = {status.value for status in Status}
+_FINDING = ("control_id", "severity", "status", "snapshot_id")
+
+Row = dict[str, Value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlSummary:
+    """Tables ``controls`` and ``totals`` of one audit, and its coverage."""
+
+    controls: Table
+    totals: Table
+    coverage: Coverage
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Recount:
+    """Findings counted again: (control_id, severity, status, snapshot_id) -> number. None: a column is missing."""
+
+    counts: Mapping[tuple[str | None, ...], int] | None
+
+    def of(self, control: Value) -> Counter[tuple[str | None, str | None]]:
+        """(severity, status) -> number, for one control."""
+        found: Counter[tuple[str | None, str | None]] = Counter()
+        for (control_id, severity, status, _), number in (self.counts or {}).items():
+            if control_id == control:
+                found[severity, status] += number
+        return found
+
+
+def summarise(
+    audit: Audit, *, snapshot_id: str, controls: Mapping[str, Severity], fail_on: Severity, evidence_verdict: str
+) -> ControlSummary:
+    """Read ``settings`` and ``lag`` of an audit; ``controls`` is the catalogue as id -> severity.
+
+    A column that both summaries lack is left out of table ``controls``, so that the rules on it end in ERROR.
+    IntegrityError when a table cannot be read.
+    """
+    steps = {"settings": audit.settings, "lag": audit.lag}
+    read = {f"{name}/{kind}": _open(folder / f"{kind}.parquet") for name, folder in steps.items() for kind in ("summary", "findings")}
+    rows, present = _summary_rows([read[f"{name}/summary"] for name in steps])
+    recount = _count_findings([read[f"{name}/findings"] for name in steps])
+    table = [{**row, **_derived(row, present, recount, fail_on)} for row in rows]
+    kinds: dict[str, Kind] = {"control": "text", **{name: "count" for name in _COUNTS if name in present}}
+    kinds.update(dict.fromkeys(_derived_names(present, recount), "count"))
+    coverage = _coverage(rows)
+    totals: Row = {
+        "audit": audit.path.name,
+        "missing_tables": _names(name for name, found in read.items() if found is None),
+        "missing_controls": _names(set(controls) - {str(row.get("control_id")) for row in rows}),
+        "unknown_controls": _unknown_controls(rows, recount, controls),
+        "changed_severities": _names(
+            f"{row['control_id']}: {row.get('severity')} where the catalogue says {controls[str(row['control_id'])].value}"
+            for row in rows
+            if row.get("control_id") in controls and row.get("severity") != controls[str(row["control_id"])].value
+        ),
+        "unknown_words": _unknown_words(recount),
+        "foreign_findings": None if recount.counts is None else sum(n for key, n in recount.counts.items() if key[3] != snapshot_id),
+        "coverage_ratio": coverage.ratio,
+        "evidence_verdict": evidence_verdict,
+    }
+    numbers: dict[str, Kind] = {"foreign_findings": "count", "coverage_ratio": "number"}
+    columns: dict[str, Kind] = {name: numbers.get(name, "text") for name in totals}
+    return ControlSummary(
+        controls=Table(name="controls", key="control", columns=kinds, rows=table),
+        totals=Table(name="totals", key="audit", columns=columns, rows=[totals], single=True),
+        coverage=coverage,
+    )
+
+
+def _open(folder: Path) -> pads.Dataset | None:
+    """A folder of Parquet files as Spark leaves it; None when it is missing or holds none."""
+    if not folder.exists():
+        return None
+    try:
+        found = pads.dataset(str(folder), format="parquet")
+        return found if found.files else None
+    except (pa.ArrowException, OSError) as problem:
+        raise _unreadable(str(folder), problem) from problem
+
+
+def _unreadable(what: str, problem: Exception) -> IntegrityError:
+    return IntegrityError(f"{what} is not readable Parquet ({problem}): run the verification job again")
+
+
+def _summary_rows(summaries: Sequence[pads.Dataset | None]) -> tuple[list[Row], set[str]]:
+    rows: list[Row] = []
+    present: set[str] = set()
+    for summary in summaries:
+        if summary is None:
+            continue
+        names = [name for name in ("control_id", "code", "severity", *_COUNTS) if name in summary.schema.names]
+        wrong = [name for name in names if name in _COUNTS and not pa.types.is_integer(summary.schema.field(name).type)]
+        if wrong:
+            raise IntegrityError(f"{summary.files[0]}: {', '.join(wrong)} should be whole numbers; run the verification job again")
+        present.update(names)
+        try:
+            rows += summary.to_table(columns=names).to_pylist()
+        except (pa.ArrowException, OSError) as problem:
+            raise _unreadable(summary.files[0], problem) from problem
+    if all(summary is None for summary in summaries):
+        present = {"control_id", "code", "severity", *_COUNTS}  # without any table no column is known to be missing
+    for row in rows:
+        row["control"] = " ".join(str(row[name]) for name in ("code", "control_id") if row.get(name) is not None) or "unnamed"
+    return sorted(rows, key=lambda row: str(row["control"])), present
+
+
+def _count_findings(findings: Sequence[pads.Dataset | None]) -> _Recount:
+    counts: Counter[tuple[str | None, ...]] = Counter()
+    for dataset in findings:
+        if dataset is None:
+            continue
+        if not set(_FINDING) <= set(dataset.schema.names):
+            return _Recount(counts=None)
+        try:
+            for batch in dataset.to_batches(columns=list(_FINDING)):
+                grouped = pa.Table.from_batches([batch]).group_by(list(_FINDING)).aggregate([([], "count_all")])
+                for row in grouped.to_pylist():
+                    counts[tuple(row[name] for name in _FINDING)] += row["count_all"]
+        except (pa.ArrowException, OSError) as problem:
+            raise _unreadable(dataset.files[0], problem) from problem
+    return _Recount(counts=counts)
+
+
+def _derived_names(present: set[str], recount: _Recount) -> list[str]:
+    whole = set(STATUS_COLUMNS.values()) <= present
+    counted = recount.counts is not None and "control_id" in present
+    return [
+        *(["counted"] if whole else []),
+        *(["blocking_fails", "critical_unassessed"] if counted else []),
+        *(["recount_difference"] if whole and counted else []),
+    ]
+
+
+def _derived(row: Row, present: set[str], recount: _Recount, fail_on: Severity) -> Row:
+    """The columns computed here; :func:`_derived_names` says which of them the table keeps."""
+    by_status = {status: row.get(column) for status, column in STATUS_COLUMNS.items()}
+    found = recount.of(row.get("control_id"))
+    unknown = any(value is None for value in by_status.values())
+    known = {status.value: value for status, value in by_status.items() if isinstance(value, int)}
+    again: Counter[str | None] = Counter()
+    for (_, status), number in found.items():
+        again[status] += number
+    return {
+        "counted": None if unknown else sum(known.values()),
+        "blocking_fails": sum(n for (severity, status), n in found.items() if status == Status.FAIL.value and _at_least(severity, fail_on)),
+        "critical_unassessed": sum(
+            n
+            for (severity, status), n in found.items()
+            if status in (Status.NOT_ASSESSED.value, Status.ERROR.value) and _at_least(severity, Severity.CRITICAL)
+        ),
+        "recount_difference": None if unknown else sum(abs(known.get(str(s), 0) - again[s]) for s in {*known, *again}),
+    }
+
+
+def _at_least(severity: str | None, limit: Severity) -> bool:
+    """A word outside the set counts as the worst: it must not slip below the limit."""
+    return severity not in _SEVERITIES or Severity(severity).at_least(limit)
+
+
+def _coverage(rows: Sequence[Row]) -> Coverage:
+    def total(column: str) -> int:
+        return sum(value for row in rows if isinstance(value := row.get(column), int))
+
+    return Coverage(assessed=total("passed") + total("failed"), applicable=total("findings") - total("not_applicable"))
+
+
+def _unknown_controls(rows: Sequence[Row], recount: _Recount, controls: Mapping[str, Severity]) -> str:
+    times = Counter(str(row.get("control_id")) for row in rows)
+    judged = {str(control) for control, *_ in recount.counts or ()}
+    repeated = [f"{name} ({number} times)" for name, number in times.items() if number > 1]
+    return _names([*((set(times) | judged) - set(controls)), *repeated])
+
+
+def _unknown_words(recount: _Recount) -> str | None:
+    if recount.counts is None:
+        return None
+    found = {(severity, status) for _, severity, status, _ in recount.counts}
+    return _names(
+        [str(severity) for severity, _ in found if severity not in _SEVERITIES] + [str(s) for _, s in found if s not in _STATUSES]
+    )
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(sorted(set(names))) or "none"

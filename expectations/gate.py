@@ -1,0 +1,122 @@
+"""The two gates of an audit: is the evidence fit to be judged, and do the findings pass?"""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from kafka_audit.evidence import Audit, Snapshot, read_json, verify, write_json
+from kafka_audit.findings import Severity
+
+from expectations.control_summary import summarise
+from expectations.data_docs import build_docs
+from expectations.results import SCHEMA_VERSION, Coverage, GateResult, RuleResult, decide
+from expectations.snapshot_contract import DATASETS
+from expectations.snapshot_profile import profile_snapshot
+from expectations.suites import SHIPPED, Suite, load_suite
+from expectations.validation import Validation, validate
+
+EVIDENCE = "evidence"
+FINDINGS = "findings"
+_log = logging.getLogger(__name__)
+
+
+def judge_evidence(snapshot: Snapshot, out: Path, *, now: datetime, max_age_seconds: int = 3600) -> GateResult:
+    """Judge whether a snapshot is complete, fresh and typed enough; ``now`` is an aware datetime.
+
+    Writes ``out/evidence.json``, ``out/raw/evidence.json`` and ``out/data_docs/``. The result's exit code is 0 (warnings
+    allowed) or 4 (the audit is void); its coverage counts datasets. IntegrityError (exit 5) when the snapshot does not match
+    its manifest or holds unreadable Parquet.
+    """
+    verify(snapshot.path)
+    suite = load_suite(SHIPPED / "evidence_fit.json")
+    profile = profile_snapshot(snapshot, now=now)
+    validation = validate(suite, (profile.datasets, profile.snapshot), {"max_age_seconds": max_age_seconds})
+    coverage = Coverage(assessed=profile.readable, applicable=len(DATASETS))
+    parameters = {"now": now.isoformat(), "max_age_seconds": max_age_seconds}
+    return _conclude(EVIDENCE, out, snapshot=snapshot, suite=suite, validation=validation, coverage=coverage, parameters=parameters)
+
+
+def judge_findings(
+    audit: Audit,
+    snapshot: Snapshot,
+    out: Path,
+    *,
+    fail_on: Severity,
+    min_coverage: float,
+    controls: Mapping[str, Severity] | None = None,
+) -> GateResult:
+    """Judge an audit's control summaries; ``controls`` is the catalogue that ran as id -> severity (default: the shipped one).
+
+    Writes ``out/findings.json``, ``out/raw/findings.json`` and ``out/data_docs/`` (both gates). Exit code: 3 when a finding
+    fails at or above ``fail_on``; else 1 when the audit contradicts itself or a rule could not be computed; else 4 when
+    coverage is below ``min_coverage``, a critical finding was not assessed, or the evidence gate in ``out`` did not pass this
+    snapshot; else 0. IntegrityError (exit 5) when a table cannot be read.
+    """
+    suite = load_suite(SHIPPED / "findings_pass.json")
+    summary = summarise(
+        audit,
+        snapshot_id=snapshot.snapshot_id,
+        controls=_shipped_controls() if controls is None else controls,
+        fail_on=fail_on,
+        evidence_verdict=_evidence_verdict(snapshot, out),
+    )
+    validation = validate(suite, (summary.controls, summary.totals), {"min_coverage": min_coverage})
+    parameters = {"fail_on": fail_on.value, "min_coverage": min_coverage}
+    return _conclude(FINDINGS, out, snapshot=snapshot, suite=suite, validation=validation, coverage=summary.coverage, parameters=parameters)
+
+
+def _shipped_controls() -> dict[str, Severity]:
+    from kafka_audit.catalogue import load_catalogue  # noqa: PLC0415 - it parses every rule, and the evidence gate needs none
+
+    return {control.id: Severity(control.severity) for control in load_catalogue().controls}
+
+
+def _evidence_verdict(snapshot: Snapshot, out: Path) -> str:
+    """``PASS`` only when the evidence gate passed exactly this snapshot; else what stands in the way."""
+    path = out / f"{EVIDENCE}.json"
+    if not path.is_file():
+        return "not judged"
+    judged = read_json(path)
+    about = judged.get("snapshot") or {}
+    if (about.get("snapshot_id"), about.get("manifest_sha256")) != (snapshot.snapshot_id, snapshot.manifest_sha256):
+        return f"given to another snapshot, {about.get('snapshot_id')}"
+    return "PASS" if judged.get("exit_code") == 0 else f"{judged.get('verdict')} (void)"
+
+
+def _conclude(
+    gate: str,
+    out: Path,
+    *,
+    snapshot: Snapshot,
+    suite: Suite,
+    validation: Validation,
+    coverage: Coverage,
+    parameters: Mapping[str, Any],
+) -> GateResult:
+    verdict, exit_code = decide(validation.results)
+    result = GateResult(
+        gate=gate,
+        verdict=verdict,
+        exit_code=exit_code,
+        reasons=_reasons(validation.results),
+        coverage=coverage,
+        results=validation.results,
+        suite_name=suite.name,
+        suite_sha256=suite.sha256,
+        snapshot_id=snapshot.snapshot_id,
+        snapshot_sha256=snapshot.manifest_sha256,
+        parameters=parameters,
+    )
+    write_json(out / "raw" / f"{gate}.json", {"schema_version": SCHEMA_VERSION, "suite": suite.name, "tables": validation.raw})
+    write_json(out / f"{gate}.json", result.to_json())
+    build_docs(out)
+    _log.info("gate %s: %s, exit code %d, %d reasons", gate, verdict.value, exit_code, len(result.reasons))
+    return result
+
+
+def _reasons(results: tuple[RuleResult, ...]) -> tuple[str, ...]:
+    """What did not pass, blocking rules first, each group in the order of the suite."""
+    found = [result for result in results if result.status.value != "PASS"]
+    return tuple(result.reason for result in sorted(found, key=lambda result: not result.blocks))

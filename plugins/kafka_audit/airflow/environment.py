@@ -1,0 +1,53 @@
+"""The environment of an Airflow that exists only to run one audit: its own home, its own SQLite database, no services."""
+
+import json
+import os
+import secrets
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kafka_audit.airflow.home import RETRIES_VARIABLE, ROOT_VARIABLE, project_home
+
+_MOST_CORES = 4
+
+
+def airflow_home(root: Path) -> Path:
+    """The Airflow home that belongs to an audit folder: ``.airflow`` beside it."""
+    return root.parent / ".airflow"
+
+
+def audit_environment(*, root: Path, connection: Mapping[str, Any]) -> dict[str, str]:
+    """The environment variables of the run. ``connection``: librdkafka-style keys, which become the connection ``kafka_default``.
+
+    Airflow settings and connections of the caller's own environment are left out, so that nobody's real database is touched;
+    a connection ``spark_default`` of the caller's is kept, to run the jobs on a Spark cluster.
+    """
+    home = airflow_home(root)
+    project = project_home()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_"))}
+    spark = os.environ.get("AIRFLOW_CONN_SPARK_DEFAULT") or json.dumps(
+        {"conn_type": "spark", "host": f"local[{min(os.cpu_count() or 1, _MOST_CORES)}]"}
+    )
+    environment |= {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(project / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(project / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "True",
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
+        # Signs only the calls of this one process to itself.
+        "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(64),
+        "AIRFLOW_CONN_KAFKA_DEFAULT": json.dumps({"conn_type": "kafka", "extra": dict(connection)}),
+        "AIRFLOW_CONN_SPARK_DEFAULT": spark,
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONUNBUFFERED": "1",
+        ROOT_VARIABLE: str(root),
+        # A person waits for the answer: an unreachable cluster is told at once, not after minutes of retries.
+        RETRIES_VARIABLE: os.environ.get(RETRIES_VARIABLE, "0"),
+    }
+    environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return environment

@@ -1,0 +1,201 @@
+"""Runs one audit through Airflow for people who have no Airflow: the command line and the demo."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from kafka_audit.airflow.environment import airflow_home, audit_environment
+from kafka_audit.errors import CollectionError
+from kafka_audit.evidence import check_cluster_name
+
+_GRACE_SECONDS = 10
+_TAIL_LINES = 12
+_LOGS_KEPT = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOutcome:
+    """How the run ended: exit code and verdict (PASSED, FAILED, INCOMPLETE, VOID, ERROR), why, and where everything is.
+
+    ``step_seconds``: wall-clock seconds of each task and of Airflow's own start, in the order in which they ended.
+    ``total_seconds``: of the whole run.
+    """
+
+    exit_code: int
+    verdict: str
+    reasons: tuple[str, ...]
+    report_path: Path | None
+    audit_path: Path | None
+    log_path: Path
+    step_seconds: dict[str, float]
+    total_seconds: float
+
+    @property
+    def message(self) -> str:
+        """The reasons in one text."""
+        return "\n".join(self.reasons)
+
+
+def run_audit_through_airflow(
+    *,
+    connection: Mapping[str, Any],
+    cluster: str,
+    root: Path,
+    policy_dir: Path | None = None,
+    params: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None],
+) -> AuditOutcome:
+    """Run the audit DAG to its end and return its outcome; ``progress`` gets one short line per task.
+
+    ``connection``: librdkafka-style keys. ``params``: further Params of the DAG. Airflow lives in a process group of its own
+    below ``<root>/../.airflow`` and is gone when this returns or raises; Airflow's and Spark's output is kept in ``log_path``.
+    ConfigurationError when the cluster's name or the installation cannot be used, CollectionError when another run is under way.
+    """
+    root = root.resolve()
+    conf = {**(params or {}), "cluster": check_cluster_name(cluster)}
+    if policy_dir is not None:
+        conf["policy_dir"] = str(policy_dir.resolve())
+    environment = audit_environment(root=root, connection=connection)
+    home = airflow_home(root)
+    home.mkdir(parents=True, exist_ok=True)
+    home.chmod(0o700)
+    with _only_one(home):
+        log_path = _new_log(home)
+        if not any(home.glob("migrated-*")):
+            progress("first run: creating Airflow's database")
+        return _run(conf, environment, home, log_path, progress)
+
+
+def _run(conf: Mapping[str, Any], environment: dict[str, str], home: Path, log_path: Path, progress: Callable[[str], None]) -> AuditOutcome:
+    began = time.monotonic()
+    reader, writer = os.pipe()
+    with log_path.open("w", encoding="utf-8") as log, os.fdopen(reader, encoding="utf-8") as events:
+        command = [sys.executable, "-m", "kafka_audit.airflow.run_once", "--conf", json.dumps(conf), "--events", str(writer)]
+        try:
+            # A session of its own: the terminal's Ctrl-C reaches only us, and we stop Airflow and Spark as one group.
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                cwd=home,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                pass_fds=[writer],
+                start_new_session=True,
+            )
+        finally:
+            os.close(writer)
+        with _stopped_at_exit(process):
+            seconds: dict[str, float] = {}
+            end = _follow(events, seconds, progress)
+            status = process.wait()
+    total = round(time.monotonic() - began, 1)
+    if end is None:
+        tail = "\n  ".join(log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:])
+        reason = f"Airflow ended with status {status} before the audit was finished. The end of {log_path}:\n  {tail}"
+        end = {"exit_code": 1, "verdict": "ERROR", "reasons": [reason], "report": None, "audit": None}
+    return AuditOutcome(
+        exit_code=int(end["exit_code"]),
+        verdict=str(end["verdict"]),
+        reasons=tuple(end["reasons"]),
+        report_path=Path(end["report"]) if end["report"] else None,
+        audit_path=Path(end["audit"]) if end["audit"] else None,
+        log_path=log_path,
+        step_seconds=seconds,
+        total_seconds=total,
+    )
+
+
+def _follow(events: Iterator[str], seconds: dict[str, float], progress: Callable[[str], None]) -> dict[str, Any] | None:
+    """Pass events on until the process closes its end; the last event, or None when it died before telling it."""
+    end = None
+    for line in events:
+        event: dict[str, Any] = json.loads(line)
+        if event["event"] == "end":
+            end = event
+            continue
+        name = event.get("task") or event["name"]
+        seconds[name] = event["seconds"]
+        # A red gate is the audit's answer and not a broken step.
+        state = "" if event.get("state", "success") == "success" or name == "gate" else f"  {event['state']}"
+        progress(f"{name:<16} {event['seconds']:6.1f} s{state}")
+    return end
+
+
+@contextmanager
+def _stopped_at_exit(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """However the block is left, also by Ctrl-C or SIGTERM, no process of the group outlives it."""
+    try:
+        with _handling(signal.SIGTERM, signal.SIGHUP, to=_interrupt):
+            yield
+    finally:
+        with _handling(signal.SIGINT, to=signal.SIG_IGN):  # an impatient second Ctrl-C must not leave half of it running
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+                if not _signal_group(process, number):
+                    break
+                _wait_for_group(process, _GRACE_SECONDS if number != signal.SIGKILL else 1)
+            process.wait()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _handling(*numbers: signal.Signals, to: Any) -> Iterator[None]:  # noqa: ANN401  (a handler or signal.SIG_IGN)
+    """Handle these signals by ``to`` while the block runs; without effect outside the main thread, where Python forbids it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, to) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _signal_group(process: "subprocess.Popen[bytes]", number: int) -> bool:
+    process.poll()
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _wait_for_group(process: "subprocess.Popen[bytes]", seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and _signal_group(process, 0):
+        time.sleep(0.1)
+
+
+@contextmanager
+def _only_one(home: Path) -> Iterator[None]:
+    """Hold the home's lock; CollectionError when another run has it (SQLite and the chain of audits allow one at a time)."""
+    with (home / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as problem:
+            raise CollectionError(f"another audit is running in {home}: wait for it, or use another --root") from problem
+        yield
+
+
+def _new_log(home: Path) -> Path:
+    folder = home / "runs"
+    folder.mkdir(exist_ok=True)
+    for old in sorted(folder.glob("*.log"))[: -_LOGS_KEPT + 1]:
+        old.unlink()
+    return folder / f"{datetime.now(timezone.utc).strftime('%Y%m%dT%H%M%S.%f')}.log"

@@ -1,0 +1,135 @@
+"""Runs the audit DAG once, to its end, inside this process: ``python -m kafka_audit.airflow.run_once --conf JSON --events FD``.
+
+No scheduler and no web server are started: Airflow's own ``dag.test`` makes the run, its task instances and their states in the
+database, and runs the tasks one after the other. What happens is told as JSON lines on the file descriptor ``FD``; Airflow's
+log goes to standard output and error. Started by run_dag.py.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from airflow.listeners import hookimpl
+
+from kafka_audit.airflow.home import audit_root, project_home
+from kafka_audit.airflow.outcome import ERROR, AuditResult, audit_result
+from kafka_audit.airflow.plan import audit_id_of
+from kafka_audit.airflow.request import DAG_ID
+from kafka_audit.airflow.step import causes
+from kafka_audit.errors import AuditError
+
+if TYPE_CHECKING:
+    from airflow.models.dagrun import DagRun
+    from airflow.sdk import DAG
+
+
+class Events:
+    """Tells what happens, one JSON object a line; also an Airflow listener, for the beginning and end of each task."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._began: dict[str, float] = {}
+        self.plan_error: BaseException | str | None = None
+
+    def tell(self, event: str, **facts: object) -> None:
+        """Write one event at once."""
+        self._stream.write(json.dumps({"event": event, **facts}, default=str) + "\n")
+        self._stream.flush()
+
+    @hookimpl
+    def on_task_instance_running(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ANN401  (Airflow's hook)
+        self._began[task_instance.task_id] = time.monotonic()
+
+    @hookimpl
+    def on_task_instance_success(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ANN401
+        self._ended(task_instance.task_id, "success")
+
+    @hookimpl
+    def on_task_instance_skipped(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ANN401
+        self._ended(task_instance.task_id, "skipped")
+
+    @hookimpl
+    def on_task_instance_failed(
+        self,
+        previous_state: Any,  # noqa: ANN401
+        task_instance: Any,  # noqa: ANN401
+        error: BaseException | str | None,
+    ) -> None:
+        if task_instance.task_id == "plan":
+            self.plan_error = error
+        self._ended(task_instance.task_id, "failed")
+
+    def _ended(self, task_id: str, state: str) -> None:
+        seconds = time.monotonic() - self._began.get(task_id, time.monotonic())
+        self.tell("task", task=task_id, state=state, seconds=round(seconds, 1))
+
+
+def _prepare_database(events: Events) -> None:
+    """Create or migrate Airflow's database, once for each release of Airflow."""
+    done = Path(os.environ["AIRFLOW_HOME"]) / f"migrated-{version('apache-airflow')}"
+    if done.exists():
+        return
+    from airflow.utils import db  # noqa: PLC0415  (heavy, and needed only once)
+
+    began = time.monotonic()
+    db.upgradedb()
+    done.touch()
+    events.tell("phase", name="airflow database", seconds=round(time.monotonic() - began, 1))
+
+
+def _load_dag() -> "DAG":
+    from airflow.dag_processing.dagbag import DagBag  # noqa: PLC0415  (heavy)
+
+    file = project_home() / "dags" / f"{DAG_ID}.py"
+    bag = DagBag(dag_folder=str(file))
+    if DAG_ID not in bag.dags:
+        raise RuntimeError(f"{file} does not define the DAG {DAG_ID}: {bag.import_errors}")
+    return bag.dags[DAG_ID]
+
+
+def _result(run: "DagRun", conf: Mapping[str, Any], plan_error: BaseException | str | None) -> tuple[AuditResult, Path | None]:
+    from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415  (pyarrow)
+
+    states = {instance.task_id: str(instance.state) for instance in run.get_task_instances()}
+    if states.get("plan") != "success":
+        raised = causes(plan_error) if isinstance(plan_error, BaseException) else ()
+        problem = next((cause for cause in raised if isinstance(cause, AuditError)), None)
+        reason = str(problem or plan_error or "the task plan failed: the log says why")
+        return AuditResult(verdict=ERROR, exit_code=problem.exit_code if problem else 1, reasons=(reason,), report=None), None
+    audit = EvidenceRoot(path=audit_root()).audit(conf["cluster"], audit_id_of(run.dag_id, run.run_id, run.run_after))
+    result = audit_result(audit, states)
+    if states.get("gate") != "success" and result.exit_code == 0:
+        result = AuditResult(verdict=ERROR, exit_code=1, reasons=("the task gate failed: its log says why",), report=result.report)
+    return result, audit.path
+
+
+def main() -> None:
+    """Run the audit; the last event is ``end`` with the result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--conf", type=json.loads, required=True, help="the run's configuration: JSON, the DAG's Params")
+    parser.add_argument("--events", type=int, required=True, help="file descriptor for the JSON lines")
+    arguments = parser.parse_args()
+    with os.fdopen(arguments.events, "w", encoding="utf-8") as stream:
+        # Spark must not inherit it: its reader waits until the last process has closed it.
+        os.set_inheritable(stream.fileno(), False)
+        events = Events(stream)
+        _prepare_database(events)
+        began = time.monotonic()
+        from airflow.sdk.listener import get_listener_manager  # noqa: PLC0415  (heavy)
+
+        dag = _load_dag()
+        get_listener_manager().add_listener(events)  # type: ignore[no-untyped-call]
+        events.tell("phase", name="airflow start", seconds=round(time.monotonic() - began, 1))
+        run = dag.test(run_conf=arguments.conf)
+        result, audit = _result(run, arguments.conf, events.plan_error)
+        facts = {"verdict": result.verdict, "exit_code": result.exit_code, "reasons": result.reasons, "report": result.report}
+        events.tell("end", state=str(run.state), audit=audit, run_id=run.run_id, **facts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Reads groups of every type and their members with assignments."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka.protocol.admin.groups import DescribeGroupsRequest, ListGroupsRequest
+
+from kafka_audit.cluster.assignment import MalformedAssignmentError, decode_assignment
+from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.coordinators import Coordinators
+from kafka_audit.cluster.failures import COORDINATOR_MOVING, INVALID_RESPONSE, UNSUPPORTED_VERSION, Failure, refused
+from kafka_audit.cluster.group_messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest
+from kafka_audit.cluster.routing import Parsed, Question, ask_each
+from kafka_audit.cluster.wire import Message
+
+_GROUPS_PER_REQUEST = 500
+_GROUP_ID_NOT_FOUND = 69
+_LISTING_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)
+_CONSUMER_PROTOCOL = "consumer"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Group:
+    """One group as its coordinator lists it; type and state come from ListGroups v5, which knows every type."""
+
+    group_id: str
+    group_type: str
+    state: str
+    protocol_type: str | None
+    coordinator_id: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Member:
+    """One member of a group; ``assignment`` is None when it could not be told, which is not the same as empty."""
+
+    member_id: str
+    client_id: str
+    instance_id: str | None
+    assignment: tuple[tuple[str, int], ...] | None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DescribedGroup:
+    """State and members of a group at the moment of description."""
+
+    state: str
+    members: tuple[Member, ...]
+
+
+def list_groups(channel: Channel) -> tuple[tuple[Group, ...], tuple[Failure, ...]]:
+    """All groups of all brokers; each broker lists those it coordinates.
+
+    A failure names a broker whose groups are missing. Without Describe on the cluster a broker leaves out, without any
+    error, the groups that the principal may not describe.
+    """
+    found: dict[str, Group] = {}
+    failures: dict[int, Failure] = {}
+    brokers: Sequence[int] = channel.brokers
+    for pause in (*_LISTING_PAUSES, None):
+        again = []
+        for reply in channel.ask_all({broker_id: [ListGroupsRequest()] for broker_id in brokers}):
+            broker_id = int(reply.broker_id)
+            if reply.failure is not None:
+                failures[broker_id] = reply.failure
+                continue
+            code = reply.response.error_code
+            channel.outcomes.note("ListGroups", code)
+            if code:
+                failures[broker_id] = refused("ListGroups", code).about(broker_id=broker_id)
+                if code in COORDINATOR_MOVING:
+                    again.append(broker_id)
+                continue
+            failures.pop(broker_id, None)
+            for raw in reply.response.groups:
+                found[raw.group_id] = _group(raw, broker_id)
+        if not again or pause is None or not channel.seconds_left():
+            break
+        channel.sleep(pause)
+        brokers = again
+    return tuple(found[group_id] for group_id in sorted(found)), tuple(failures.values())
+
+
+def _group(raw: Message, broker_id: int) -> Group:
+    return Group(
+        group_id=raw.group_id,
+        # Brokers before 3.8 (ListGroups below version 5) know only classic groups, or do not tell.
+        group_type=(raw.group_type or "classic").lower(),
+        state=raw.group_state or "",
+        protocol_type=raw.protocol_type or None,
+        coordinator_id=broker_id,
+    )
+
+
+def describe_groups(channel: Channel, coordinators: Coordinators, groups: Iterable[Group]) -> dict[str, DescribedGroup | Failure]:
+    """Members of each group, asked with the API of its type (DescribeGroups would call groups of the new protocols Dead)."""
+    by_type: dict[str, list[str]] = {}
+    for group in groups:
+        by_type.setdefault(group.group_type, []).append(group.group_id)
+    results: dict[str, DescribedGroup | Failure] = {}
+    for group_type, group_ids in sorted(by_type.items()):
+        question = _QUESTIONS.get(group_type)
+        if question is None:
+            text = f"members of {group_type} groups are not described by this tool"
+            for group_id in group_ids:
+                results[group_id] = Failure(api="DescribeGroups", error=UNSUPPORTED_VERSION, message=text, group_id=group_id)
+        else:
+            described: dict[str, DescribedGroup | Failure] = ask_each(channel, question, group_ids, coordinators)
+            results |= described
+    return results
+
+
+def _parse_classic(_: Message, response: Message) -> Iterator[Parsed[str, DescribedGroup]]:
+    for raw in response.groups:
+        code = raw.error_code
+        if code == 0 and raw.group_state == "Dead":
+            code = _GROUP_ID_NOT_FOUND  # before version 6 a group that is gone is answered as Dead, without an error
+        members = tuple(_classic_member(raw, member) for member in raw.members)
+        yield Parsed(raw.group_id, code, raw.error_message, DescribedGroup(state=raw.group_state, members=members))
+
+
+def _classic_member(group: Message, raw: Message) -> Member:
+    assignment: tuple[tuple[str, int], ...] | None = None
+    failure = None
+    if group.protocol_type == _CONSUMER_PROTOCOL:
+        data = bytes(raw.member_assignment or b"")
+        if data:
+            try:
+                assignment = decode_assignment(data)
+            except MalformedAssignmentError as problem:
+                text = f"the assignment of a member cannot be decoded: {problem}"
+                failure = Failure(api="DescribeGroups", error=INVALID_RESPONSE, message=text, group_id=group.group_id)
+        elif group.group_state == "Stable":
+            assignment = ()  # in other states an empty value only means that the rebalance is not over
+    return Member(
+        member_id=raw.member_id, client_id=raw.client_id, instance_id=raw.group_instance_id, assignment=assignment, failure=failure
+    )
+
+
+def _parse_modern(_: Message, response: Message) -> Iterator[Parsed[str, DescribedGroup]]:
+    for raw in response.groups:
+        members = tuple(
+            Member(
+                member_id=member.member_id,
+                client_id=member.client_id,
+                instance_id=getattr(member, "instance_id", None),
+                assignment=tuple((topic.topic_name, index) for topic in member.assignment.topic_partitions for index in topic.partitions),
+            )
+            for member in raw.members
+        )
+        yield Parsed(raw.group_id, raw.error_code, raw.error_message, DescribedGroup(state=raw.group_state, members=members))
+
+
+_QUESTIONS: Mapping[str, Question[str, DescribedGroup]] = {
+    "classic": Question(
+        api="DescribeGroups",
+        chunk=_GROUPS_PER_REQUEST,
+        build=lambda ids: DescribeGroupsRequest(groups=list(ids), include_authorized_operations=False),
+        parse=_parse_classic,
+        retriable=COORDINATOR_MOVING,
+    ),
+    "consumer": Question(
+        api="ConsumerGroupDescribe",
+        chunk=_GROUPS_PER_REQUEST,
+        build=lambda ids: ConsumerGroupDescribeRequest(group_ids=list(ids), include_authorized_operations=False),
+        parse=_parse_modern,
+        retriable=COORDINATOR_MOVING,
+    ),
+    "share": Question(
+        api="ShareGroupDescribe",
+        chunk=_GROUPS_PER_REQUEST,
+        build=lambda ids: ShareGroupDescribeRequest(group_ids=list(ids), include_authorized_operations=False),
+        parse=_parse_modern,
+        retriable=COORDINATOR_MOVING,
+    ),
+}

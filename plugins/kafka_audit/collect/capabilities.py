@@ -1,0 +1,88 @@
+"""Which read APIs this cluster offers and this principal may use."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kafka_audit.cluster.facade import Cluster
+from kafka_audit.collect.tables import table
+
+NAME = "capabilities"
+SCHEMA = pa.schema(
+    [
+        ("api", pa.string()),
+        ("api_key", pa.int32()),
+        ("min_version", pa.int32()),
+        ("max_version", pa.int32()),
+        ("supported", pa.bool_()),
+        ("allowed", pa.bool_()),
+        ("detail", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Capability:
+    """One API: the versions that all answering brokers share, and what happened when it was used."""
+
+    api: str
+    api_key: int
+    min_version: int | None
+    max_version: int | None
+    supported: bool
+    allowed: bool | None
+    detail: str
+
+    @property
+    def word(self) -> str:
+        """``allowed``, ``denied``, ``unsupported`` or ``unknown``, as the manifest says it."""
+        if not self.supported:
+            return "unsupported"
+        return {True: "allowed", False: "denied", None: "unknown"}[self.allowed]
+
+
+def read(cluster: Cluster, *, may_describe_cluster: bool | None) -> tuple[Capability, ...]:
+    """The matrix after the collection: versions from ApiVersions, permissions from what was answered and refused."""
+    return tuple(_capability(cluster, name, key, may_describe_cluster) for name, key in sorted(cluster.read_apis().items()))
+
+
+def collect(capabilities: tuple[Capability, ...]) -> pa.Table:
+    """One row per API that the audit uses."""
+    rows = [(c.api, c.api_key, c.min_version, c.max_version, c.supported, c.allowed, c.detail) for c in capabilities]
+    return table(SCHEMA, rows)
+
+
+def words(capabilities: tuple[Capability, ...]) -> Mapping[str, str]:
+    """API -> allowed, denied, unsupported or unknown."""
+    return {c.api: c.word for c in capabilities}
+
+
+def _capability(cluster: Cluster, name: str, key: int, may_describe_cluster: bool | None) -> Capability:
+    ranges = [versions.apis.get(key) for versions in cluster.versions.values()]
+    known = [found for found in ranges if found is not None]
+    supported = bool(known) and len(known) == len(ranges)
+    allowed, detail = _permission(cluster, name, may_describe_cluster) if supported else (None, "not offered by every broker")
+    return Capability(
+        api=name,
+        api_key=key,
+        min_version=max(low for low, _ in known) if known else None,
+        max_version=min(high for _, high in known) if known else None,
+        supported=supported,
+        allowed=allowed,
+        detail=detail,
+    )
+
+
+def _permission(cluster: Cluster, name: str, may_describe_cluster: bool | None) -> tuple[bool | None, str]:
+    answered, denied = cluster.answered(name), cluster.denied(name)
+    refused = ", ".join(f"{count} refused with {error}" for error, count in sorted(denied.items()))
+    if name == "ApiVersions":
+        return True, "answered by every broker that answers at all"
+    if name == "ListGroups" and answered and not may_describe_cluster:
+        return None, "without Describe on the cluster, groups that the principal may not describe are left out silently"
+    if answered:
+        return True, f"{answered} answered, {refused}" if refused else ""
+    if denied:
+        return False, refused
+    return None, "nothing to ask it about, or no answer"

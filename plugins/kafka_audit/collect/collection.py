@@ -1,0 +1,152 @@
+"""The order in which the datasets of one snapshot are read, and what each passes to the next."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+
+from kafka_audit.cluster.brokers import BrokerLogDirs
+from kafka_audit.cluster.facade import Cluster
+from kafka_audit.cluster.leaders import Leaders
+from kafka_audit.cluster.topics import Topic, TopicListing
+from kafka_audit.collect import (
+    broker_configs,
+    brokers,
+    capabilities,
+    cluster,
+    committed_offsets,
+    errors,
+    groups,
+    log_dirs,
+    members,
+    offsets,
+    partitions,
+    producers,
+    quorum,
+    reassignments,
+    replica_sizes,
+    topic_configs,
+    topics,
+    transactions,
+)
+from kafka_audit.collect.scope import Scope
+from kafka_audit.errors import CollectionError
+
+Dataset = tuple[str, pa.Table]
+_ELR_FEATURE = "eligible.leader.replicas.version"
+
+
+class Collection:
+    """One pass over a connected cluster; iterate :meth:`datasets` once, then read the other attributes."""
+
+    def __init__(self, *, cluster: Cluster, scope: Scope, now: Callable[[], datetime], second_look_seconds: float) -> None:
+        self.scope = scope
+        self.errors = errors.ErrorLog()
+        self.capabilities: Mapping[str, str] = {}
+        self.cluster_id: str | None = None
+        self._cluster = cluster
+        self._now = now
+        self._second_look_seconds = second_look_seconds
+
+    def datasets(self) -> Iterator[Dataset]:
+        """Every dataset once, each as soon as it is read, so that the caller can store and forget it.
+
+        CollectionError when not even the topics can be listed.
+        """
+        source, log = self._cluster, self.errors
+        description = source.describe_cluster()
+        read_at, looked_at = self._now(), time.monotonic()
+        listing = self._list_topics()
+        running, failures = source.list_reassignments()
+        log.add_all(reassignments.NAME, failures)
+        in_scope = [topic for topic in listing.topics if self.scope.covers_topic(topic.name, is_internal=topic.is_internal)]
+        names = {topic.name for topic in in_scope}
+        listed = [one for one in listing.partitions if one.topic in names]
+        features = cluster.common_features(source.versions)
+        has_elr = any(f.name == _ELR_FEATURE and (f.finalized_max or 0) > 0 for f in features)
+        seen = partitions.read(source, listed, in_scope, has_elr=has_elr, read_at=read_at, errors=log)
+        adding = partitions.adding_replicas(running)
+        bad = [key for key, one in seen.items() if partitions.is_bad(one.partition, adding)]
+        yield reassignments.NAME, reassignments.collect(one for one in running if one.topic in names)
+
+        replicas, failures = source.describe_quorum()
+        log.add_all(quorum.NAME, failures)
+        controller = next((one.replica_id for one in replicas if one.is_leader), None)
+        if controller is None and not source.supports(source.read_apis()["DescribeQuorum"]):
+            controller = listing.controller_id  # only before KRaft does Metadata name the true controller
+        yield quorum.NAME, quorum.collect(replicas, self._now())
+        yield cluster.NAME, cluster.collect(cluster_id=self.cluster_id, controller_id=controller, features=features, read_at=read_at)
+        yield broker_configs.NAME, broker_configs.collect(source, log)
+        yield from self._storage(listing.topics)
+        yield topics.NAME, topics.collect(in_scope, log)
+        configs = topic_configs.collect(source, sorted(topic.name for topic in in_scope if topic.failure is None), log)
+        yield topic_configs.NAME, configs
+        retention = _retention(configs)
+        del configs
+        leaders = source.leaders(one.partition for one in seen.values())
+        yield from self._groups_and_offsets(leaders, sorted(seen), retention)
+        internal = {topic.name for topic in in_scope if topic.is_internal}
+        yield producers.NAME, producers.collect(source, leaders, [key for key in sorted(seen) if key[0] not in internal], log)
+        yield transactions.NAME, transactions.collect(source, log)
+
+        if bad:
+            source.sleep(max(0.0, self._second_look_seconds - (time.monotonic() - looked_at)))
+            seen = partitions.look_again(source, seen, bad, has_elr=has_elr, now=self._now, errors=log)
+        yield partitions.NAME, partitions.collect(seen)
+        yield (
+            brokers.NAME,
+            brokers.collect(
+                alive=source.brokers,
+                registered=description.nodes,
+                replica_owners={replica for one in listing.partitions for replica in one.replicas},
+                unanswered=source.unanswered,
+                controller_id=controller,
+            ),
+        )
+        matrix = capabilities.read(source, may_describe_cluster=description.may_describe_cluster)
+        self.capabilities = capabilities.words(matrix)
+        yield capabilities.NAME, capabilities.collect(matrix)
+        yield errors.NAME, errors.collect(log)
+
+    def _list_topics(self) -> TopicListing:
+        listing = self._cluster.list_topics()
+        if listing.cluster_id is None:
+            reason = "; ".join(failure.message for failure in listing.failures) or "the answer has no cluster id"
+            raise CollectionError(
+                f"the topics of the cluster could not be listed ({reason}). Nothing was stored; run again when it is back"
+            )
+        self.cluster_id = listing.cluster_id
+        return listing
+
+    def _storage(self, visible: Sequence[Topic]) -> Iterator[Dataset]:
+        stored: list[BrokerLogDirs] = list(self._cluster.describe_log_dirs())
+        yield log_dirs.NAME, log_dirs.collect(stored, self.errors)
+        yield replica_sizes.NAME, replica_sizes.collect(stored, self.scope, self.errors)
+        on_disk = {replica.topic for broker in stored for directory in broker.dirs for replica in directory.replicas}
+        topics.note_hidden(on_disk, (topic.name for topic in visible), self.scope, self.errors)
+
+    def _groups_and_offsets(self, leaders: Leaders, keys: Sequence[tuple[str, int]], retention: Mapping[str, int]) -> Iterator[Dataset]:
+        source, log = self._cluster, self.errors
+        found, missing = source.list_groups()
+        listed = [group for group in found if self.scope.covers_group(group.group_id)]
+        coordinators = source.coordinators(listed)
+        described = source.describe_groups(coordinators, listed)
+        # Commits before ends: the other order would show groups beyond the end of what they read.
+        committed = committed_offsets.read(source, coordinators, listed, described, scope=self.scope, now=self._now, errors=log)
+        yield (
+            offsets.NAME,
+            offsets.collect(source, leaders, keys, commits=committed.highest, retention_ms=retention, now=self._now, errors=log),
+        )
+        yield groups.NAME, groups.collect(listed, described, missing, log)
+        yield members.NAME, members.collect(described, self.scope, missing, log)
+        yield committed_offsets.NAME, committed_offsets.collect(committed, missing, log)
+
+
+def _retention(configs: pa.Table) -> dict[str, int]:
+    """retention.ms by topic, from the rows of ``topic_configs``."""
+    found: dict[str, int] = {}
+    for topic, name, value in zip(*(configs.column(column).to_pylist() for column in ("topic", "name", "value")), strict=True):
+        if name == "retention.ms" and value is not None:
+            found[topic] = int(value)
+    return found

@@ -1,0 +1,142 @@
+"""Writes the report as JSON for programs; its form is held by ``report.schema.json`` and its version by ``SCHEMA_VERSION``."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from kafka_audit import __version__
+from kafka_audit.report import sentences
+from kafka_audit.report.collection import Collection
+from kafka_audit.report.gates import Gate
+from kafka_audit.report.model import Report
+from kafka_audit.report.results import ControlResult, Counts, Finding
+
+SCHEMA_VERSION = 1
+
+REASONS_SHOWN = 500
+"""How many different reasons for missing results are listed, those with the most results first."""
+
+
+def _coverage(counts: Counts) -> dict[str, Any]:
+    """Assessed and applicable results; the ratio is null when nothing applies, never 1."""
+    ratio = round(counts.assessed / counts.applicable, 6) if counts.applicable else None
+    return {"assessed": counts.assessed, "applicable": counts.applicable, "ratio": ratio}
+
+
+def _totals(report: Report) -> dict[str, Any]:
+    severities = {name: {"controls": len(results), "results": failed} for name, results, failed in report.by_severity()}
+    return {
+        **asdict(report.counts),
+        "controls": len(report.results),
+        "controls_run": sum(result.counts is not None for result in report.results),
+        "controls_failing": len(report.failing),
+        "failed_by_severity": severities,
+    }
+
+
+def _control(result: ControlResult) -> dict[str, Any]:
+    words = ("control_id", "code", "title", "subject", "severity", "evidence_class")
+    return {
+        **{word: getattr(result, word) for word in words},
+        "ran": result.counts is not None,
+        "counts": asdict(result.counts) if result.counts is not None else None,
+        "coverage": _coverage(result.counted),
+        "truncated": _truncated(result),
+    }
+
+
+def _truncated(result: ControlResult) -> bool:
+    counts = result.counted
+    listed = ((result.failures, counts.failed), (result.errors, counts.errored), (result.not_assessed, counts.not_assessed))
+    return any(len(findings) < count for findings, count in listed)
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    """One finding; its evidence as JSON where it is JSON, else as the text it is."""
+    value = asdict(finding)
+    if finding.evidence:
+        try:
+            value["evidence"] = json.loads(finding.evidence)
+        except ValueError:
+            value["evidence"] = finding.evidence
+    return value
+
+
+def _gate(gate: Gate) -> dict[str, Any]:
+    coverage = {"assessed": gate.assessed, "applicable": gate.applicable}
+    suite = {"name": gate.suite, "sha256": gate.suite_sha256, "expectations": gate.expectations}
+    return {
+        "gate": gate.name,
+        "ran": gate.ran,
+        "verdict": gate.verdict or None,
+        "exit_code": gate.exit_code,
+        "reasons": list(gate.reasons),
+        "coverage": coverage,
+        "suite": suite,
+        "results": [asdict(rule) for rule in gate.rules],
+    }
+
+
+def _cluster(report: Report) -> dict[str, Any]:
+    made = report.collection
+    return {
+        "alias": report.cluster,
+        "cluster_id": made.cluster_id or None,
+        "controller_id": made.controller_id,
+        "brokers": [asdict(broker) for broker in made.brokers],
+        "features": dict(made.features),
+    }
+
+
+def _snapshot(made: Collection) -> dict[str, Any]:
+    return {
+        "snapshot_id": made.snapshot_id,
+        "manifest_sha256": made.manifest_sha256,
+        "started_at": made.started_at or None,
+        "finished_at": made.finished_at or None,
+        "scope": {what: list(patterns) for what, patterns in made.scope},
+        "versions": dict(made.versions),
+        "files": [asdict(file) for file in made.files],
+    }
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report as plain JSON values, valid against ``report.schema.json``."""
+    findings = [one for result in report.results for one in (*result.failures, *result.errors, *result.not_assessed)]
+    made = report.collection
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "report",
+        "tool": {"name": "kafka-audit", "version": __version__},
+        "audit_id": report.audit_id,
+        "started_at": report.started_at or None,
+        "generated_at": report.generated_at.isoformat(),
+        "verdict": report.outcome.verdict,
+        "exit_code": report.outcome.exit_code,
+        "summary": sentences.summary(report),
+        "reasons": list(report.outcome.reasons),
+        "coverage": _coverage(report.counts),
+        "totals": _totals(report),
+        "truncated": any(_truncated(result) for result in report.results),
+        "findings_per_control_and_status": report.limit,
+        "controls": [_control(result) for result in report.results],
+        "findings": [_finding(finding) for finding in findings],
+        "unassessed": {"kinds": len(report.reasons), "listed": [asdict(reason) for reason in report.reasons[:REASONS_SHOWN]]},
+        "lag": asdict(report.lag),
+        "gates": [_gate(gate) for gate in report.gates],
+        "cluster": _cluster(report),
+        "snapshot": _snapshot(made),
+        "hashes": {
+            "snapshot_manifest": made.manifest_sha256,
+            "catalogue": report.judged.catalogue_sha256,
+            "policy": report.judged.policy_sha256,
+        },
+        "audit_files": [asdict(file) for file in report.audit_files],
+        "capabilities": [asdict(one) for one in made.capabilities],
+        "errors": {"count": made.problem_count, "kinds": made.problem_kinds, "listed": [asdict(one) for one in made.problems]},
+    }
+
+
+def render(report: Report) -> str:
+    """The JSON text, in ASCII: control and bidi characters in names are ``\\u`` escapes, so printing the file is harmless."""
+    return json.dumps(as_json(report), indent=2, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"

@@ -1,0 +1,121 @@
+"""Writes the report as JUnit XML: a suite for the gates and one per subject, so that a pipeline shows failures as tests."""
+
+from collections.abc import Sequence
+from xml.etree import ElementTree as ET
+
+from kafka_audit.report import text
+from kafka_audit.report.gates import Gate
+from kafka_audit.report.model import Report
+from kafka_audit.report.results import ControlResult, Finding
+
+_LONGEST = 1000
+
+
+def _safe(value: object) -> str:
+    """Text for XML: characters that XML forbids, and all other invisible ones, are spelled out; at most 1,000 characters."""
+    kept, cut = text.shortened(str(value), _LONGEST)
+    return text.visible(kept) + (f" ... {cut} more characters" if cut else "")
+
+
+def _case(suite: ET.Element, result: ControlResult, name: str) -> ET.Element:
+    return ET.SubElement(suite, "testcase", classname=_safe(f"{result.subject}.{result.control_id}"), name=_safe(name), time="0")
+
+
+def _details(result: ControlResult, finding: Finding) -> str:
+    lines = [
+        f"control: {result.code} {result.title}",
+        f"severity: {finding.severity}",
+        f"observed: {finding.observed or 'not known'}",
+        f"expected: {finding.expected or 'not known'}",
+    ]
+    lines += [f"reason: {finding.reason}"] if finding.reason else []
+    lines += [f"evidence: {finding.evidence}"] if finding.evidence else []
+    return "\n".join(_safe(line) for line in lines)
+
+
+def _failures(suite: ET.Element, result: ControlResult) -> None:
+    for finding in result.failures:
+        observed, expected = finding.observed or "not known", finding.expected or "not known"
+        message = f"{result.code} {finding.severity}: observed {observed}, expected {expected}"
+        failure = ET.SubElement(_case(suite, result, finding.resource), "failure", type=_safe(finding.severity), message=_safe(message))
+        failure.text = _details(result, finding)
+    for finding in result.errors:
+        message = finding.reason or "the rule raised an error"
+        error = ET.SubElement(_case(suite, result, finding.resource), "error", type="error", message=_safe(message))
+        error.text = _details(result, finding)
+    for finding in result.not_assessed:
+        message = f"not assessed: {finding.reason or 'no reason was recorded'}"
+        ET.SubElement(_case(suite, result, finding.resource), "skipped", message=_safe(message))
+
+
+def _left_out(suite: ET.Element, result: ControlResult) -> None:
+    """One test case for what the bounded lists leave out, so that no failure vanishes from the suite."""
+    counts = result.counted
+    rest = (
+        ("failure", "failing", counts.failed - len(result.failures)),
+        ("error", "failed to run on", counts.errored - len(result.errors)),
+        ("skipped", "not assessed", counts.not_assessed - len(result.not_assessed)),
+    )
+    for tag, word, count in rest:
+        if count > 0:
+            case = _case(suite, result, f"{count} more resources, {word}, that are not listed")
+            ET.SubElement(case, tag, message=_safe(f"{result.code}: {count} more, {word}; see findings.parquet"))
+
+
+def _others(suite: ET.Element, result: ControlResult) -> None:
+    """A passing test case for a control that only passed; a skipped one for a control that judged nothing."""
+    counts = result.counted
+    if result.counts is None:
+        ET.SubElement(_case(suite, result, result.title), "skipped", message="not assessed: the control did not run")
+    elif counts.failed or counts.errored:
+        return
+    elif counts.passed:
+        _case(suite, result, f"{result.title} ({counts.passed} passed)")
+    elif not counts.applicable:
+        ET.SubElement(_case(suite, result, result.title), "skipped", message="not applicable: nothing in scope to judge")
+
+
+def _gate(suite: ET.Element, gate: Gate) -> None:
+    case = ET.SubElement(suite, "testcase", classname="gate", name=f"{gate.name} gate", time="0")
+    if not gate.ran:
+        ET.SubElement(case, "error", type="error", message=f"the {gate.name} gate did not run")
+    elif not gate.passed:
+        message = f"{gate.verdict or 'no verdict'}, exit code {gate.exit_code}"
+        failure = ET.SubElement(case, "failure", type=_safe(gate.verdict or "none"), message=_safe(message))
+        failure.text = "\n".join(_safe(reason) for reason in gate.reasons)
+
+
+def _verdict(suite: ET.Element, report: Report) -> None:
+    case = ET.SubElement(suite, "testcase", classname="gate", name="verdict", time="0")
+    if report.outcome.exit_code:
+        message = f"{report.outcome.verdict}, exit code {report.outcome.exit_code}"
+        failure = ET.SubElement(case, "failure", type=report.outcome.verdict, message=message)
+        failure.text = "\n".join(_safe(reason) for reason in report.outcome.reasons)
+
+
+def _count(elements: Sequence[ET.Element]) -> dict[str, str]:
+    tags = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
+    cases = [case for element in elements for case in element.iter("testcase")]
+    return {"tests": str(len(cases)), **{name: str(sum(case.find(tag) is not None for case in cases)) for name, tag in tags}}
+
+
+def render(report: Report) -> str:
+    """The XML text. Missing evidence is a skipped test, and a gate that did not pass is a failed one: all skipped is never green."""
+    stamp = report.generated_at.isoformat()
+    root = ET.Element("testsuites", name=_safe(f"kafka-audit {report.cluster}"))
+    gates = ET.SubElement(root, "testsuite", name="gate", timestamp=stamp, time="0")
+    _verdict(gates, report)
+    for gate in report.gates:
+        _gate(gates, gate)
+    for subject in sorted({result.subject for result in report.results}):
+        suite = ET.SubElement(root, "testsuite", name=_safe(subject), timestamp=stamp, time="0")
+        for result in report.results:
+            if result.subject == subject:
+                _failures(suite, result)
+                _left_out(suite, result)
+                _others(suite, result)
+    for suite in root:
+        suite.attrib.update(_count([suite]))
+    root.attrib.update(_count([root]))
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"

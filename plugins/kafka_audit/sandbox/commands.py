@@ -1,0 +1,97 @@
+"""`kafka-audit sandbox start|stop|status|seed`: the sandbox for people."""
+
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from kafka_audit.errors import AuditError
+
+app = typer.Typer(no_args_is_help=True, help="A real three-broker Kafka on this machine, with a seeded workload.")
+
+Answer = TypeVar("Answer")
+Directory = Annotated[
+    Path | None, typer.Option("--dir", help="Folder of the sandbox: new, empty or a sandbox's.", show_default="sandbox in the cache")
+]
+
+
+class StartSeed(str, Enum):
+    """What a new sandbox is filled with."""
+
+    FAULTY = "faulty"
+    HEALTHY = "healthy"
+    NONE = "none"
+
+
+class SeedName(str, Enum):
+    """The shipped seeds."""
+
+    FAULTY = "faulty"
+    HEALTHY = "healthy"
+
+
+@app.command()
+def start(
+    seed: Annotated[StartSeed, typer.Option(help="What to write to the brokers once they are up.")] = StartSeed.FAULTY,
+    directory: Directory = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Stop a sandbox that runs in the folder first.")] = False,
+) -> None:
+    """Start three brokers and fill them; the first time, Kafka's jars are fetched from Maven Central."""
+    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - the Kafka clients would slow every other command down
+
+    sandbox = _told(lambda: lifecycle.start(seed.value, directory=directory, replace=replace, progress=typer.echo))
+    typer.echo(f"Sandbox up, seed {sandbox.seed}, in {sandbox.directory}")
+    typer.echo(f"bootstrap: {sandbox.bootstrap}")
+
+
+@app.command()
+def stop(directory: Directory = None) -> None:
+    """Stop the sandbox's processes and remove its data; the logs stay until the next start."""
+    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - as above
+
+    stopped = _told(lambda: lifecycle.stop(directory=directory, progress=typer.echo))
+    typer.echo("Sandbox stopped" if stopped else "No sandbox was running")
+
+
+@app.command()
+def status(directory: Directory = None) -> None:
+    """Say what runs. Exit code 0 when the sandbox is up, 1 when it is down or a part of it died."""
+    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - as above
+
+    found = _told(lambda: lifecycle.status(directory=directory))
+    typer.echo(f"Sandbox {found.condition} in {found.directory}" + (f", seed {found.seed}" if found.seed else ""))
+    if found.bootstrap:
+        typer.echo(f"bootstrap: {found.bootstrap}")
+    for role, pid in found.processes.items():
+        typer.echo(f"  {role}: {'pid ' + str(pid) if pid else 'dead'}")
+    if found.condition == "degraded":
+        typer.echo("A part of it died: see its log, then run `kafka-audit sandbox start --replace` or `stop`.", err=True)
+    raise typer.Exit(0 if found.condition == "up" else 1)
+
+
+@app.command()
+def seed(
+    name: Annotated[SeedName, typer.Argument(help="Which seed to write.")],
+    bootstrap: Annotated[str | None, typer.Option(help="HOST:PORT of another Kafka to write to, instead of the sandbox.")] = None,
+    directory: Directory = None,
+) -> None:
+    """Fill a running, unseeded sandbox or another Kafka; its consumers run until `sandbox stop`."""
+    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - as above
+
+    skipped = _told(lambda: lifecycle.seed_running(name.value, bootstrap=bootstrap, directory=directory, progress=typer.echo))
+    typer.echo(f"Seed {name.value} written")
+    if skipped:
+        typer.echo("Left out, because it takes brokers started with this seed:")
+        for verdict in skipped:
+            typer.echo(f"  {verdict.control} {verdict.resource}")
+
+
+def _told(action: Callable[[], Answer]) -> Answer:
+    """Run an action; an expected error becomes its message on standard error and its exit code."""
+    try:
+        return action()
+    except AuditError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(error.exit_code) from None

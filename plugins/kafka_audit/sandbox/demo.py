@@ -1,0 +1,61 @@
+"""The demo: a seeded cluster of three real brokers, audited through Airflow, its findings held against the seed."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.evidence import Audit
+from kafka_audit.sandbox import lifecycle
+from kafka_audit.sandbox.definition import SEEDS
+from kafka_audit.sandbox.seeded_findings import Comparison, compare_failures, compare_not_assessed
+from kafka_audit.terminal_summary import audit_and_summarise
+
+POLICIES = Path(__file__).with_name("policy")
+_GATE_FAILED = 3
+
+
+def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Console) -> int:
+    """Start the sandbox, audit it, compare, stop it. Returns 0 when the audit found exactly what was seeded, else 1.
+
+    A faulty seed must end red (gate failed), a healthy one green. Ctrl-C and errors stop everything that was started.
+    """
+    known = sorted(path.stem for path in SEEDS.glob("*.yaml"))
+    if seed not in known:
+        raise ConfigurationError(f"there is no seed {seed!r}: write SEED={' or SEED='.join(known)}")
+    say(f"Starting three Kafka brokers and writing the seed '{seed}'")
+    with lifecycle.start(seed, replace=True, progress=say) as sandbox:
+        say(f"Auditing {sandbox.bootstrap} through Airflow")
+        outcome = audit_and_summarise(
+            connection={"bootstrap.servers": sandbox.bootstrap},
+            cluster=f"demo-{seed}",
+            root=root,
+            policy=POLICIES / seed,
+            params={},
+            say=say,
+            console=console,
+        )
+    if outcome.report_path is None:
+        return outcome.exit_code or 1
+    audit = Audit(path=outcome.report_path.parent.parent)
+    failures, unknown = compare_failures(audit, seed), compare_not_assessed(audit, seed)
+    print_comparison(failures, "seeded faults", console)
+    print_comparison(unknown, "results that cannot be assessed", console)
+    wanted = _GATE_FAILED if seed != "healthy" else 0
+    as_seeded = failures.exact and unknown.exact and outcome.exit_code == wanted
+    if as_seeded and wanted:
+        console.print(Text("The cluster is faulty on purpose, so the audit ended red, as it should.", style="green"))
+    elif not as_seeded:
+        console.print(Text(f"This is not what the seed asks for: expected exit code {wanted}, got {outcome.exit_code}", style="bold red"))
+    return 0 if as_seeded else 1
+
+
+def print_comparison(comparison: Comparison, what: str, console: Console) -> None:
+    """One line when all agree, else every difference."""
+    exactly = ", none missed, none extra" if comparison.exact else ""
+    console.print(Text(f"Held against the seed: {comparison.agreed} {what} found{exactly}"))
+    for kind, pairs in (("missed", comparison.missed), ("extra", comparison.extra)):
+        for code, resource in pairs:
+            console.print(Text(f"  {kind}: {code} {resource!a}", style="red"))

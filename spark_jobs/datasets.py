@@ -1,0 +1,100 @@
+"""The datasets of one snapshot as Spark tables, read only when a subject asks for them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from kafka_audit.collect.scope import INTERNAL_TOPICS
+from kafka_audit.errors import IntegrityError
+from kafka_audit.evidence import Snapshot
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+
+@dataclass(kw_only=True)
+class Evidence:
+    """One verified snapshot. :meth:`table` gives a dataset with the columns it was collected with."""
+
+    spark: SparkSession
+    snapshot: Snapshot
+    _tables: dict[str, DataFrame] = field(default_factory=dict)
+    _derived: dict[str, DataFrame] = field(default_factory=dict)
+
+    def table(self, name: str) -> DataFrame:
+        """A dataset; IntegrityError when its file is missing or is no Parquet file."""
+        if name not in self._tables:
+            # The schema is taken from the file's footer here, because Spark starts a job of its own to infer it.
+            schema = from_arrow_schema(self._footer(name).schema.to_arrow_schema())
+            self._tables[name] = self.spark.read.schema(schema).parquet(str(self.snapshot.dataset(name)))
+        return self._tables[name]
+
+    def rows(self, name: str) -> int:
+        """Number of rows of a dataset, without reading them."""
+        return int(self._footer(name).metadata.num_rows)
+
+    def once(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
+        """A table that several subjects stand on: built at the first call, kept by Spark, and the same at every later one."""
+        if name not in self._derived:
+            self._derived[name] = make().persist()
+        return self._derived[name]
+
+    def _footer(self, name: str) -> pq.ParquetFile:
+        path = self.snapshot.dataset(name)
+        try:
+            return pq.ParquetFile(path)
+        except (OSError, pa.ArrowException) as problem:
+            raise _broken(path, problem) from problem
+
+    @cached_property
+    def whole_dataset_errors(self) -> dict[str, str]:
+        """Dataset -> why it could not be read at all. At most a few rows whatever the cluster's size, so they become part of the plan."""
+        names_nothing = pc.is_null(ds.field("broker_id")) & pc.is_null(ds.field("topic")) & pc.is_null(ds.field("group_id"))
+        columns = ["dataset", "api", "error", "message"]
+        try:
+            found = ds.dataset(self.snapshot.dataset("errors"), format="parquet").to_table(columns=columns, filter=names_nothing)
+        except (OSError, pa.ArrowException) as problem:
+            raise _broken(self.snapshot.dataset("errors"), problem) from problem
+        reasons = {row["dataset"]: f"{row['error']} ({row['api']}): {row['message']}" for row in reversed(found.to_pylist())}
+        return dict(sorted(reasons.items()))
+
+    @property
+    def topic_scope(self) -> list[str]:
+        """Globs of the topics that were asked for, and the internal ones, which always are; empty means all."""
+        asked = _patterns(self.snapshot.manifest, "topics")
+        return [*asked, *sorted(INTERNAL_TOPICS)] if asked else []
+
+    @property
+    def group_scope(self) -> list[str]:
+        """Globs of the groups that were asked for; empty means all."""
+        return _patterns(self.snapshot.manifest, "groups")
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the snapshot took, by its manifest."""
+        manifest = self.snapshot.manifest
+        try:
+            started, finished = (_time(manifest[name]) for name in ("started_at", "finished_at"))
+        except (KeyError, ValueError):
+            return None
+        return (finished - started).total_seconds()
+
+
+def _broken(path: Path, problem: object) -> IntegrityError:
+    return IntegrityError(f"{path}: cannot be read as Parquet ({problem}); restore the snapshot from a copy or take a new one")
+
+
+def _time(text: object) -> datetime:
+    return datetime.fromisoformat(str(text).replace("Z", "+00:00"))  # Python 3.10 does not read the Z
+
+
+def _patterns(manifest: Mapping[str, Any], kind: str) -> list[str]:
+    scope = manifest.get("scope") or {}
+    found = scope.get(kind) or []
+    return [found] if isinstance(found, str) else [str(pattern) for pattern in found]

@@ -1,0 +1,175 @@
+"""The engine: judges every control of a subject in one pass over its wide rows.
+
+A rule's SQL is the text from its control file, evaluated by Spark. SQL's three values are the verdict: TRUE passes, FALSE fails, NULL
+is not assessed. Evidence that is missing can stop a pass and never a failure, because what was seen is enough to fail.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from kafka_audit.catalogue import Catalogue, Control
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.findings import Status
+from kafka_audit.rule_sql import Reference
+from kafka_audit.subjects import SUBJECTS, Subject
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+_NOT_KNOWN = "not known"
+_IDENTITY = {"topic": "string", "partition": "int", "broker_id": "int", "group_id": "string"}
+_WIDEST_TEXT = 8_192  # a hostile value must not make a finding unreadable or a report unprintable
+
+COLUMNS = (
+    *("audit_id", "snapshot_id", "cluster", "control_id", "code", "title", "subject", "resource", "topic", "partition", "broker_id"),
+    *("group_id", "severity", "evidence_class", "status", "reason", "observed", "expected", "evidence", "tier"),
+)
+"""The columns of findings.parquet; strings, except partition and broker_id (int)."""
+
+
+def judge(rows: DataFrame, controls: Sequence[Control], broken: Mapping[str, str] | None = None) -> DataFrame:
+    """Wide rows of one subject -> one finding for each row and control, without the audit's identity.
+
+    ``broken`` names controls whose SQL raised, with the message: their findings have status error.
+    """
+    results = F.array(*[_raw_result(control, (broken or {}).get(control.id)) for control in controls])
+    subject = SUBJECTS[controls[0].subject]
+    identity = [(F.col(name) if name in subject.columns else F.lit(None)).cast(kind).alias(name) for name, kind in _IDENTITY.items()]
+    judged = rows.select("resource", *identity, _tier(subject).alias("tier"), F.explode(results).alias("result"))
+    return judged.select("resource", *_IDENTITY, "tier", F.lit(subject.name).alias("subject"), "result.*").transform(_with_verdict)
+
+
+def _tier(subject: Subject) -> Column:
+    if "tier" in subject.columns:
+        return F.col("tier")
+    policy = subject.columns.get("policy")
+    return F.col("policy.tier") if policy is not None and "tier:" in policy.type else F.lit(None).cast("string")
+
+
+def _raw_result(control: Control, broken: str | None) -> Column:
+    """What the rule says of a row, before it becomes a verdict: the same struct for every control, so that one array holds them all."""
+    about = {
+        "control_id": control.id,
+        "code": control.code,
+        "title": control.title,
+        "severity": control.severity.value,
+        "evidence_class": control.evidence.value,
+    }
+    if broken is None:
+        rule = {
+            "applies": F.expr(control.applies_when) if control.applies_when is not None else F.lit(True),
+            "passes": F.expr(control.pass_when),
+            "lacking": F.coalesce(*[F.col("errors")[dataset] for dataset in control.needs]),
+            "explanation": F.expr(control.not_assessed_reason) if control.not_assessed_reason is not None else F.lit(None),
+            "observed": F.expr(control.observed),
+        }
+        expected = F.expr(control.expected_sql) if control.expected_sql is not None else F.lit(control.expected)
+    else:
+        rule = dict.fromkeys(("applies", "passes", "lacking", "explanation", "observed"), F.lit(None))
+        expected = F.lit(control.expected if control.expected_sql is None else _NOT_KNOWN)
+    kinds = {"applies": "boolean", "passes": "boolean"}
+    return F.struct(
+        *[F.lit(value).alias(name) for name, value in about.items()],
+        *[value.cast(kinds.get(name, "string")).alias(name) for name, value in rule.items()],
+        F.lit(broken).cast("string").alias("raised"),
+        expected.cast("string").alias("expected"),
+        _null_labels(control.decides_on).alias("nulls"),
+        _evidence(control.reads).alias("evidence"),
+    )
+
+
+def _value(reference: Reference) -> Column:
+    return F.expr(reference.sql)
+
+
+def _null_labels(references: Sequence[Reference]) -> Column:
+    """The names of what the verdict depends on and is NULL, as one text; empty when nothing is."""
+    labels = []
+    for reference in references:
+        value = F.expr(f"{reference.sql}.value") if reference.column == "config" else _value(reference)
+        labels.append(F.when(value.isNull(), F.lit(reference.label)))
+    return F.concat_ws(", ", *labels)
+
+
+def _evidence(references: Sequence[Reference]) -> Column:
+    """JSON text of exactly what the control read; NULL stays visible as null."""
+    values = [_value(reference).alias(reference.label) for reference in references]
+    return F.to_json(F.struct(*values), {"ignoreNullFields": "false"}) if values else F.lit("{}")
+
+
+def _with_verdict(rows: DataFrame) -> DataFrame:
+    """The status of the raw result, its reason, and readable texts."""
+    applies, passes, lacking = F.col("applies"), F.col("passes"), F.col("lacking")
+    status = (
+        F.when(F.col("raised").isNotNull(), Status.ERROR.value)
+        .when(~applies, Status.NOT_APPLICABLE.value)
+        .when(applies.isNull(), Status.NOT_ASSESSED.value)
+        .when(~passes, Status.FAIL.value)
+        .when(lacking.isNotNull() | passes.isNull(), Status.NOT_ASSESSED.value)
+        .otherwise(Status.PASS.value)
+    )
+    no_value = F.when(F.col("nulls") != "", F.concat(F.lit("no value for: "), F.col("nulls")))
+    undecided = F.lit("the rule gives no answer for these values")
+    reason = F.when(F.col("status") == Status.ERROR.value, F.concat(F.lit("the rule raised: "), F.col("raised"))).when(
+        F.col("status") == Status.NOT_ASSESSED.value, F.coalesce(lacking, F.nullif("explanation", F.lit("")), no_value, undecided)
+    )
+    return (
+        rows.withColumn("status", status)
+        .withColumn("reason", _bounded(reason))
+        .withColumn("observed", _bounded(F.coalesce("observed", F.lit(_NOT_KNOWN))))
+        .withColumn("expected", _bounded(F.coalesce("expected", F.lit(_NOT_KNOWN))))
+        .drop("applies", "passes", "lacking", "explanation", "raised", "nulls")
+    )
+
+
+def _bounded(text: Column) -> Column:
+    shortened = F.concat(F.left(text, F.lit(_WIDEST_TEXT)), F.lit("... (shortened)"))
+    return F.when(F.length(text) > _WIDEST_TEXT, shortened).otherwise(text)
+
+
+def summarise(spark: SparkSession, findings: DataFrame, catalogue: Sequence[Control], populations: Mapping[str, int]) -> DataFrame:
+    """One row for each control, also where its subject has no rows: population, findings, distinct_resources and counts by status."""
+    counted = {
+        "passed": Status.PASS,
+        "failed": Status.FAIL,
+        "errored": Status.ERROR,
+        "not_assessed": Status.NOT_ASSESSED,
+        "not_applicable": Status.NOT_APPLICABLE,
+    }
+    counts = findings.groupBy("control_id").agg(
+        F.count("*").alias("findings"),
+        F.count_distinct("resource").alias("distinct_resources"),
+        *[F.count_if(F.col("status") == status.value).alias(name) for name, status in counted.items()],
+    )
+    about = F.array(
+        *[
+            F.struct(
+                F.lit(control.id).alias("control_id"),
+                F.lit(control.code).alias("code"),
+                F.lit(control.title).alias("title"),
+                F.lit(control.subject).alias("subject"),
+                F.lit(control.severity.value).alias("severity"),
+                F.lit(control.evidence.value).alias("evidence_class"),
+                F.lit(populations[control.subject]).cast("bigint").alias("population"),
+            )
+            for control in catalogue
+        ]
+    )
+    names = ("findings", "distinct_resources", *counted)
+    # A control without findings has really 0 of them: this table counts findings, it is no evidence of the cluster.
+    every = spark.range(1).select(F.inline(about)).join(F.broadcast(counts), on="control_id", how="left").na.fill(0, list(names))
+    first = ("control_id", "code", "title", "subject", "severity", "evidence_class", "population")
+    return every.select(*first, *names)
+
+
+def check_rules(rows: Mapping[str, DataFrame], catalogue: Catalogue) -> None:
+    """Let Spark analyse every rule on its own; ConfigurationError names each control that Spark does not accept, and why."""
+    problems = []
+    for control in catalogue.controls:
+        if control.subject not in rows:
+            continue
+        try:
+            judge(rows[control.subject], [control])
+        except (AnalysisException, ParseException) as problem:
+            problems.append(f"{control.id}.yaml: {' '.join(str(problem).split())[:500]}")
+    if problems:
+        raise ConfigurationError("Spark does not accept these rules; correct their SQL:\n  " + "\n  ".join(problems))

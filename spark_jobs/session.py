@@ -1,0 +1,34 @@
+"""Builds the Spark session: the one place that knows how Spark is set up."""
+
+import os
+import sys
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS
+
+# A verdict depends on these, so they hold whatever spark-submit was told.
+_FIXED = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.legacy.sizeOfNull",
+    "spark.sql.session.timeZone",
+    "spark.sql.mapKeyDedupPolicy",
+)
+
+
+def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """The session of a job or a test. Under spark-submit its ``--master`` and ``--conf`` win, except where a verdict depends on them."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app_name)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # set by spark-submit: a JVM with its own configuration is already there
+    if not submitted:
+        builder = builder.master("local[2]").config("spark.driver.extraJavaOptions", DRIVER_JAVA_OPTIONS)
+    wanted = {name: value for name, value in DEFAULT_CONF.items() if not submitted or name.startswith("spark.sql.")}
+    for name, value in {**wanted, **(conf or {})}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    for name in _FIXED:
+        session.conf.set(name, DEFAULT_CONF[name])
+    return session

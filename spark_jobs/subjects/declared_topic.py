@@ -1,0 +1,31 @@
+"""Wide rows of the topics that the policy declares: are they there?"""
+
+from kafka_audit.policy import Policy
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.datasets import Evidence
+from spark_jobs.subjects import missing
+from spark_jobs.subjects.broker_facts import broker_facts
+from spark_jobs.subjects.tiers import tier_of
+from spark_jobs.subjects.topic_listing import exists, unlisted_reason, with_listing
+
+
+def named_rows(evidence: Evidence, column: str, names: list[str]) -> DataFrame:
+    """One row for each name, in a column of that name. The names become literals, so no text in them is read as SQL."""
+    listed = F.array(*[F.lit(name) for name in names]).cast("array<string>")
+    return evidence.spark.range(1).select(F.explode(listed).alias(column))
+
+
+def build(evidence: Evidence, policy: Policy) -> DataFrame:
+    """One row for each declared topic."""
+    rows = named_rows(evidence, "topic", policy.declared_topics)
+    rows = missing.with_item_errors(with_listing(rows, evidence), missing.of_topics(evidence))
+    reason = unlisted_reason(evidence)
+    return (
+        rows.crossJoin(F.broadcast(broker_facts(evidence).select("unread")))
+        .withColumn("resource", F.col("topic"))
+        .withColumn("present", exists(reason))
+        .withColumn("tier", tier_of(policy, F.col("topic")))
+        .withColumn("errors", missing.joined(F.col("item_errors"), missing.extra(topics=reason), missing.whole_datasets(evidence)))
+    )

@@ -1,0 +1,54 @@
+"""Wide rows of groups: state, members and lag summed over their partitions."""
+
+from kafka_audit.policy import Policy
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.datasets import Evidence
+from spark_jobs.subjects import missing
+from spark_jobs.subjects.group_partition import positions
+from spark_jobs.subjects.membership import groups_with_members
+from spark_jobs.subjects.tiers import group_policy
+
+
+def build(evidence: Evidence, policy: Policy) -> DataFrame:
+    """One row for each group of the groups dataset."""
+    groups = groups_with_members(evidence).join(_figures(evidence), on="group_id", how="left")
+    committed = F.coalesce("committed_partitions", F.lit(0))
+    commits_read = ~F.map_contains_key("errors", F.lit("committed_offsets"))
+    return (
+        groups.withColumn("resource", F.col("group_id"))
+        .withColumn("errors", missing.joined(F.col("lacking"), F.col("errors")))
+        .withColumn("partition_count", F.when((committed > 0) | commits_read, committed))
+        .withColumn("unknown_partitions", F.when((committed > 0) | commits_read, F.coalesce("unknown", F.lit(0))))
+        .withColumn("policy", group_policy(policy, F.col("group_id")))
+    )
+
+
+def _figures(evidence: Evidence) -> DataFrame:
+    """Per group: committed_partitions, unknown int, lag_known, lag_max bigint, lag_max_partition string, lacking map<dataset, reason>.
+
+    Lag leaves out partitions that no lag can be demanded of: those of deleted topics, and those of topics that none of the members of
+    a Stable group reads any more. Their own rows (group_partition) show them.
+    """
+    place = F.concat_ws("-", "topic", F.col("partition").cast("string"))
+    counts = F.col("has_commit") & ~F.col("abandoned") & F.coalesce(F.col("topic_exists"), F.lit(True))
+    rows = positions(evidence).withColumn("place", place).withColumn("counted_lag", F.when(counts, F.col("lag")))
+    unknown = counts & F.col("lag").isNull()
+    largest = F.max(F.when(F.col("counted_lag").isNotNull(), F.struct("counted_lag", "place")))
+    lacking = missing.extra(
+        offsets=_first("offsets", F.col("place"), unknown),
+        committed_offsets=_first("committed_offsets", F.col("place"), F.col("has_commit").isNull()),
+    )
+    return rows.groupBy("group_id").agg(
+        F.count_if("has_commit").cast("int").alias("committed_partitions"),
+        F.count_if(unknown).cast("int").alias("unknown"),
+        F.sum("counted_lag").alias("lag_known"),
+        largest["counted_lag"].alias("lag_max"),
+        largest["place"].alias("lag_max_partition"),
+        lacking.alias("lacking"),
+    )
+
+
+def _first(dataset: str, place: Column, concerned: Column) -> Column:
+    return missing.first_of_many(F.when(concerned, F.col("errors")[dataset]), place, "partitions")

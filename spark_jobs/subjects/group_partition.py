@@ -1,0 +1,123 @@
+"""Wide rows of the partitions that groups read: where each group stands in the log, and what it lost."""
+
+from kafka_audit.policy import Policy
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.datasets import Evidence
+from spark_jobs.subjects import missing
+from spark_jobs.subjects.broker_facts import unread_of
+from spark_jobs.subjects.configs import config_by, value_of, whole_number
+from spark_jobs.subjects.membership import assignments, groups_with_members
+from spark_jobs.subjects.tiers import tier_of
+from spark_jobs.subjects.topic_listing import exists, unlisted_reason, with_listing
+
+_KEYS = ["group_id", "topic", "partition"]
+_PLACE = ["topic", "partition"]
+
+
+def build(evidence: Evidence, policy: Policy) -> DataFrame:
+    """One row for each partition that a group has committed, or was asked for, or has assigned to a member."""
+    return positions(evidence).withColumn("tier", tier_of(policy, F.col("topic")))
+
+
+def positions(evidence: Evidence) -> DataFrame:
+    """The wide rows without what the policy adds, plus ``abandoned`` boolean. Computed once for a snapshot and kept."""
+    return evidence.once("positions", lambda: _positions(evidence))
+
+
+def _positions(evidence: Evidence) -> DataFrame:
+    commits = evidence.table("committed_offsets").select(
+        *_KEYS,
+        F.when(F.col("committed") >= 0, F.col("committed")).alias("committed"),
+        F.col("error").alias("commit_error"),
+        F.lit(True).alias("asked"),
+    )
+    assigned = assignments(evidence).withColumn("in_assignment", F.lit(True))
+    rows = commits.join(assigned, on=_KEYS, how="full").join(_groups(evidence), on="group_id", how="left")
+    rows = rows.join(_offsets(evidence), on=_PLACE, how="left").join(_sizes(evidence), on=_PLACE, how="left")
+    rows = rows.join(config_by(evidence, "topic_configs", "topic"), on="topic", how="left").transform(with_listing, evidence)
+    levels = (missing.of_topics(evidence), missing.of_partitions(evidence), missing.of_group_partitions(evidence))
+    return (
+        missing.with_item_errors(rows, *levels)
+        .withColumn("resource", F.concat(F.col("group_id"), F.lit(":"), F.col("topic"), F.lit("-"), F.col("partition").cast("string")))
+        .withColumn("listing_reason", _listing_reason(evidence))
+        .withColumn("topic_exists", exists(F.col("listing_reason")))
+        .withColumn("errors", _errors(evidence))
+        .transform(_with_commitment)
+        .transform(_with_lag)
+        .withColumn("compacted", F.contains(value_of("cleanup.policy"), F.lit("compact")))
+        .withColumn("retention_ms", whole_number("retention.ms"))
+        .withColumn("retention_bytes", whole_number("retention.bytes"))
+        .withColumn("unread_bytes", _unread_bytes())
+        .drop("config", "unread", "group_errors", "item_errors", "listing_reason")
+    )
+
+
+def _groups(evidence: Evidence) -> DataFrame:
+    rows = groups_with_members(evidence)
+    return rows.select("group_id", "group_type", "state", "assigned_topics", "unread", F.col("errors").alias("group_errors"))
+
+
+def _offsets(evidence: Evidence) -> DataFrame:
+    leaders = evidence.table("partitions").select(*_PLACE, "leader")
+    columns = ("log_start", "log_end", "last_stable", "headroom_timestamp_ms", "headroom_offset")
+    offsets = evidence.table("offsets").select(*_PLACE, *columns, F.col("error").alias("offsets_error"))
+    return leaders.join(offsets, on=_PLACE, how="full")
+
+
+def _sizes(evidence: Evidence) -> DataFrame:
+    current = evidence.table("replica_sizes").where(~F.col("is_future"))
+    return current.groupBy(*_PLACE).agg(F.max("size_bytes").alias("size_bytes"))
+
+
+def _listing_reason(evidence: Evidence) -> Column:
+    """Why it is not known whether the topic exists. A commit that was shown proves Describe on its topic: metadata hides nothing."""
+    shown = F.col("committed").isNotNull() & F.col("listing_error").isNull() & F.col("on_disk").isNull()
+    proven = shown & F.lit(not missing.failed(evidence, "topics")) & F.col("item_errors")["topics"].isNull()
+    return F.when(~proven, unlisted_reason(evidence))
+
+
+def _errors(evidence: Evidence) -> Column:
+    of_row = missing.extra(
+        topics=F.col("listing_reason"),
+        offsets=F.coalesce("offsets_error", unread_of("offsets", F.col("leader"))),
+        committed_offsets=F.col("commit_error"),
+    )
+    return missing.joined(of_row, F.col("item_errors"), F.col("group_errors"), missing.whole_datasets(evidence))
+
+
+def _with_commitment(rows: DataFrame) -> DataFrame:
+    """Adds assigned, has_commit and abandoned boolean."""
+    share = F.coalesce(F.col("group_type") == "share", F.lit(False))
+    refused = F.map_contains_key("errors", F.lit("committed_offsets"))
+    # Kafka leaves out of a group's commits the topics that the auditor may not describe; one that metadata shows is not among these.
+    none = F.when(~share & ~refused & (F.col("asked") | F.col("topic_exists")), F.lit(False))
+    known = F.col("assigned_topics").isNotNull()
+    left = ~F.array_contains("assigned_topics", F.col("topic")) & (F.size("assigned_topics") > 0) & (F.col("state") == "Stable")
+    return (
+        rows.withColumn("assigned", F.coalesce("in_assignment", F.when(known, F.lit(False))))
+        .withColumn("has_commit", F.when(~share & F.col("committed").isNotNull(), F.lit(True)).otherwise(none))
+        .withColumn("abandoned", F.coalesce(left, F.lit(False)))
+    )
+
+
+def _with_lag(rows: DataFrame) -> DataFrame:
+    """Adds lag, lost and beyond_end bigint; all NULL for a share group and where an offset is not known."""
+    committed, start, end = (F.when(F.col("has_commit"), F.col(name)) for name in ("committed", "log_start", "log_end"))
+    position = F.when(start.isNotNull() & committed.isNotNull(), F.greatest(committed, start))
+    return (
+        rows.withColumn("lag", _not_negative(end - position))
+        .withColumn("lost", _not_negative(start - committed))
+        .withColumn("beyond_end", _not_negative(committed - end))
+    )
+
+
+def _not_negative(value: Column) -> Column:
+    return F.when(value < 0, F.lit(0).cast("bigint")).otherwise(value)
+
+
+def _unread_bytes() -> Column:
+    records = F.col("log_end") - F.col("log_start")
+    estimate = F.ceil(F.col("size_bytes").cast("double") * F.col("lag") / records).cast("bigint")
+    return F.when(F.col("lag") == 0, F.lit(0).cast("bigint")).when(records > 0, estimate)

@@ -1,0 +1,60 @@
+"""Whether a topic exists: metadata silently leaves out topics the auditor may not describe; log dirs tell those from absent ones."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.datasets import Evidence
+from spark_jobs.subjects import missing
+from spark_jobs.subjects.broker_facts import unread_of_any
+from spark_jobs.subjects.tiers import matches_any
+
+_ABSENT = "UNKNOWN_TOPIC_OR_PARTITION"
+_NO_TOPIC = "__cluster_metadata"  # the metadata log lies in a log dir and is no topic
+
+
+def hidden_topics(evidence: Evidence) -> DataFrame:
+    """The topics in scope that are on a disk and not in metadata: column topic."""
+    on_disk = evidence.table("replica_sizes").select("topic").distinct()
+    in_scope = matches_any(F.col("topic"), evidence.topic_scope) & (F.col("topic") != _NO_TOPIC)
+    return on_disk.where(in_scope).join(evidence.table("topics").select("topic"), on="topic", how="left_anti")
+
+
+def disks_unread(evidence: Evidence) -> Column:
+    """Why some replicas on disk are not known; NULL when every alive broker told. Needs the column ``unread``."""
+    whole = [F.lit(evidence.whole_dataset_errors.get(name)).cast("string") for name in ("replica_sizes", "log_dirs")]
+    return F.coalesce(*whole, unread_of_any("replica_sizes"), unread_of_any("log_dirs"))
+
+
+def with_listing(rows: DataFrame, evidence: Evidence) -> DataFrame:
+    """Adds ``listed`` boolean (metadata has the topic, true or NULL), ``listing_error`` string and ``on_disk`` boolean (true or NULL)."""
+    topics = evidence.table("topics").select("topic", F.col("error").isNull().alias("listed"), F.col("error").alias("listing_error"))
+    hidden = hidden_topics(evidence).withColumn("on_disk", F.lit(True))
+    return rows.join(topics, on="topic", how="left").join(F.broadcast(hidden), on="topic", how="left")
+
+
+def unlisted_reason(evidence: Evidence) -> Column:
+    """Why it is not known whether a topic exists that metadata does not show; NULL when it is known.
+
+    Needs the columns topic, unread, item_errors and those of :func:`with_listing`.
+    """
+    refused = F.when(F.col("listing_error") != _ABSENT, F.col("listing_error"))
+    unread = F.concat(
+        F.lit(
+            "metadata does not show it, and whether a missing Describe permission hides it is not known, because log dirs were not read: "
+        ),
+        disks_unread(evidence),
+    )
+    return (
+        F.when(F.col("listed"), F.lit(None).cast("string"))
+        .when(F.lit(missing.failed(evidence, "topics")), F.lit(evidence.whole_dataset_errors.get("topics")))
+        .when(~matches_any(F.col("topic"), evidence.topic_scope), F.lit("it is outside the scope of this snapshot"))
+        .when(F.col("item_errors")["topics"].isNotNull(), F.col("item_errors")["topics"])
+        .when(refused.isNotNull(), refused)
+        .when(F.col("on_disk"), F.lit("it is on a broker's disk, but metadata does not show it: the auditor lacks Describe on this topic"))
+        .when(F.col("listing_error").isNull(), unread)
+    )
+
+
+def exists(reason: Column) -> Column:
+    """Whether the topic exists: NULL when there is a reason not to know it."""
+    return F.when(reason.isNull(), F.coalesce(F.col("listed"), F.lit(False)))

@@ -1,0 +1,68 @@
+"""Who wrote a partition's newest record, as far as broker-side producer state tells: the evidence behind idempotent writing."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.datasets import Evidence
+from spark_jobs.subjects import missing
+
+_DAY_MS = 86_400_000
+"""How long a write counts as recent, and as long as brokers keep an idle producer id by default (producer.id.expiration.ms)."""
+_LISTED = 20
+
+IDENTIFIED, UNIDENTIFIED, UNREADABLE, IDLE = "identified", "unidentified", "unreadable", "idle"
+
+
+def with_writes(partitions: DataFrame, evidence: Evidence) -> DataFrame:
+    """Adds ``recent_write`` boolean (NULL when the newest record could not be read) and ``write`` string to placed partitions.
+
+    ``write`` is one of identified, unidentified (recent), idle (older than 24 h, or empty) and unreadable.
+    """
+    offsets = evidence.table("offsets").select(
+        "topic",
+        "partition",
+        "log_start",
+        "log_end",
+        "max_timestamp_ms",
+        F.unix_millis("read_at").alias("read_ms"),
+        F.col("error").alias("offsets_error"),
+    )
+    producers = evidence.table("producers").groupBy("topic", "partition").agg(F.max("last_timestamp_ms").alias("last_identified_ms"))
+    keys = ["topic", "partition"]
+    rows = partitions.join(offsets, on=keys, how="left").join(producers, on=keys, how="left")
+    rows = rows.withColumn("errors", missing.joined(missing.extra(offsets=F.col("offsets_error")), F.col("errors")))
+    return rows.withColumn("recent_write", _recent()).withColumn("write", _write())
+
+
+def _recent() -> Column:
+    """Whether the newest record is younger than 24 h; false for an empty partition, NULL when it could not be read."""
+    empty = F.col("log_start") == F.col("log_end")
+    dated = F.when(F.col("max_timestamp_ms") >= 0, F.col("max_timestamp_ms"))
+    return F.when(empty, F.lit(False)).otherwise(F.col("read_ms") - dated < _DAY_MS)
+
+
+def _write() -> Column:
+    producers_read = (F.col("leader") >= 0) & ~F.map_contains_key("errors", F.lit("producers"))
+    newest_is_known = F.coalesce(F.col("last_identified_ms") >= F.col("max_timestamp_ms"), F.lit(False))  # no producer id: none explains it
+    return (
+        F.when(F.col("recent_write").isNull(), F.lit(UNREADABLE))
+        .when(~F.col("recent_write"), F.lit(IDLE))
+        .when(newest_is_known, F.lit(IDENTIFIED))
+        .when(producers_read, F.lit(UNIDENTIFIED))
+        .otherwise(F.lit(UNREADABLE))
+    )
+
+
+def write_figures() -> list[Column]:
+    """Aggregates over a topic's partitions. A count is NULL when it is 0 only because partitions could not be read."""
+    unreadable = F.count_if(F.col("write") == UNREADABLE)
+    recent, unread = F.count_if(F.col("recent_write")), F.count_if(F.col("recent_write").isNull())
+    identified, unidentified = F.count_if(F.col("write") == IDENTIFIED), F.count_if(F.col("write") == UNIDENTIFIED)
+    numbers = F.slice(F.array_sort(F.collect_list(F.when(F.col("write") == UNIDENTIFIED, F.col("partition")))), 1, _LISTED)
+    return [
+        F.when((recent > 0) | (unread == 0), recent).cast("int").alias("recent_write_partitions"),
+        F.when((identified > 0) | (unreadable == 0), identified).cast("int").alias("identified_write_partitions"),
+        F.when((unidentified > 0) | (unreadable == 0), unidentified).cast("int").alias("unidentified_write_partitions"),
+        F.when((unidentified > 0) | (unreadable == 0), numbers).alias("unidentified_partitions"),
+        unreadable.cast("int").alias("unreadable_write_partitions"),
+    ]

@@ -1,0 +1,35 @@
+"""What a caller of spark-submit needs to know about the jobs, without Spark: paths, default configuration and driver options."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafka_audit.errors import ConfigurationError
+
+JOBS = ("verify_settings", "verify_lag")
+
+DRIVER_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+"""For ``--driver-java-options``: a job lives for seconds, so the quick compiler wins over the thorough one."""
+
+DEFAULT_CONF: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    # Rules rely on these: what cannot be computed is NULL and not an exception, size(NULL) is NULL and not -1,
+    # and a timestamp prints the same on every machine.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.legacy.sizeOfNull": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.sources.commitProtocolClass": "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "spark.sql.parquet.compression.codec": "zstd",
+}
+"""For ``--conf``, and what the session uses when nothing else is said."""
+
+
+def job_path(name: str) -> Path:
+    """The script of a job, for spark-submit; ConfigurationError when there is no such job."""
+    if name not in JOBS:
+        raise ConfigurationError(f"{name!r} is not a Spark job: write one of {', '.join(JOBS)}")
+    return Path(__file__).resolve().parent / f"{name}.py"

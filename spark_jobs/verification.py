@@ -1,0 +1,161 @@
+"""One verification job from its arguments to its Parquet folders: what verify_settings and verify_lag share."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from kafka_audit.catalogue import Catalogue, Control, load_catalogue, shipped_controls
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
+from kafka_audit.evidence import Audit, open_snapshot, replaced_folder, unseal_audit, verify
+from kafka_audit.policy import Policy, load_policy
+from kafka_audit.subjects import SUBJECTS
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs import subjects
+from spark_jobs.datasets import Evidence
+from spark_jobs.evaluate import COLUMNS, check_rules, judge, summarise
+from spark_jobs.population import population
+from spark_jobs.session import spark_session
+
+Extra = Callable[[Evidence, Policy, Path], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What a job works on: verified evidence, checked policy and rules, and the audit its findings belong to."""
+
+    name: str
+    evidence: Evidence
+    policy: Policy
+    catalogue: Catalogue
+    identity: Mapping[str, str]
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        return self.catalogue.of_job(self.name)
+
+
+def main(name: str, target: Callable[[Audit], Path], extra: Extra | None = None, argv: Sequence[str] | None = None) -> int:
+    """Run the job and return its exit code; a failure is one line on stderr. ``target`` is the folder of the audit it replaces."""
+    arguments = _arguments(name, argv)
+    try:
+        _run(name, arguments, target, extra)
+    except AuditError as problem:
+        _say(problem)
+        return problem.exit_code
+    except (PySparkException, Py4JError) as problem:
+        _say(CollectionError(f"{name}: Spark failed: {str(problem)[:1000]}"))
+        return CollectionError.exit_code
+    return 0
+
+
+def _say(problem: AuditError) -> None:
+    """One line, however many problems the message lists: callers read the last line."""
+    print(f"kafka-audit: {' '.join(str(problem).split())}", file=sys.stderr, flush=True)  # noqa: T201 - the job's interface
+
+
+def _arguments(name: str, argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=name, description="Judge one snapshot by the controls of the catalogue.")
+    parser.add_argument("--snapshot", type=Path, required=True, help="folder of a sealed snapshot")
+    parser.add_argument("--audit", type=Path, required=True, help="folder of the audit, with its run.json")
+    parser.add_argument("--policy", type=Path, help="folder with tiers.yaml and slas.yaml (default: the shipped one)")
+    parser.add_argument("--controls", type=Path, action="append", nargs="+", default=[], help="folders of further controls")
+    return parser.parse_args(argv)
+
+
+def _run(name: str, arguments: argparse.Namespace, target: Callable[[Audit], Path], extra: Extra | None) -> None:
+    # Everything that can be wrong with the input is found before Spark starts.
+    verify(arguments.snapshot)
+    snapshot = open_snapshot(arguments.snapshot)
+    audit = Audit(path=arguments.audit)
+    run = audit.run()
+    if run.get("snapshot_id") != snapshot.snapshot_id:
+        raise ConfigurationError(
+            f"{audit.run_file} is for snapshot {run.get('snapshot_id')!r}, not {snapshot.snapshot_id!r}: name the one it is for"
+        )
+    policy = load_policy(arguments.policy)
+    catalogue = load_catalogue([shipped_controls(), *(folder for group in arguments.controls for folder in group)])
+    identity = {field: str(run.get(field)) for field in ("audit_id", "snapshot_id", "cluster")}
+    spark = spark_session(f"kafka_audit {name}")
+    evidence = Evidence(spark=spark, snapshot=snapshot)
+    job = Job(name=name, evidence=evidence, policy=policy, catalogue=catalogue, identity=identity)
+    unseal_audit(audit)
+    with replaced_folder(target(audit)) as folder:
+        _write_findings(job, folder)
+        _write_summary(job, folder)
+        if extra is not None:
+            extra(evidence, policy, folder)
+    spark.stop()
+
+
+def wide_rows(job: Job) -> dict[str, DataFrame]:
+    """The wide rows of every subject that the job has controls for."""
+    judged = {control.subject for control in job.controls}
+    return {name: subjects.build(name, job.evidence, job.policy) for name in SUBJECTS if name in judged}
+
+
+def findings(job: Job, rows: Mapping[str, DataFrame], broken: Mapping[str, str] | None = None) -> DataFrame:
+    """All findings of the job, one for each row and control, in the order of control code and resource."""
+    parts = [judge(each, job.catalogue.of_subject(subject), broken) for subject, each in rows.items()]
+    union = parts[0]
+    for part in parts[1:]:
+        union = union.unionByName(part)
+    named = union.select(*[F.lit(value).alias(field) for field, value in job.identity.items()], "*").select(*COLUMNS)
+    return named.repartition(1).sortWithinPartitions("code", "resource")
+
+
+def _write_findings(job: Job, folder: Path) -> None:
+    if not job.controls:
+        raise ConfigurationError(f"no control belongs to {job.name}: the catalogue is incomplete; name a folder that has some")
+    rows = wide_rows(job)
+    try:
+        write_parquet(findings(job, rows), folder / "findings.parquet")
+    except PySparkException as problem:
+        check_rules(rows, job.catalogue)
+        broken = _raising(job, rows)
+        if not broken:
+            raise
+        for control_id, message in broken.items():
+            _say(AuditError(f"{control_id}: the rule raised, so its findings are errors: {message}"))
+        del problem
+        write_parquet(findings(job, rows, broken), folder / "findings.parquet")
+
+
+def _raising(job: Job, rows: Mapping[str, DataFrame]) -> dict[str, str]:
+    """The controls whose SQL raises on some row, each tried alone, with the message."""
+    broken = {}
+    for control in job.controls:
+        try:
+            judge(rows[control.subject], [control]).write.format("noop").mode("overwrite").save()
+        except PySparkException as problem:
+            broken[control.id] = " ".join(str(problem).split())[:500]
+    return broken
+
+
+def _write_summary(job: Job, folder: Path) -> None:
+    populations = {subject: population(subject, job.evidence, job.policy) for subject in {control.subject for control in job.controls}}
+    written = job.evidence.spark.read.parquet(str(folder / "findings.parquet"))
+    summary = summarise(job.evidence.spark, written, job.controls, populations)
+    write_parquet(summary.repartition(1).sortWithinPartitions("code"), folder / "summary.parquet")
+    # One row a control: small whatever the cluster's size.
+    for row in pq.read_table(folder / "summary.parquet").to_pylist():
+        if not row["population"] == row["findings"] == row["distinct_resources"]:
+            raise CollectionError(
+                f"{row['code']}: {row['findings']} findings on {row['distinct_resources']} resources, but the snapshot has "
+                f"{row['population']} of subject {row['subject']}. These findings were not kept; report this with snapshot {job.identity['snapshot_id']}"
+            )
+
+
+def write_parquet(rows: DataFrame, target: Path) -> None:
+    """Write a folder with nothing but Parquet parts whose names are the same in every run."""
+    rows.write.parquet(str(target))
+    for leftover in [*target.glob(".*.crc"), *target.glob("_*")]:
+        leftover.unlink()
+    for index, part in enumerate(sorted(target.glob("part-*.parquet"))):
+        part.rename(target / f"part-{index:05d}.parquet")

@@ -1,0 +1,163 @@
+import importlib.util
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from kafka_audit.report import write_report
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed, so no browser can be driven")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"),
+]
+
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+    "--disable-sync",
+]
+
+# The lowest contrast of any text on the page with what is painted behind it (WCAG 2.2, 1.4.3), and the text that has it.
+LOWEST_CONTRAST = """() => {
+  const parse = value => (value.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = element => {
+    for (let one = element; one; one = one.parentElement) {
+      const colour = parse(getComputedStyle(one).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+    return [255, 255, 255];
+  };
+  let worst = [21, ''];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !element.getClientRects().length) continue;
+    const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))].sort((x, y) => y - x);
+    const contrast = (a + 0.05) / (b + 0.05);
+    if (contrast < worst[0]) worst = [contrast, texts.currentNode.data.trim()];
+  }
+  return worst;
+}"""
+
+
+def _report_audit() -> ModuleType:
+    """The builder of audits that the unit tests use; their folder is not on the path of this one."""
+    path = Path(__file__).parents[1] / "unit" / "report_audit.py"
+    spec = importlib.util.spec_from_file_location("report_audit", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = _report_audit()
+    topic, group = made.control("replication_factor_sufficient", "TOP-01"), made.control("lag_within_sla", "CON-01", subject="group")
+    fake = made.FakeAudit(tmp_path_factory.mktemp("audit"), (group, topic))
+    names = made.HOSTILE_GROUPS
+    fake.take_snapshot({"groups": [{"group_id": name} for name in names]}, "20261120T231501Z-ab12cd35")
+    fake.settings([made.finding(topic, f"a.rather.long.topic.name.without.any.space.in.it.{number:03}" * 4) for number in range(25)])
+    unassessed = [made.finding(group, f"{number}{name}", "not_assessed", reason=name) for number, name in enumerate(names)]
+    failing = [made.finding(group, name, observed=name, expected=name, evidence=name) for name in names]
+    fake.lag([*failing, *unassessed], [made.group_partition(name, "t" * 249, 0, lost=2**62, lag=2**62) for name in names])
+    fake.gates(reasons=list(names))
+    return write_report(*fake.inputs.args, **fake.inputs.kwargs)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, page_file: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The report in a window as wide and as dark as the test asks; ``page.seen`` lists its requests and console messages."""
+    width, scheme = getattr(request, "param", (1280, "light"))
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.seen = []
+    page.on("request", lambda sent: page.seen.append(sent.url))
+    page.on("console", lambda message: page.seen.append(message.text))
+    page.on("dialog", lambda dialog: page.seen.append(dialog.message))
+    page.goto(page_file.as_uri())
+    yield page
+    context.close()
+
+
+def test_the_page_asks_for_nothing_but_itself(open_page: Any, page_file: Path) -> None:
+    open_page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    open_page.wait_for_load_state("networkidle")
+    assert open_page.seen == [page_file.as_uri()]
+
+
+def test_hostile_names_run_nothing(open_page: Any) -> None:
+    assert open_page.title() == "FAILED \u00b7 Kafka reliability audit of orders-prod"
+    assert open_page.evaluate("document.querySelectorAll('script, img, iframe, [onerror], [onclick]').length") == 0
+    assert open_page.get_by_text("<script>document.title='owned'</script>").first.is_visible()
+
+
+def test_the_style_is_applied_under_the_strict_policy(open_page: Any) -> None:
+    assert open_page.evaluate("getComputedStyle(document.querySelector('main')).maxWidth") != "none"
+
+
+@pytest.mark.parametrize("open_page", [(390, "light"), (1280, "light")], indirect=True, ids=["phone", "desktop"])
+def test_the_verdict_is_seen_without_scrolling(open_page: Any) -> None:
+    verdict = open_page.get_by_label("Verdict", exact=True)
+    assert verdict.is_visible()
+    assert "FAILED" in verdict.inner_text()
+    assert verdict.bounding_box()["y"] < 400
+
+
+@pytest.mark.parametrize(
+    "open_page", [(320, "light"), (390, "light"), (768, "light"), (1280, "light")], indirect=True, ids=lambda one: str(one[0])
+)
+def test_nothing_scrolls_sideways_even_with_everything_opened(open_page: Any) -> None:
+    open_page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    wide = open_page.evaluate(
+        """[...document.querySelectorAll('body *')].filter(one => !one.closest('thead, .skip'))
+        .filter(one => one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 120))"""
+    )
+    assert wide == []
+    assert open_page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("open_page", [(1280, "light"), (1280, "dark"), (390, "light")], indirect=True, ids=["light", "dark", "phone"])
+def test_all_text_has_enough_contrast(open_page: Any) -> None:
+    open_page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    contrast, text = open_page.evaluate(LOWEST_CONTRAST)
+    assert contrast >= 4.5, text
+
+
+def test_printing_opens_what_is_folded(open_page: Any) -> None:
+    folded = "[...document.querySelectorAll('details')].filter(one => !one.lastElementChild.getBoundingClientRect().height).length"
+    hidden = "[...document.querySelectorAll('details')].filter(one => !one.lastElementChild.checkVisibility()).length"
+    assert open_page.evaluate(hidden) > 0
+    open_page.emulate_media(media="print")
+    assert open_page.evaluate("document.querySelectorAll('details').length") > 0
+    assert open_page.evaluate(hidden) == 0
+    assert open_page.evaluate(folded) == 0
+
+
+def test_a_printed_page_fits_its_paper_and_uses_ink_on_white(open_page: Any) -> None:
+    open_page.emulate_media(media="print", color_scheme="dark")
+    open_page.set_viewport_size({"width": 680, "height": 1000})  # A4 less its margins, in CSS pixels
+    assert open_page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert open_page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert open_page.pdf(prefer_css_page_size=True).startswith(b"%PDF-")

@@ -1,0 +1,88 @@
+"""An Airflow of the tests' own: its home, its SQLite database and its audit folder are temporary."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+_HOME = Path(tempfile.mkdtemp(prefix="kafka-audit-airflow-"))
+
+# Airflow reads its configuration when it is first imported: these must stand before any test module is.
+os.environ.update(
+    {
+        "AIRFLOW_HOME": str(_HOME),
+        "AIRFLOW__CORE__UNIT_TEST_MODE": "True",
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{_HOME / 'airflow.db'}",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(_HOME / "passwords.json"),
+        "AIRFLOW__API_AUTH__JWT_SECRET": "0" * 128,
+        "AIRFLOW_CONN_KAFKA_DEFAULT": '{"conn_type": "kafka", "extra": {"bootstrap.servers": "127.0.0.1:1"}}',
+        "AIRFLOW_CONN_SPARK_DEFAULT": '{"conn_type": "spark", "host": "local[1]"}',
+        "KAFKA_AUDIT_ROOT": str(_HOME / "audit-root"),
+        "KAFKA_AUDIT_SNAPSHOT_RETRIES": "0",
+    }
+)
+(_HOME / "passwords.json").write_text('{"admin": "admin", "viewer": "viewer"}', encoding="utf-8")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def airflow_home() -> Iterator[Path]:
+    yield _HOME
+    shutil.rmtree(_HOME, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def airflow_db() -> None:
+    from airflow.utils import db
+
+    db.initdb()
+
+
+@pytest.fixture(scope="session")
+def dagbag():
+    from airflow.dag_processing.dagbag import DagBag
+
+    return DagBag(dag_folder=str(ROOT / "dags"))
+
+
+@pytest.fixture(scope="session")
+def dag(dagbag):
+    return dagbag.dags["kafka_reliability_audit"]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An audit folder of this test's own."""
+    monkeypatch.setenv("KAFKA_AUDIT_ROOT", str(tmp_path / "audit-root"))
+    return tmp_path / "audit-root"
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch):
+    """Stand-ins for the platform's steps, in the places where the tasks look for them."""
+    import kafka_audit.report
+    import kafka_audit.snapshot
+    from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+    from steps import Steps
+
+    import expectations.gate
+
+    made = Steps()
+    monkeypatch.setattr(kafka_audit.snapshot, "take_snapshot", made.take_snapshot)
+    monkeypatch.setattr(expectations.gate, "judge_evidence", made.judge_evidence)
+    monkeypatch.setattr(expectations.gate, "judge_findings", made.judge_findings)
+    monkeypatch.setattr(kafka_audit.report, "write_report", made.write_report)
+
+    def execute(operator, context) -> None:
+        made.submit(operator, context)
+
+    monkeypatch.setattr(SparkSubmitOperator, "execute", execute)
+    return made

@@ -1,0 +1,70 @@
+"""Stand-ins for the platform's steps: they keep each step's contract with the folders, and do as a test tells them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from airflow.sdk.exceptions import AirflowException
+from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, verify, write_json
+
+
+class Steps:
+    """What the steps will answer, and how often each was called."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.raises: dict[str, Exception] = {}
+        self.evidence = ("PASS", 0)
+        self.findings = ("PASS", 0)
+
+    def _call(self, name: str) -> None:
+        self.calls.append(name)
+        if name in self.raises:
+            raise self.raises[name]
+
+    def take_snapshot(self, *, root: EvidenceRoot, cluster: str, snapshot_id: str, now: Any, **_: Any) -> None:
+        self._call("snapshot")
+        with root.snapshot_writer(cluster, snapshot_id) as writer:
+            writer.write("topics", pa.table({"topic": ["orders"]}))
+            writer.seal({"started_at": now().isoformat(), "finished_at": now().isoformat(), "errors": {}})
+
+    def judge_evidence(self, snapshot: Snapshot, out: Path, *, now: Any, max_age_seconds: int) -> None:
+        self._call("evidence_gate")
+        verify(snapshot.path)
+        self._gate(out, "evidence", self.evidence, now=now.isoformat())
+
+    def judge_findings(self, audit: Audit, snapshot: Snapshot, out: Path, *, fail_on: Any, min_coverage: float, controls: Any) -> None:
+        self._call("findings_gate")
+        assert (audit.settings / "done").is_file()
+        assert (audit.lag / "done").is_file()
+        assert controls
+        self._gate(out, "findings", self.findings)
+
+    def _gate(self, out: Path, name: str, answer: tuple[str, int], **more: Any) -> None:
+        verdict, exit_code = answer
+        reasons = [f"the {name} gate says {verdict}"] if exit_code else []
+        write_json(out / f"{name}.json", {"verdict": verdict, "exit_code": exit_code, "reasons": reasons, "results": [], **more})
+
+    def submit(self, operator: Any, context: Any) -> None:
+        self._call(operator.job)
+        arguments = dict(zip(operator.application_args[::2], operator.application_args[1::2], strict=True))
+        target = Path(arguments["--audit"]) / operator.job.removeprefix("verify_")
+        target.mkdir()
+        (target / "done").write_text(json.dumps(arguments), encoding="utf-8")
+
+    def write_report(self, audit: Audit, snapshot: Snapshot, catalogue: Any, policy: Any, *, generated_at: Any) -> None:
+        from kafka_audit.report.gates import judge, read_gate
+
+        self._call("report")
+        said = judge(read_gate(audit.gate, "evidence"), read_gate(audit.gate, "findings"), ())
+        value = {"verdict": said.verdict, "generated_at": generated_at.isoformat(), "coverage": {"ratio": 0.975}, "reasons": []}
+        audit.report.mkdir()
+        (audit.report / "report.html").write_text(f"<p>{said.verdict}</p>", encoding="utf-8")
+        (audit.report / "junit.xml").write_text("<testsuites/>", encoding="utf-8")
+        write_json(audit.report / "report.json", value)
+
+
+def spark_failure(exit_code: int) -> AirflowException:
+    """What the Spark provider raises when a job ends with ``exit_code``."""
+    return AirflowException(f"Cannot execute: spark-submit job.py. Error code is: {exit_code}.")

@@ -1,0 +1,150 @@
+"""The audit DAG: the order of its tasks, what is tried again, and which parameters it takes."""
+
+import copy
+
+import pytest
+from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
+
+pytestmark = pytest.mark.airflow
+
+
+def test_the_gate_is_the_last_task_and_the_only_one_without_a_task_after_it(dag) -> None:
+    assert [task.task_id for task in dag.tasks if not task.downstream_task_ids] == ["gate"]
+
+
+def test_tasks_follow_the_data(dag) -> None:
+    for before, after in (
+        ("plan", "snapshot"),
+        ("snapshot", "evidence_gate"),
+        ("evidence_gate", "verify_settings"),
+        ("evidence_gate", "verify_lag"),
+        ("verify_settings", "findings_gate"),
+        ("verify_lag", "findings_gate"),
+        ("findings_gate", "report"),
+        ("report", "gate"),
+    ):
+        assert after in dag.get_task(before).downstream_task_ids, (before, after)
+
+
+def test_report_and_gate_run_whatever_happened_before_and_the_others_only_after_success(dag) -> None:
+    rules = {task.task_id: str(task.trigger_rule.value) for task in dag.tasks}
+    assert {name for name, rule in rules.items() if rule == "all_done"} == {"report", "gate"}
+    assert {rule for name, rule in rules.items() if name not in ("report", "gate")} == {"all_success"}
+
+
+def test_spark_jobs_are_named_and_carry_the_projects_settings(dag) -> None:
+    for job in ("verify_settings", "verify_lag"):
+        task = dag.get_task(job)
+        assert task.name == f"kafka_audit_{job}"
+        assert task.application.endswith(f"spark_jobs/{job}.py")
+        assert task.conf["spark.sql.ansi.enabled"] == "false"
+        assert "TieredStopAtLevel=1" in task.conf["spark.driver.extraJavaOptions"]
+
+
+def test_only_the_snapshot_is_ever_tried_again(dag) -> None:
+    assert [task.task_id for task in dag.tasks if task.retry_policy] == ["snapshot"]
+    assert {task.task_id: task.retries for task in dag.tasks if task.task_id != "snapshot"} == dict.fromkeys(
+        set(dag.task_dict) - {"snapshot"}, 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("problem", "action"),
+    [
+        (CollectionError("no bootstrap server could be reached"), "retry"),
+        (ConfigurationError("sasl.mechanism: is missing"), "fail"),
+        (IntegrityError("the snapshot was changed"), "fail"),
+        (KeyError("a bug"), "fail"),
+    ],
+)
+def test_a_snapshot_is_tried_again_only_when_the_cluster_could_not_be_read(problem: Exception, action: str) -> None:
+    from kafka_audit.airflow.tasks import SNAPSHOT_RETRIES
+
+    assert SNAPSHOT_RETRIES.evaluate(problem, try_number=1, max_tries=2).action.value == action
+
+
+def test_an_unreachable_cluster_is_worth_a_retry_and_a_full_disk_or_refused_credentials_are_not() -> None:
+    from kafka_audit.airflow.step import worth_retrying
+
+    full = CollectionError("cannot write")
+    full.__cause__ = OSError(28, "No space left on device")
+    assert worth_retrying(CollectionError("no bootstrap server could be reached"))
+    assert not worth_retrying(full)
+    assert not worth_retrying(ConfigurationError("no such connection"))
+
+
+def test_the_words_of_refused_credentials_are_those_that_the_cluster_facade_uses() -> None:
+    """worth_retrying tells refused credentials by their message: this test holds the two together."""
+    from types import SimpleNamespace
+
+    from kafka_audit.airflow.step import worth_retrying
+    from kafka_audit.cluster import bootstrap
+
+    channel = SimpleNamespace(settings=SimpleNamespace(identity="PLAIN user 'audit'"))
+    refused = bootstrap._credentials_refused(channel, "b1:9092", SimpleNamespace(message="refused"))
+    assert not worth_retrying(refused)
+
+
+def test_params_are_exactly_the_fields_of_the_request_with_the_same_defaults(dag) -> None:
+    from kafka_audit.airflow.request import AuditRequest
+
+    assert {name: dag.params[name] for name in dag.params} == AuditRequest().model_dump(mode="json")
+
+
+def test_an_unknown_key_is_refused_with_the_name_that_was_meant() -> None:
+    from kafka_audit.airflow.request import check_request
+
+    with pytest.raises(ConfigurationError, match="min_covrage: is not a parameter of kafka_reliability_audit; did you mean 'min_coverage'"):
+        check_request({}, {"min_covrage": 0.1})
+
+
+def test_every_bad_value_is_named_at_once(tmp_path) -> None:
+    from kafka_audit.airflow.request import check_request
+
+    bad = {
+        "cluster": "../etc",
+        "fail_on": "awful",
+        "min_coverage": 1.5,
+        "max_age_seconds": 0,
+        "policy_dir": "relative",
+        "controls_dirs": f"{tmp_path},{tmp_path}/none",
+    }
+    with pytest.raises(ConfigurationError) as refused:
+        check_request(bad, bad)
+    for name in bad:
+        assert f"{name}: " in str(refused.value)
+    assert "none on the machine that runs the tasks" in str(refused.value)
+
+
+def test_keys_that_airflow_itself_puts_into_a_runs_configuration_are_accepted() -> None:
+    from kafka_audit.airflow.request import check_request
+
+    assert check_request({}, {"airflow/task_span_detail_level": 2}).fail_on == "high"
+
+
+@pytest.mark.parametrize("value", [{"min_coverage": 2}, {"cluster": "A B"}, {"fail_on": "never"}, {"max_age_seconds": "soon"}])
+def test_airflow_refuses_a_bad_value_when_the_run_is_triggered(dag, value: dict) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    params = copy.deepcopy(dag.params)
+    with pytest.raises(ParamValidationError):
+        params.update(value)
+
+
+def test_the_same_run_gets_the_same_ids_and_another_run_gets_others(tmp_path) -> None:
+    from datetime import datetime, timedelta, timezone
+
+    from kafka_audit.airflow.plan import make_plan
+    from kafka_audit.airflow.request import AuditRequest
+
+    when = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
+
+    def ids(run_id: str, run_after: datetime) -> tuple[str, str]:
+        made = make_plan(AuditRequest(), root=tmp_path, dag_id="d", run_id=run_id, run_after=run_after)
+        return made.audit_id, made.snapshot_id
+
+    assert ids("r", when) == ids("r", when)
+    assert ids("r", when)[0] != ids("r", when)[1]
+    assert ids("s", when) != ids("r", when)
+    assert ids("r", when + timedelta(seconds=1)) > ids("r", when)
+    assert ids("r", when)[0].startswith("20261120T231500Z-")

@@ -1,0 +1,117 @@
+"""Small snapshots and audits that pass both gates, for the tests to damage one thing at a time."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, open_snapshot
+from kafka_audit.findings import Severity
+
+from expectations.snapshot_contract import DATASETS, schema_of
+
+STARTED = datetime(2026, 11, 20, 23, 15, 0, tzinfo=timezone.utc)
+READ = STARTED + timedelta(seconds=2)
+FINISHED = STARTED + timedelta(seconds=4)
+NOW = FINISHED + timedelta(seconds=60)
+SNAPSHOT_ID = "20261120T231500Z-ab12cd34"
+HOSTILE = "<script>alert(1)</script>\"'`=cmd|' /C calc'!A0\n\u202e"
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def healthy_rows() -> Rows:
+    """Two brokers, one topic of two partitions, one group that commits; every dataset is there."""
+    places = [{"topic": HOSTILE, "partition": number} for number in (0, 1)]
+    return {
+        **{name: [] for name in DATASETS},
+        "cluster": [{"cluster_id": "c1", "controller_id": 1, "read_at": READ, "features": []}],
+        "brokers": [{"broker_id": number, "alive": True, "answered": True} for number in (1, 2)],
+        "broker_configs": [{"broker_id": number, "name": "min.insync.replicas", "value": "2"} for number in (1, 2)],
+        "topics": [{"topic": HOSTILE, "partition_count": 2}],
+        "partitions": [{**place, "leader": 1, "replicas": [1, 2], "isr": [1, 2], "read_at": READ} for place in places],
+        "topic_configs": [{"topic": HOSTILE, "name": "retention.ms", "value": "1"}],
+        "groups": [{"group_id": HOSTILE, "state": "Stable"}],
+        "members": [{"group_id": HOSTILE, "member_id": "m1"}],
+        "committed_offsets": [{"group_id": HOSTILE, **place, "committed": 5, "read_at": READ} for place in places],
+        "offsets": [{**place, "log_start": 0, "log_end": 5, "read_at": READ} for place in places],
+        "capabilities": [{"api": "Metadata", "supported": True}],
+    }
+
+
+def manifest_fields() -> dict[str, Any]:
+    return {"cluster_id": "c1", "started_at": STARTED.isoformat(), "finished_at": FINISHED.isoformat()}
+
+
+def write_snapshot(
+    root: Path, rows: Rows, *, fields: Mapping[str, Any] | None = None, tables: Mapping[str, pa.Table | None] | None = None
+) -> Snapshot:
+    """Seal a snapshot of ``rows``; ``tables`` replaces whole datasets (None leaves the file out)."""
+    with EvidenceRoot(path=root).snapshot_writer("demo", SNAPSHOT_ID) as writer:
+        for name, dataset in rows.items():
+            table = (tables or {}).get(name, pa.Table.from_pylist(dataset, schema=schema_of(name)))
+            if table is not None and not (tables and name in tables and tables[name] is None):
+                writer.write(name, table)
+        return open_snapshot(writer.seal(manifest_fields() if fields is None else fields))
+
+
+# code, id, severity, job, status of each finding
+CONTROLS = {
+    "durable_topics": ("TOP-01", Severity.CRITICAL, "settings"),
+    "racks_are_set": ("BRK-03", Severity.MEDIUM, "settings"),
+    "lag_within_sla": ("CON-01", Severity.HIGH, "lag"),
+}
+CATALOGUE = {name: severity for name, (_, severity, _) in CONTROLS.items()}
+HEALTHY = {"durable_topics": ["pass"] * 8, "racks_are_set": ["pass", "not_applicable"], "lag_within_sla": ["pass"] * 3}
+_COLUMNS = {"pass": "passed", "fail": "failed", "error": "errored", "not_assessed": "not_assessed", "not_applicable": "not_applicable"}
+
+
+def findings_of(statuses: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "snapshot_id": SNAPSHOT_ID,
+            "control_id": control,
+            "resource": f"{HOSTILE}-{number}",
+            "severity": CONTROLS[control][1].value if control in CONTROLS else "low",
+            "status": status,
+        }
+        for control, found in statuses.items()
+        for number, status in enumerate(found)
+    ]
+
+
+def summary_of(statuses: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    rows = []
+    for control, found in statuses.items():
+        code, severity, _ = CONTROLS.get(control, ("XXX-01", Severity.LOW, "settings"))
+        counts = {column: list(found).count(status) for status, column in _COLUMNS.items()}
+        total = {"population": len(found), "findings": len(found), "distinct_resources": len(found)}
+        rows.append({"control_id": control, "code": code, "severity": severity.value, **total, **counts})
+    return rows
+
+
+def write_audit(root: Path, summary: Sequence[Mapping[str, Any]], findings: Sequence[Mapping[str, Any]]) -> Audit:
+    """The tables of both jobs, in folders as Spark leaves them."""
+    audit = EvidenceRoot(path=root).audit("demo", SNAPSHOT_ID)
+    audit.gate.mkdir(parents=True)
+    for job, folder in (("settings", audit.settings), ("lag", audit.lag)):
+        for name, rows in (("summary", summary), ("findings", findings)):
+            own = [dict(row) for row in rows if CONTROLS.get(str(row.get("control_id")), ("", "", "settings"))[2] == job]
+            schema = pa.Table.from_pylist([dict(row) for row in rows]).schema if rows else pa.schema([("control_id", pa.string())])
+            write_spark_folder(folder / f"{name}.parquet", pa.Table.from_pylist(own, schema=schema))
+    return audit
+
+
+def write_spark_folder(folder: Path, table: pa.Table) -> None:
+    folder.mkdir(parents=True)
+    pq.write_table(table, folder / "part-00000-6d1a.snappy.parquet")
+    (folder / "_SUCCESS").touch()
+
+
+def mark_evidence(out: Path, snapshot: Snapshot, *, exit_code: int = 0, verdict: str = "PASS") -> None:
+    """What the findings gate reads of an earlier evidence gate, without running that one."""
+    about = {"snapshot_id": snapshot.snapshot_id, "manifest_sha256": snapshot.manifest_sha256}
+    (out / "evidence.json").write_text(json.dumps({"verdict": verdict, "exit_code": exit_code, "snapshot": about}))

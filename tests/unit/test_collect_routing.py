@@ -1,0 +1,233 @@
+import struct
+
+import pytest
+from fake_answers import described, fetched, listed
+from fake_brokers import FakeCluster
+from kafka.protocol.admin.groups import ListGroupsResponse
+from kafka_audit.cluster import routing
+from kafka_audit.cluster.assignment import MalformedAssignmentError, decode_assignment
+from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.cluster.facade import Cluster
+from kafka_audit.cluster.failures import Failure, error_name
+from kafka_audit.cluster.groups import DescribedGroup
+from kafka_audit.cluster.offsets import LATEST, Offset
+
+NOT_LEADER, COORDINATOR_LOADING, NOT_COORDINATOR = 6, 14, 16
+GROUP_DENIED, TOPIC_DENIED, GROUP_GONE = 30, 29, 69
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    monkeypatch.setattr(routing, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(routing, "_LONGEST_PAUSE_SECONDS", 0.02)
+    with FakeCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(fake):
+    with Cluster(ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap})) as connected:
+        yield connected
+
+
+def offsets_of(cluster, keys):
+    return cluster.list_offsets(cluster.leaders(cluster.list_topics().partitions), dict.fromkeys(keys, LATEST))
+
+
+def assignment(*topics):
+    body = struct.pack(">hi", 1, len(topics))
+    for name, indexes in topics:
+        body += struct.pack(">h", len(name)) + name.encode() + struct.pack(f">i{len(indexes)}i", len(indexes), *indexes)
+    return body + struct.pack(">i", -1)
+
+
+def test_partitions_are_asked_in_one_request_per_leader(fake, cluster):
+    fake.add_topic("t", [1, 2, 3] * 10)
+
+    found = offsets_of(cluster, [("t", index) for index in range(30)])
+
+    assert all(offset == Offset(offset=100, timestamp_ms=None) for offset in found.values())
+    assert fake.asked("ListOffsets") == {1: 1, 2: 1, 3: 1}
+
+
+def test_a_leaderless_partition_fails_alone_and_costs_no_request(fake, cluster):
+    fake.add_topic("t", [1, -1])
+
+    found = offsets_of(cluster, [("t", 0), ("t", 1)])
+
+    assert found["t", 0] == Offset(offset=100, timestamp_ms=None)
+    assert (found["t", 1].error, found["t", 1].topic, found["t", 1].partition) == ("LEADER_NOT_AVAILABLE", "t", 1)
+    assert fake.asked("ListOffsets") == {1: 1}
+
+
+def test_a_partition_whose_leader_moved_is_looked_up_and_asked_again(fake, cluster):
+    fake.add_topic("t", [1])
+
+    def moved(broker_id, request):
+        response = fake._ListOffsets(broker_id, request)
+        if broker_id == 1:
+            fake.topics[0].partitions[0].leader_id = 2
+            response.topics[0].partitions[0].error_code = NOT_LEADER
+        return response
+
+    fake.answers["ListOffsets"] = moved
+
+    assert offsets_of(cluster, [("t", 0)])["t", 0].offset == 100
+    assert fake.asked("ListOffsets") == {1: 1, 2: 1}
+
+
+def test_a_refused_partition_does_not_spoil_its_neighbour_and_is_not_asked_again(fake, cluster):
+    fake.add_topic("t", [1, 1])
+
+    def refuse(broker_id, request):
+        response = fake._ListOffsets(broker_id, request)
+        response.topics[0].partitions[1].error_code = TOPIC_DENIED
+        return response
+
+    fake.answers["ListOffsets"] = refuse
+    found = offsets_of(cluster, [("t", 0), ("t", 1)])
+
+    assert isinstance(found["t", 0], Offset)
+    assert found["t", 1].error == "TOPIC_AUTHORIZATION_FAILED"
+    assert fake.asked("ListOffsets") == {1: 1}
+
+
+def test_an_item_that_the_answer_leaves_out_is_a_failure(fake, cluster):
+    fake.add_topic("t", [1, 1])
+
+    def forget(broker_id, request):
+        response = fake._ListOffsets(broker_id, request)
+        del response.topics[0].partitions[1]
+        return response
+
+    fake.answers["ListOffsets"] = forget
+
+    assert offsets_of(cluster, [("t", 0), ("t", 1)])["t", 1].error == "INVALID_RESPONSE"
+
+
+def test_a_group_whose_coordinator_moved_is_found_again(fake, cluster):
+    fake.answers["ListGroups"] = lambda broker_id, _: listed(("g", "classic", "Empty")) if broker_id == 1 else listed()
+    fake.answers["OffsetFetch"] = lambda broker_id, request: _fetch(broker_id, request, NOT_COORDINATOR)
+    groups, _ = cluster.list_groups()
+
+    found = cluster.fetch_commits(cluster.coordinators(groups), ["g"])
+
+    assert found["g"][0].committed == 7
+    assert fake.asked("FindCoordinator").total() == 1
+    assert fake.asked("OffsetFetch") == {1: 1, 3: 1}
+
+
+def _fetch(broker_id, request, code):
+    from kafka.protocol.consumer.group import OffsetFetchResponse
+
+    groups = [fetched(g.group_id, {("t", 0): 7}, code=0 if broker_id == 3 else code) for g in request.groups]
+    return OffsetFetchResponse(throttle_time_ms=0, groups=groups)
+
+
+def test_a_loading_coordinator_is_waited_for(fake, cluster):
+    fake.answers["ListGroups"] = lambda broker_id, _: listed(("g", "classic", "Empty")) if broker_id == 3 else listed()
+    codes = iter([COORDINATOR_LOADING, COORDINATOR_LOADING, 0])
+
+    def loading(broker_id, request):
+        from kafka.protocol.admin.groups import DescribeGroupsResponse
+
+        code = next(codes)
+        return DescribeGroupsResponse(throttle_time_ms=0, groups=[described(g, code=code) for g in request.groups])
+
+    fake.answers["DescribeGroups"] = loading
+    groups, _ = cluster.list_groups()
+
+    assert isinstance(cluster.describe_groups(cluster.coordinators(groups), groups)["g"], DescribedGroup)
+
+
+def test_listing_groups_waits_for_a_broker_that_loads(fake, cluster, monkeypatch):
+    monkeypatch.setattr("kafka_audit.cluster.groups._LISTING_PAUSES", (0.01, 0.01))
+    codes = iter([COORDINATOR_LOADING, 0])
+
+    def listing(broker_id, _):
+        if broker_id == 2 and (code := next(codes)):
+            return ListGroupsResponse(throttle_time_ms=0, error_code=code, groups=[])
+        return listed((f"g{broker_id}", "classic", "Stable"))
+
+    fake.answers["ListGroups"] = listing
+    groups, failures = cluster.list_groups()
+
+    assert [group.group_id for group in groups] == ["g1", "g2", "g3"]
+    assert failures == ()
+
+
+def test_groups_of_each_protocol_are_described_by_their_own_api_and_never_called_dead(fake, cluster):
+    kinds = (("a", "Classic", "Stable"), ("b", "Consumer", "Stable"), ("c", "Share", "Stable"), ("d", "Streams", "Stable"))
+    fake.answers["ListGroups"] = lambda broker_id, _: listed(*kinds) if broker_id == 1 else listed()
+    groups, _ = cluster.list_groups()
+    found = cluster.describe_groups(cluster.coordinators(groups), groups)
+
+    assert [(g.group_id, g.group_type, g.state) for g in groups] == [(i, kind.lower(), state) for i, kind, state in kinds]
+    assert [request.groups for request in fake.requests("DescribeGroups")] == [["a"]]
+    assert [request.group_ids for request in fake.requests("ConsumerGroupDescribe")] == [["b"]]
+    assert [request.group_ids for request in fake.requests("ShareGroupDescribe")] == [["c"]]
+    assert found["d"].error == "UNSUPPORTED_VERSION"
+
+
+def test_a_group_answered_as_dead_is_gone_and_not_a_group_without_members(fake, cluster):
+    from kafka.protocol.admin.groups import DescribeGroupsResponse
+
+    fake.answers["ListGroups"] = lambda broker_id, _: listed(("g", "classic", "Stable")) if broker_id == 1 else listed()
+    fake.answers["DescribeGroups"] = lambda _, request: DescribeGroupsResponse(throttle_time_ms=0, groups=[described("g", state="Dead")])
+    groups, _ = cluster.list_groups()
+
+    assert cluster.describe_groups(cluster.coordinators(groups), groups)["g"].error == error_name(GROUP_GONE)
+
+
+def test_a_member_whose_assignment_is_garbage_has_none_and_says_why(fake, cluster):
+    from kafka.protocol.admin.groups import DescribeGroupsResponse
+
+    datas = (assignment(("t", (0, 2)), ("u", (1,))), b"\x00\x01\x7f\xff\xff\xff", b"")
+    fake.answers["ListGroups"] = lambda broker_id, _: listed(("g", "classic", "Stable")) if broker_id == 1 else listed()
+    fake.answers["DescribeGroups"] = lambda _, request: DescribeGroupsResponse(
+        throttle_time_ms=0, groups=[described("g", assignments=datas)]
+    )
+    groups, _ = cluster.list_groups()
+    members = cluster.describe_groups(cluster.coordinators(groups), groups)["g"].members
+
+    assert [member.assignment for member in members] == [(("t", 0), ("t", 2), ("u", 1)), None, ()]
+    assert members[1].failure.error == "INVALID_RESPONSE"
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x00", assignment(("t", (1,)))[:-9], struct.pack(">hih", 1, 1, -5), struct.pack(">hihsi", 0, 1, 1, b"t", 9)]
+)
+def test_bytes_that_are_no_assignment_are_refused(data):
+    with pytest.raises(MalformedAssignmentError):
+        decode_assignment(data)
+
+
+def test_brokers_before_3_0_are_asked_for_one_group_at_a_time():
+    from kafka.protocol.consumer.group import OffsetFetchResponse
+
+    with FakeCluster() as fake:
+        fake.max_versions = {"OffsetFetch": 7}
+        fake.answers["ListGroups"] = lambda b, _: listed(("a", "", "Empty"), ("b", "", "Empty")) if b == 1 else listed()
+        fake.answers["OffsetFetch"] = lambda *_: OffsetFetchResponse(throttle_time_ms=0, topics=[], error_code=0)
+        with Cluster(ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap})) as cluster:
+            groups, _ = cluster.list_groups()
+            found = cluster.fetch_commits(cluster.coordinators(groups), ["a", "b"])
+
+        assert found == {"a": (), "b": ()}
+        assert sorted(request.group_id for request in fake.requests("OffsetFetch")) == ["a", "b"]
+        assert {group.group_type for group in groups} == {"classic"}
+
+
+def test_denied_and_answered_items_are_counted_for_the_capability_matrix(fake, cluster):
+    from kafka.protocol.admin.groups import DescribeGroupsResponse
+
+    fake.answers["ListGroups"] = lambda b, _: listed(("a", "classic", "Empty"), ("b", "classic", "Empty")) if b == 1 else listed()
+    fake.answers["DescribeGroups"] = lambda *_: DescribeGroupsResponse(
+        throttle_time_ms=0, groups=[described("a"), described("b", code=GROUP_DENIED)]
+    )
+    groups, _ = cluster.list_groups()
+    found = cluster.describe_groups(cluster.coordinators(groups), groups)
+
+    assert isinstance(found["b"], Failure)
+    assert cluster.answered("DescribeGroups") == 1
+    assert cluster.denied("DescribeGroups") == {"GROUP_AUTHORIZATION_FAILED": 1}

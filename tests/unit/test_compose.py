@@ -1,0 +1,174 @@
+"""docker-compose.yaml follows the Compose Specification, and holds what it promises. No container engine is needed."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "docker-compose.yaml"
+AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict:
+    return yaml.safe_load(FILE.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def services(compose: dict) -> dict:
+    return compose["services"]
+
+
+def schema() -> dict:
+    """The Compose Specification's own JSON schema, as the package check-jsonschema carries it."""
+    vendored = files("check_jsonschema") / "builtin_schemas" / "vendor" / "compose-spec.json"
+    return json.loads(vendored.read_text(encoding="utf-8"))
+
+
+def test_the_file_is_valid_by_the_compose_specification(compose: dict) -> None:
+    jsonschema.validators.validator_for(schema())(schema()).validate(compose)
+
+
+def test_the_schema_really_refuses_a_wrong_file(compose: dict) -> None:
+    wrong = {**compose, "services": {**compose["services"], "postgres": {"image": "postgres:16", "prots": ["5432"]}}}
+    with pytest.raises(jsonschema.ValidationError, match="prots"):
+        jsonschema.validators.validator_for(schema())(schema()).validate(wrong)
+
+
+def test_the_installed_docker_accepts_the_file_when_it_has_compose() -> None:
+    docker = shutil.which("docker")
+    if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
+        pytest.skip("docker compose is not installed; the specification's schema was checked")
+    secrets = dict(line.split("=", 1) for line in made_env().splitlines())
+    command = [docker, "compose", "--file", str(FILE), "config", "--quiet"]
+    found = subprocess.run(command, env={**os.environ, **secrets}, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+
+
+def test_every_part_of_the_platform_is_there(services: dict) -> None:
+    brokers = {f"kafka-{number}" for number in (1, 2, 3)}
+    assert set(services) == {"postgres", "airflow-init", *AIRFLOW, *brokers, "spark-master", "spark-worker"}
+
+
+def test_every_lasting_service_has_a_health_check_and_is_started_again(services: dict) -> None:
+    for name, service in services.items():
+        if name == "airflow-init":
+            assert service["restart"] == "no"
+            continue
+        assert service["healthcheck"]["test"][0] in ("CMD", "CMD-SHELL"), name
+        assert service["restart"] == "unless-stopped", name
+
+
+def test_nothing_listens_outside_this_machine(services: dict) -> None:
+    published = [port for service in services.values() for port in service.get("ports", [])]
+    assert published
+    assert [port for port in published if not port.startswith("127.0.0.1:")] == []
+    hosts = [port.split(":")[1] for port in published]
+    assert len(hosts) == len(set(hosts))
+
+
+def test_every_airflow_component_gets_the_same_secrets_from_the_environment_and_none_is_in_the_file(services: dict) -> None:
+    shared = (
+        "AIRFLOW__API_AUTH__JWT_SECRET",
+        "AIRFLOW__API__SECRET_KEY",
+        "AIRFLOW__CORE__FERNET_KEY",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN",
+    )
+    for name in shared:
+        values = {services[component]["environment"][name] for component in AIRFLOW}
+        assert len(values) == 1, name
+        assert re.search(r"\$\{\w+:\?", values.pop()), f"{name} must come from .env and stop the start when it is missing"
+
+
+def test_make_env_sets_every_variable_that_the_file_asks_for() -> None:
+    asked = set(re.findall(r"(?<!\$)\$\{(\w+)", FILE.read_text(encoding="utf-8")))
+    made = dict(line.split("=", 1) for line in made_env().splitlines())
+    assert asked == set(made)
+    assert all(len(value) >= 16 for value in made.values())
+    assert made != dict(line.split("=", 1) for line in made_env().splitlines()), "secrets must be fresh each time"
+
+
+def test_the_made_fernet_key_is_one() -> None:
+    from cryptography.fernet import Fernet
+
+    made = dict(line.split("=", 1) for line in made_env().splitlines())
+    assert Fernet(made["AIRFLOW_FERNET_KEY"]).decrypt(Fernet(made["AIRFLOW_FERNET_KEY"]).encrypt(b"x")) == b"x"
+
+
+def test_the_project_is_mounted_read_only_and_the_audits_are_shared_with_spark(services: dict) -> None:
+    for name in (*AIRFLOW, "spark-master", "spark-worker"):
+        assert ".:/opt/kafka-audit:ro" in services[name]["volumes"], name
+        assert "audits:/var/lib/kafka-audit" in services[name]["volumes"], name
+
+
+def test_every_volume_is_declared_and_used(compose: dict, services: dict) -> None:
+    mounted = {volume.split(":")[0] for service in services.values() for volume in service.get("volumes", [])}
+    assert {name for name in mounted if not name.startswith(".")} == set(compose["volumes"])
+
+
+def test_every_dependency_exists_and_waits_for_a_condition_that_can_come(services: dict) -> None:
+    for name, service in services.items():
+        for other, wait in (service.get("depends_on") or {}).items():
+            assert other in services, (name, other)
+            assert wait["condition"] != "service_healthy" or "healthcheck" in services[other], (name, other)
+
+
+def test_brokers_differ_in_id_rack_address_and_disk_and_share_one_cluster(services: dict) -> None:
+    brokers = [services[f"kafka-{number}"] for number in (1, 2, 3)]
+    for key in ("KAFKA_NODE_ID", "KAFKA_BROKER_RACK", "KAFKA_ADVERTISED_LISTENERS"):
+        assert len({broker["environment"][key] for broker in brokers}) == 3, key
+    assert len({broker["volumes"][0] for broker in brokers}) == 3
+    assert len({broker["environment"]["CLUSTER_ID"] for broker in brokers}) == 1
+    for broker in brokers:
+        port = broker["ports"][0].split(":")[1]
+        assert f"HOST://127.0.0.1:{port}" in broker["environment"]["KAFKA_ADVERTISED_LISTENERS"]
+        listeners = dict(listener.split("://") for listener in broker["environment"]["KAFKA_LISTENERS"].split(","))
+        assert broker["ports"][0].endswith(listeners["HOST"])
+
+
+def test_brokers_run_the_release_of_the_sandbox(services: dict) -> None:
+    ivy = (ROOT / "plugins" / "kafka_audit" / "sandbox" / "ivy.xml").read_text(encoding="utf-8")
+    release = re.search(r'name="kafka_2\.13" rev="([\d.]+)"', ivy)
+    assert release
+    assert {services[f"kafka-{number}"]["image"] for number in (1, 2, 3)} == {f"apache/kafka:{release.group(1)}"}
+
+
+def test_connections_are_what_the_hooks_expect(services: dict) -> None:
+    from kafka_audit.cluster.connection import ConnectionSettings
+
+    environment = services["airflow-scheduler"]["environment"]
+    kafka = json.loads(environment["AIRFLOW_CONN_KAFKA_DEFAULT"])
+    assert ConnectionSettings.from_mapping(kafka["extra"]).bootstrap_servers == ("kafka-1:9092", "kafka-2:9092", "kafka-3:9092")
+    spark = json.loads(environment["AIRFLOW_CONN_SPARK_DEFAULT"])
+    assert f"{spark['host']}:{spark['port']}" == services["spark-worker"]["command"][-1]
+
+
+def test_every_file_that_the_image_and_the_commands_use_exists() -> None:
+    dockerfile = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
+    for line in re.findall(r"^COPY (.+)$", dockerfile, flags=re.MULTILINE):
+        for source in line.split()[:-1]:
+            assert (ROOT / source).exists(), source
+    for script in re.findall(r"python3? (docker/\w+\.py)", FILE.read_text(encoding="utf-8")):
+        assert (ROOT / script).is_file(), script
+
+
+def test_the_first_start_writes_the_password_so_that_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "passwords.json"
+    variables = {"AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(path), "AIRFLOW_ADMIN_PASSWORD": 'a "b" c'}
+    subprocess.run([sys.executable, str(ROOT / "docker" / "write_users.py")], env={**os.environ, **variables}, check=True)
+    assert json.loads(path.read_text(encoding="utf-8")) == {"admin": 'a "b" c'}
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def made_env() -> str:
+    script = ROOT / "docker" / "make_env.py"
+    return subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout

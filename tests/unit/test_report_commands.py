@@ -1,0 +1,67 @@
+import shutil
+import subprocess
+
+import pytest
+from kafka_audit.report.commands import fill, fill_all, shell_word
+from report_audit import HOSTILE_GROUPS
+
+DESCRIBE = 'kafka-consumer-groups.sh --bootstrap-server "$BOOTSTRAP" --describe --group {group}'
+BASH = shutil.which("bash")
+
+
+def words_of(command: str) -> list[str]:
+    """The words that a real shell makes of a command, without running it."""
+    assert BASH
+    script = "set -f; words=(" + command + "); printf '%s\\0' \"${words[@]}\""
+    done = subprocess.run(
+        [BASH, "--norc", "-c", script], capture_output=True, check=True, env={"BOOTSTRAP": "b:9092", "GROUP": "?", "LC_ALL": "C.UTF-8"}
+    )
+    return done.stdout.decode().split("\0")[:-1]
+
+
+@pytest.mark.skipif(BASH is None, reason="bash is not installed, so quoting cannot be tried on a real shell")
+@pytest.mark.parametrize(
+    "group", [*(name for name in HOSTILE_GROUPS if "\0" not in name), "-x", "~root", "*", "a\\'b\nc", "#", "!x", "{topic}"]
+)
+def test_a_real_shell_reads_every_hostile_name_as_one_word(group: str) -> None:
+    assert words_of(fill(DESCRIBE, {"group": group}))[-1] == group
+    assert len(words_of(fill(DESCRIBE, {"group": group}))) == 6
+
+
+def test_ordinary_names_are_not_quoted() -> None:
+    assert (
+        fill("describe {topic}:{partition} on {broker}", {"topic": "orders.v1", "partition": "3", "broker": "1"})
+        == "describe orders.v1:3 on 1"
+    )
+
+
+def test_names_with_quotes_are_quoted_as_shlex_does() -> None:
+    assert shell_word("it's") == "'it'\"'\"'s'"
+
+
+def test_names_with_invisible_characters_are_readable_in_the_command() -> None:
+    assert shell_word("pay\u202egnp\n") == r"$'pay\xe2\x80\xaegnp\x0a'"
+
+
+@pytest.mark.parametrize("name", ["nul\0", "x" * 1001])
+def test_a_name_that_no_shell_can_pass_becomes_a_variable(name: str) -> None:
+    assert fill(DESCRIBE, {"group": name}).endswith('--group "$GROUP"')
+
+
+def test_an_absent_name_becomes_a_variable() -> None:
+    assert fill("describe --topic {topic}", {}) == 'describe --topic "$TOPIC"'
+
+
+def test_a_name_that_looks_like_a_placeholder_stays_a_name() -> None:
+    assert fill("{group} {topic}", {"group": "{topic}", "topic": "orders"}) == "'{topic}' orders"
+
+
+def test_a_placeholder_inside_quotes_is_filled_only_with_harmless_names() -> None:
+    template = """echo '{"topic":"{topic}"}'"""
+    assert fill(template, {"topic": "orders"}) == """echo '{"topic":"orders"}'"""
+    assert "rm -rf" not in fill(template, {"topic": "'; rm -rf ~; '"})
+
+
+def test_each_command_is_printed_once_first_resource_first() -> None:
+    first, further = fill_all(["list", "describe {topic}"], [{"topic": "a"}, {"topic": "a"}, {"topic": "b"}])
+    assert (first, further) == (["list", "describe a"], ["describe b"])

@@ -1,0 +1,176 @@
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+from kafka_audit.report import read_report
+from kafka_audit.report.html import _environment, render
+from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_partition, summary
+
+TOPIC = control("replication_factor_sufficient", "TOP-01")
+GROUP = control(
+    "lag_within_sla",
+    "CON-01",
+    subject="group",
+    remediation=control("x", "XXX-01").remediation.model_copy(update={"commands": ("kafka-consumer-groups.sh --group {group}",)}),
+)
+
+
+class Page(HTMLParser):
+    """Collects what a browser would act on: tags, attributes, and the visible text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._hidden = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._hidden = tag == "style"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+
+def hostile_page(root: Path) -> str:
+    fake = FakeAudit(root, (GROUP, TOPIC))
+    rows = [{"group_id": group, "group_type": "classic", "state": "Stable"} for group in HOSTILE_GROUPS]
+    problems = [
+        {"dataset": "members", "api": "DescribeGroups", "group_id": group, "error": group, "message": group} for group in HOSTILE_GROUPS
+    ]
+    fake.take_snapshot({"groups": rows, "errors": problems}, "20261120T231501Z-ab12cd35")
+    fake.settings([finding(TOPIC, "orders", "not_assessed", reason=reason) for reason in HOSTILE_GROUPS])
+    failures = [finding(GROUP, group, observed=group, expected=group, evidence=group, tier=group) for group in HOSTILE_GROUPS]
+    fake.lag(failures, [group_partition(group, "orders", 0, lag=3) for group in HOSTILE_GROUPS])
+    fake.gates(reasons=list(HOSTILE_GROUPS))
+    return render(read_report(*fake.inputs.args, **fake.inputs.kwargs))
+
+
+def plain_page(root: Path, failures: int = 1, gates: bool = True, **options: int) -> str:
+    fake = FakeAudit(root, (GROUP, TOPIC))
+    fake.settings([finding(TOPIC, f"t{number:04}") for number in range(failures)])
+    fake.lag([finding(GROUP, "billing", "pass")], [group_partition("billing", "orders", 0)])
+    if gates:
+        fake.gates()
+    return render(read_report(*fake.inputs.args, **fake.inputs.kwargs, **options))
+
+
+def test_hostile_names_add_no_tag_no_handler_and_no_link(tmp_path: Path) -> None:
+    page = Page(hostile_page(tmp_path))
+    assert {tag for tag, _ in page.tags}.isdisjoint({"script", "img", "iframe", "object", "link", "base", "form"})
+    assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on") or name == "style"]
+    links = {attributes["href"] for tag, attributes in page.tags if tag == "a"}
+    assert all(link and link.startswith(("#", "https://cwiki.apache.org/")) for link in links)
+
+
+def test_hostile_names_are_neither_ids_nor_classes(tmp_path: Path) -> None:
+    page = Page(hostile_page(tmp_path))
+    values = [attributes.get(name) or "" for _, attributes in page.tags for name in ("id", "class", "for", "aria-labelledby")]
+    assert all(re.fullmatch(r"[a-z0-9 -]*", value) for value in values)
+
+
+def test_no_invisible_character_reaches_the_page(tmp_path: Path) -> None:
+    page = hostile_page(tmp_path)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]", page)
+    assert r'<span class="esc">\u202e</span>' in page
+    assert r'<span class="esc">\n</span>' in page
+
+
+def test_long_names_are_cut_on_the_page_and_say_so(tmp_path: Path) -> None:
+    page = hostile_page(tmp_path)
+    outside_commands = re.sub(r"<pre>.*?</pre>", "", page, flags=re.DOTALL)
+    assert max(len(run) for run in re.findall("x+", outside_commands)) <= 500
+    assert "721 more characters" in page
+
+
+def test_the_page_loads_nothing_and_its_policy_allows_only_its_own_style(tmp_path: Path) -> None:
+    text = plain_page(tmp_path)
+    page = Page(text)
+    policy = next(attributes["content"] for _, attributes in page.tags if attributes.get("http-equiv") == "Content-Security-Policy") or ""
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert style
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    assert not [attributes for _, attributes in page.tags if "src" in attributes or "srcset" in attributes]
+    assert not re.search(r"url\(|@import", style[1])
+
+
+def test_the_verdict_comes_first(tmp_path: Path) -> None:
+    text = Page(plain_page(tmp_path)).text
+    order = [
+        "FAILED",
+        "The policy is not met",
+        "Snapshot taken",
+        "sha256 of",
+        "The numbers",
+        "What was and was not assessed",
+        "Where it fails",
+        "Worst partitions",
+    ]
+    places = [text.index(words, text.index("Skip to")) for words in order]
+    assert places == sorted(places)
+
+
+def test_a_gate_that_did_not_run_is_said_to_have_passed_nothing(tmp_path: Path) -> None:
+    text = Page(plain_page(tmp_path, gates=False)).text
+    assert "VOID" in text
+    assert text.count("There is no result of this gate, so it has passed nothing.") == 2
+
+
+def test_a_bounded_list_says_how_many_there_are(tmp_path: Path) -> None:
+    text = Page(plain_page(tmp_path, failures=30, limit=20)).text
+    assert "First 20 of 30 failures" in text
+    assert "10 more resources" in text
+
+
+def test_a_card_shows_loss_evidence_fix_impact_and_rule(tmp_path: Path) -> None:
+    text = Page(plain_page(tmp_path)).text
+    for part in (
+        TOPIC.failure_scenario,
+        TOPIC.rationale,
+        "Expected everywhere: at least 3",
+        "replicas [1]",
+        'kafka-topics.sh --bootstrap-server "$BOOTSTRAP" --describe --topic t0000',
+        TOPIC.remediation_impact,
+        TOPIC.false_positives[0],
+        TOPIC.pass_when,
+    ):
+        assert part in text
+
+
+def test_a_javascript_reference_is_text_and_not_a_link(tmp_path: Path) -> None:
+    page = plain_page(tmp_path)
+    assert "javascript:alert(1)" in page
+    assert 'href="javascript' not in page
+
+
+def test_secrets_among_the_run_parameters_stay_out(tmp_path: Path) -> None:
+    assert "s3cret" not in plain_page(tmp_path)
+
+
+def test_a_control_that_is_not_in_the_catalogue_gets_a_card_without_text(tmp_path: Path) -> None:
+    gone = control("old_control", "OLD-01")
+    fake = FakeAudit(tmp_path, (TOPIC,))
+    rows = [finding(gone, "orders")]
+    fake.catalogue = type(fake.catalogue)(controls=(), sha256="ca" * 32)
+    fake.settings(rows, [summary(gone, rows)])
+    fake.lag([])
+    assert "The catalogue at hand does not hold this control" in render(read_report(*fake.inputs.args, **fake.inputs.kwargs))
+
+
+def test_every_mark_has_a_shape_of_its_own() -> None:
+    icon = _environment().get_template("parts.j2").module.icon  # type: ignore[attr-defined]
+    kinds = ("pass", "fail", "error", "gap", "none", "critical", "high", "medium", "low", "info")
+    shapes = {re.sub(r'class="icon [a-z]+"', "", str(icon(kind))) for kind in kinds}
+    assert len(shapes) == len(kinds)
