@@ -1,3 +1,5 @@
+"""The report in a real browser: nothing loaded, nothing run, nothing cut off, legible on screen and paper."""
+
 import importlib.util
 import shutil
 import sys
@@ -7,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
 from kafka_audit.report import write_report
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed, so no browser can be driven")

@@ -68,12 +68,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch):
     """Stand-ins for the platform's steps, in the places where the tasks look for them."""
-    import kafka_audit.report
-    import kafka_audit.snapshot
     from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
     from steps import Steps
 
     import expectations.gate
+    import kafka_audit.report
+    import kafka_audit.snapshot
 
     made = Steps()
     monkeypatch.setattr(kafka_audit.snapshot, "take_snapshot", made.take_snapshot)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 from airflow.sdk.exceptions import AirflowException
+
 from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, verify, write_json
 
 

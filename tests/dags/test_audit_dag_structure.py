@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 
 pytestmark = pytest.mark.airflow

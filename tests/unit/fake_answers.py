@@ -11,6 +11,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer.group import OffsetFetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsResponse, FindCoordinatorResponse, MetadataResponse
+
 from kafka_audit.cluster.group_messages import ConsumerGroupDescribeResponse, ShareGroupDescribeResponse
 from kafka_audit.cluster.read_apis import READ_APIS
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from kafka_audit.catalogue import Catalogue, Control, Remediation
 from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, write_json
 from kafka_audit.findings import EvidenceClass, Severity
@@ -182,6 +183,7 @@ def gate(name: str, verdict: str, exit_code: int, **changes: object) -> dict[str
         "severity": "critical",
         "status": verdict,
         "description": "Something is asked.",
+        "expected": "3",
         "observed": "3",
         "detail": "",
     }

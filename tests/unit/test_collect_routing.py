@@ -1,9 +1,12 @@
+"""Items reach the broker that answers for them, and one bad item never spoils the rest."""
+
 import struct
 
 import pytest
 from fake_answers import described, fetched, listed
 from fake_brokers import FakeCluster
 from kafka.protocol.admin.groups import ListGroupsResponse
+
 from kafka_audit.cluster import routing
 from kafka_audit.cluster.assignment import MalformedAssignmentError, decode_assignment
 from kafka_audit.cluster.connection import ConnectionSettings

@@ -1,9 +1,12 @@
+"""Arrow tables are built as pyarrow would build them, without pandas."""
+
 import subprocess
 import sys
 from datetime import datetime, timezone
 
 import pyarrow as pa
 import pytest
+
 from kafka_audit.collect.tables import BROKER_IDS, READ_AT, SYNONYMS, column_of, table
 
 MOMENT = datetime(2026, 11, 20, 23, 15, 1, 250, tzinfo=timezone.utc)

@@ -1,6 +1,9 @@
+"""Connection keys are mapped, or refused with what to write instead."""
+
 import json
 
 import pytest
+
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.errors import ConfigurationError
 
@@ -32,6 +35,7 @@ def test_keys_of_an_airflow_kafka_connection_become_arguments_of_kafka_python():
 
 def test_every_mapped_key_is_an_argument_that_kafka_python_knows():
     from kafka.net.manager import KafkaConnectionManager
+
     from kafka_audit.cluster.connection_keys import SUPPORTED
 
     renamed = {"sasl_username": "sasl_plain_username", "sasl_password": "sasl_plain_password"}

@@ -1,8 +1,11 @@
+"""Nothing but reading requests leaves the process, and a cluster out of reach is explained."""
+
 import pytest
 from fake_answers import request_classes
 from fake_brokers import SILENCE, FakeCluster
 from kafka.protocol.admin.topics import CreateTopicsRequest, DeleteTopicsRequest
 from kafka.protocol.metadata import MetadataRequest
+
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.facade import Cluster

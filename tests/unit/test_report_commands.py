@@ -1,9 +1,12 @@
+"""Commands for hostile names, tried on a real shell."""
+
 import shutil
 import subprocess
 
 import pytest
-from kafka_audit.report.commands import fill, fill_all, shell_word
 from report_audit import HOSTILE_GROUPS
+
+from kafka_audit.report.commands import fill, fill_all, shell_word
 
 DESCRIBE = 'kafka-consumer-groups.sh --bootstrap-server "$BOOTSTRAP" --describe --group {group}'
 BASH = shutil.which("bash")

@@ -1,12 +1,15 @@
+"""What the page shows, and that names from a cluster stay text on it."""
+
 import base64
 import hashlib
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_partition, summary
+
 from kafka_audit.report import read_report
 from kafka_audit.report.html import _environment, render
-from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_partition, summary
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 GROUP = control(
@@ -125,7 +128,26 @@ def test_the_verdict_comes_first(tmp_path: Path) -> None:
 def test_a_gate_that_did_not_run_is_said_to_have_passed_nothing(tmp_path: Path) -> None:
     text = Page(plain_page(tmp_path, gates=False)).text
     assert "VOID" in text
-    assert text.count("There is no result of this gate, so it has passed nothing.") == 2
+    assert text.count("There is no result of this gate on this evidence, so it has passed nothing.") == 2
+
+
+def test_an_audit_that_assessed_nothing_shows_dashes_and_no_zero_failures(tmp_path: Path) -> None:
+    fake = FakeAudit(tmp_path, (TOPIC,))
+    fake.settings([finding(TOPIC, "orders", "not_applicable")])
+    fake.gates(("FAIL", 4))
+    text = Page(render(read_report(*fake.inputs.args, **fake.inputs.kwargs))).text
+    assert "critical \u2013 1 control, nothing assessed" in text
+    assert "Nothing was assessed No result applies: 1 do not, and are not counted." in text
+    assert "verify_lag left no results, so lag and loss are not known." in text
+
+
+def test_a_title_with_hidden_characters_is_spelled_out_even_where_a_template_prints_it_plainly(tmp_path: Path) -> None:
+    odd = control("odd", "ODD-01", title="a\u202etitle", rationale="a\u200bb", expected="x" * 5000)
+    fake = FakeAudit(tmp_path, (odd,))
+    fake.settings([finding(odd, "orders")])
+    page = render(read_report(*fake.inputs.args, **fake.inputs.kwargs))
+    assert not re.search("[\u200b\u202e]", page)
+    assert r'a<span class="esc">\u202e</span>title' in page
 
 
 def test_a_bounded_list_says_how_many_there_are(tmp_path: Path) -> None:

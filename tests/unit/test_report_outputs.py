@@ -1,16 +1,19 @@
+"""The files of a report: JSON against its schema, JUnit, and the same bytes for the same audit."""
+
 import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_partition
+
 from kafka_audit import report as package
 from kafka_audit.errors import CollectionError
 from kafka_audit.report import read_report, write_report
 from kafka_audit.report.json_report import SCHEMA_VERSION, as_json
 from kafka_audit.report.json_report import render as render_json
 from kafka_audit.report.junit import render as render_junit
-from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_partition
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 PASSING = control("unclean_leader_election_disabled", "TOP-04")

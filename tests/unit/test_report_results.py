@@ -1,13 +1,16 @@
+"""Reading findings, reasons and lag: bounded lists, full counts, unknown never 0."""
+
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from report_audit import FINDINGS, FakeAudit, control, finding, group_partition, spark_folder, summary
+
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Severity
 from kafka_audit.report import Report, read_report
 from kafka_audit.report.results import FindingReader
-from report_audit import FINDINGS, FakeAudit, control, finding, group_partition, spark_folder, summary
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 GROUP = control("lag_within_sla", "CON-01", subject="group", severity=Severity.HIGH)

@@ -1,6 +1,9 @@
+"""Text from a cluster made visible, cut, linked and counted."""
+
 from datetime import datetime, timezone
 
 import pytest
+
 from kafka_audit.report.text import grouped, paragraphs, percent, shortened, utc, visible, with_link
 
 

@@ -1,11 +1,14 @@
+"""The verdict that follows from the gates; never a pass by absence."""
+
 from pathlib import Path
 
 import pytest
+from report_audit import FakeAudit, control, finding, gate
+
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import write_json
 from kafka_audit.report import Report, read_report
 from kafka_audit.report.sentences import summary
-from report_audit import FakeAudit, control, finding, gate
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 GROUP = control("lag_within_sla", "CON-01", subject="group")
@@ -60,6 +63,21 @@ def test_without_a_findings_gate_nothing_has_passed(tmp_path: Path) -> None:
     report = read(fake)
     assert (report.outcome.verdict, report.outcome.exit_code) == ("INCOMPLETE", 4)
     assert not report.gates[1].ran
+
+
+def test_a_gate_that_judged_another_snapshot_counts_as_not_run(tmp_path: Path) -> None:
+    fake = audit(tmp_path)
+    fake.gates(findings=("PASS", 0), snapshot={"snapshot_id": "20261119T000000Z-00000000", "manifest_sha256": "0" * 64})
+    report = read(fake)
+    assert (report.outcome.verdict, report.outcome.exit_code) == ("INCOMPLETE", 4)
+    assert report.outcome.reasons == ("The findings gate's result is about other evidence (20261119T000000Z-00000000): run it again.",)
+
+
+def test_a_gate_that_judged_this_snapshot_counts(tmp_path: Path) -> None:
+    fake = audit(tmp_path)
+    about = {"snapshot_id": fake.snapshot.snapshot_id, "manifest_sha256": fake.snapshot.manifest_sha256}
+    fake.gates(findings=("PASS", 0), snapshot=about)
+    assert read(fake).outcome.verdict == "PASSED"
 
 
 def test_a_passing_gate_over_a_step_that_left_no_results_is_incomplete(tmp_path: Path) -> None:

@@ -1,67 +1,21 @@
-import errno
-from datetime import datetime, timedelta, timezone
+"""A snapshot is whole or absent, repeatable, and says what it covers."""
 
-import pyarrow.parquet as pq
+import errno
+
 import pytest
-from fake_answers import described, fetched, listed
-from fake_brokers import SILENCE, FakeCluster
 from kafka.protocol.admin.cluster import DescribeLogDirsResponse
-from kafka.protocol.admin.groups import DescribeGroupsResponse
-from kafka.protocol.consumer.group import OffsetFetchResponse
+from snapshot_taking import SNAPSHOT, START, commits, rows
+
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.collect import config_keys
 from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import CollectionError, ConfigurationError
-from kafka_audit.evidence import EvidenceRoot, new_id, verify
+from kafka_audit.evidence import EvidenceRoot, verify
 from kafka_audit.snapshot import take_snapshot
 
 DATASETS = {
     *("cluster", "brokers", "broker_configs", "topics", "partitions", "reassignments", "topic_configs", "quorum", "log_dirs"),
     *("replica_sizes", "groups", "members", "committed_offsets", "offsets", "producers", "transactions", "errors", "capabilities"),
 }
-START = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
-SNAPSHOT = new_id(START, "test")
-
-
-@pytest.fixture
-def fake():
-    with FakeCluster() as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def take(fake, tmp_path):
-    ticks = iter(range(10_000))
-
-    def run(**arguments):
-        settings = ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap, "request.timeout.ms": "400"})
-        return take_snapshot(
-            settings=settings,
-            root=EvidenceRoot(path=tmp_path),
-            cluster="fake",
-            snapshot_id=SNAPSHOT,
-            now=lambda: START + timedelta(milliseconds=next(ticks)),
-            second_look_seconds=0.01,
-            **arguments,
-        )
-
-    return run
-
-
-def rows(result, dataset):
-    return pq.read_table(result.path / f"{dataset}.parquet").to_pylist()
-
-
-def failed(result, dataset):
-    keys = ("broker_id", "topic", "partition", "group_id", "error")
-    return [tuple(row[key] for key in keys) for row in rows(result, "errors") if row["dataset"] == dataset]
-
-
-def commits(fake, **by_group):
-    fake.answers["ListGroups"] = lambda b, _: listed(*((g, "classic", "Empty") for g in by_group)) if b == 1 else listed()
-    fake.answers["OffsetFetch"] = lambda _, request: OffsetFetchResponse(
-        throttle_time_ms=0, groups=[fetched(g.group_id, by_group[g.group_id]) for g in request.groups]
-    )
 
 
 def test_an_empty_cluster_gives_a_whole_snapshot_with_every_dataset(take):
@@ -100,146 +54,6 @@ def test_the_same_id_gives_the_same_snapshot_without_asking_the_cluster_again(fa
     assert len(fake.received) == asked
 
 
-def test_commits_are_read_before_ends(fake, take):
-    fake.add_topic("t", [1])
-    commits(fake, g={("t", 0): 5})
-    take()
-
-    order = [type(request).__name__ for _, request in fake.received]
-    assert order.index("OffsetFetchRequest") < order.index("ListOffsetsRequest")
-
-
-def test_where_a_commit_lies_beyond_the_end_the_end_is_read_once_more(fake, take):
-    fake.add_topic("t", [1])
-    commits(fake, g={("t", 0): 105})
-    ends = iter([100, 100, 107])
-
-    def grow(broker_id, request):
-        response = fake._ListOffsets(broker_id, request)
-        if request.topics[0].partitions[0].timestamp == -1:
-            response.topics[0].partitions[0].offset = next(ends)
-        return response
-
-    fake.answers["ListOffsets"] = grow
-
-    assert rows(take(), "offsets")[0]["log_end"] == 107
-
-
-def test_a_commit_beyond_an_end_that_stays_is_kept_as_it_is(fake, take):
-    fake.add_topic("t", [1])
-    commits(fake, g={("t", 0): 500})
-    result = take()
-
-    assert rows(result, "committed_offsets")[0]["committed"] == 500
-    assert rows(result, "offsets")[0]["log_end"] == 100
-
-
-def test_offsets_of_a_deleted_topic_stay_in_the_snapshot(fake, take):
-    commits(fake, g={("gone", 0): 5})
-
-    assert [(row["topic"], row["committed"]) for row in rows(take(), "committed_offsets")] == [("gone", 5)]
-
-
-def test_an_assigned_partition_without_commit_is_asked_by_name_and_stored_as_null(fake, take):
-    fake.add_topic("t", [1])
-    data = b"\x00\x01\x00\x00\x00\x01\x00\x01t\x00\x00\x00\x01\x00\x00\x00\x00"
-    fake.answers["ListGroups"] = lambda b, _: listed(("g", "classic", "Stable")) if b == 1 else listed()
-    fake.answers["DescribeGroups"] = lambda *_: DescribeGroupsResponse(throttle_time_ms=0, groups=[described("g", assignments=(data,))])
-    fake.answers["OffsetFetch"] = lambda _, request: OffsetFetchResponse(
-        throttle_time_ms=0, groups=[fetched("g", {("t", 0): -1} if request.groups[0].topics else {})]
-    )
-    result = take()
-
-    assert [(row["topic"], row["committed"], row["error"]) for row in rows(result, "committed_offsets")] == [("t", None, None)]
-    assert rows(result, "members")[0]["assignment"] == [{"topic": "t", "partition": 0}]
-
-
-def test_an_assigned_partition_that_may_not_be_seen_is_an_error_and_not_a_missing_commit(fake, take):
-    data = b"\x00\x01\x00\x00\x00\x01\x00\x01t\x00\x00\x00\x01\x00\x00\x00\x00"
-    fake.answers["ListGroups"] = lambda b, _: listed(("g", "classic", "Stable")) if b == 1 else listed()
-    fake.answers["DescribeGroups"] = lambda *_: DescribeGroupsResponse(throttle_time_ms=0, groups=[described("g", assignments=(data,))])
-    fake.answers["OffsetFetch"] = lambda _, request: OffsetFetchResponse(
-        throttle_time_ms=0, groups=[fetched("g", {("t", 0): -1} if request.groups[0].topics else {}, partition_code=29)]
-    )
-    result = take()
-
-    assert rows(result, "committed_offsets")[0]["error"] == "TOPIC_AUTHORIZATION_FAILED"
-    assert failed(result, "committed_offsets") == [(None, "t", 0, "g", "TOPIC_AUTHORIZATION_FAILED")]
-
-
-def test_headroom_is_read_only_where_a_group_commits_and_time_limits_retention(fake, take):
-    fake.add_topic("t", [1, 2])
-    commits(fake, g={("t", 0): 5})
-
-    def configs(broker_id, request):
-        response = fake._DescribeConfigs(broker_id, request)
-        for result in response.results:
-            result.configs[0].name, result.configs[0].value = "retention.ms", "400000"
-        return response
-
-    fake.answers["DescribeConfigs"] = configs
-    first, second = rows(take(), "offsets")
-
-    assert first["headroom_timestamp_ms"] == int(first["read_at"].timestamp() * 1000) - 100_000
-    assert first["headroom_offset"] == 100
-    assert second["headroom_timestamp_ms"] is second["headroom_offset"] is None
-
-
-def test_a_refused_topic_has_no_configuration_at_all_and_an_error(fake, take):
-    fake.add_topic("open", [1])
-    fake.add_topic("closed", [1])
-
-    def refuse(broker_id, request):
-        response = fake._DescribeConfigs(broker_id, request)
-        for result in response.results:
-            if result.resource_name == "closed":
-                result.error_code, result.configs = 29, []
-        return response
-
-    fake.answers["DescribeConfigs"] = refuse
-    result = take()
-
-    assert {row["topic"] for row in rows(result, "topic_configs")} == {"open"}
-    assert failed(result, "topic_configs") == [(None, "closed", None, None, "TOPIC_AUTHORIZATION_FAILED")]
-
-
-def test_an_empty_configuration_is_a_gap_and_never_all_defaults(fake, take):
-    fake.add_topic("t", [1])
-
-    def nothing(broker_id, request):
-        response = fake._DescribeConfigs(broker_id, request)
-        for result in response.results:
-            result.configs = []
-        return response
-
-    fake.answers["DescribeConfigs"] = nothing
-    result = take()
-
-    assert rows(result, "topic_configs") == []
-    assert failed(result, "topic_configs") == [(None, "t", None, None, "INVALID_RESPONSE")]
-
-
-def test_only_durability_keys_are_kept_and_sensitive_values_never(fake, take):
-    def leak(broker_id, request):
-        response = fake._DescribeConfigs(broker_id, request)
-        for result in response.results:
-            config = result.configs[0]
-            config.value, config.is_sensitive = "geheim", True
-            other = type(config)(**{**config.to_dict(json=False), "name": "sasl.jaas.config", "value": "geheim", "synonyms": []})
-            result.configs.append(other)
-        return response
-
-    fake.answers["DescribeConfigs"] = leak
-    result = take()
-
-    assert {(row["name"], row["value"], row["is_sensitive"]) for row in rows(result, "broker_configs")} == {
-        ("min.insync.replicas", None, True)
-    }
-    assert not any(b"geheim" in path.read_bytes() for path in result.path.iterdir())
-    secrets = ("password", "secret", "jaas", "keystore", "truststore", "credential", "token")
-    assert not [key for key in config_keys.TOPIC_KEYS | config_keys.BROKER_KEYS if any(word in key for word in secrets)]
-
-
 def test_a_topic_on_disk_that_metadata_hides_is_reported_as_hidden(fake, take):
     def dirs(broker_id, request):
         response = fake._DescribeLogDirs(broker_id, request)
@@ -253,59 +67,6 @@ def test_a_topic_on_disk_that_metadata_hides_is_reported_as_hidden(fake, take):
 
     assert failed(result, "topics") == [(None, "secret", None, None, "TOPIC_HIDDEN")]
     assert "Describe" in rows(result, "errors")[0]["message"]
-
-
-def test_refused_log_directories_are_an_error_and_not_a_broker_without_disks(fake, take):
-    fake.answers["DescribeLogDirs"] = lambda *_: DescribeLogDirsResponse(throttle_time_ms=0, error_code=31, results=[])
-    result = take()
-
-    assert [(row["path"], row["error"]) for row in rows(result, "log_dirs")] == [(None, "CLUSTER_AUTHORIZATION_FAILED")] * 3
-    assert [entry[0] for entry in failed(result, "log_dirs")] == [1, 2, 3]
-    assert result.manifest["capabilities"]["DescribeLogDirs"] == "denied"
-
-
-def test_an_under_replicated_partition_is_confirmed_by_a_second_look(fake, take):
-    fake.add_topic("bad", [1], isr=[1])
-    fake.add_topic("good", [1])
-    result = take()
-
-    assert {row["topic"]: row["confirmed"] for row in rows(result, "partitions")} == {"bad": True, "good": False}
-
-
-def test_a_partition_that_recovers_between_the_looks_is_stored_as_recovered(fake, take):
-    fake.add_topic("t", [1], isr=[1])
-    looks = iter([[1], [1, 2, 3]])
-
-    def heal(broker_id, request):
-        response = fake._DescribeTopicPartitions(broker_id, request)
-        response.topics[0].partitions[0].isr_nodes = next(looks)
-        return response
-
-    fake.answers["DescribeTopicPartitions"] = heal
-    partition = rows(take(), "partitions")[0]
-
-    assert (partition["isr"], partition["confirmed"]) == ([1, 2, 3], False)
-
-
-def test_a_healthy_cluster_is_looked_at_only_once(fake, take):
-    fake.add_topic("t", [1, 2])
-    take()
-
-    assert fake.asked("DescribeTopicPartitions").total() == 1
-
-
-def test_a_broker_that_does_not_answer_is_marked_and_everything_else_is_whole(fake, take):
-    fake.add_topic("t", [1, 2, 3])
-    for api in ("DescribeConfigs", "DescribeLogDirs", "ListGroups", "ListOffsets", "DescribeProducers", "ListTransactions"):
-        real = fake.answers[api]
-        fake.answers[api] = lambda b, request, real=real: SILENCE if b == 2 else real(b, request)
-    result = take()
-
-    assert {row["broker_id"]: row["answered"] for row in rows(result, "brokers")} == {1: True, 2: False, 3: True}
-    assert {row["partition"]: row["log_end"] for row in rows(result, "offsets")} == {0: 100, 1: None, 2: 100}
-    assert {row["topic"] for row in rows(result, "topic_configs")} == {"t"}
-    assert failed(result, "groups") == [(2, None, None, None, "REQUEST_TIMED_OUT")]
-    assert failed(result, "offsets") == [(2, "t", 1, None, "REQUEST_TIMED_OUT")]
 
 
 def test_patterns_limit_topics_and_groups_but_never_internal_topics(fake, take):

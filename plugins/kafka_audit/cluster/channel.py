@@ -55,6 +55,22 @@ class _ReadOnlyManager(KafkaConnectionManager):  # type: ignore[misc]
             self._guard(node_id, connection)
         return connection
 
+    async def _build_transport(self, *args: object, **kwargs: object) -> Message:
+        """The connection's transport, mended: kafka-python 3.0.12 throws away what arrives together with the end of the stream.
+
+        A broker that refuses credentials sends its reason and hangs up, so the reason would be lost in most cases. The end of the
+        stream is seen again by the next read. Can go when ``KafkaTCPTransport._read_from_sock`` delivers data before errors.
+        """
+        transport = await super()._build_transport(*args, **kwargs)
+        receive = transport._sock_recv
+
+        def data_first() -> tuple[bytes, Exception | None]:
+            data, error = receive()
+            return data, None if data else error
+
+        transport._sock_recv = data_first
+        return transport
+
     def _guard(self, node_id: int | str, connection: Message) -> None:
         # Every path of KafkaConnection (handshake, SASL, buffered and direct requests) ends in _send_request.
         send = connection._send_request

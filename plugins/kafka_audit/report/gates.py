@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import read_json
+from kafka_audit.evidence import Snapshot, read_json
 
 PASSED = "PASSED"
 FAILED = "FAILED"
@@ -26,13 +26,14 @@ class GateRule:
     severity: str
     status: str
     description: str
+    expected: str
     observed: str
     detail: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """The result of one gate; ``verdict`` is empty and ``exit_code`` None when it did not run."""
+    """The result of one gate; ``verdict`` is empty and ``exit_code`` None when it did not run on this snapshot."""
 
     name: str
     verdict: str
@@ -44,6 +45,7 @@ class Gate:
     rules: tuple[GateRule, ...]
     assessed: int | None
     applicable: int | None
+    parameters: tuple[tuple[str, str], ...]
 
     @property
     def ran(self) -> bool:
@@ -79,31 +81,38 @@ def _whole(value: object) -> int | None:
 
 
 def _rule(value: Mapping[str, Any]) -> GateRule:
-    fields = ("rule_id", "severity", "status", "description", "observed", "detail")
+    fields = ("rule_id", "severity", "status", "description", "expected", "observed", "detail")
     return GateRule(**{field: _text(value.get(field)) for field in fields})
 
 
-def read_gate(folder: Path, name: str) -> Gate:
-    """The result of the gate ``name`` below ``gate/``; one that did not run when there is no file.
+def _without_result(name: str, reason: str) -> Gate:
+    return Gate(
+        name=name,
+        verdict="",
+        exit_code=None,
+        reasons=(reason,),
+        suite="",
+        suite_sha256="",
+        expectations=None,
+        rules=(),
+        assessed=None,
+        applicable=None,
+        parameters=(),
+    )
+
+
+def read_gate(folder: Path, name: str, snapshot: Snapshot) -> Gate:
+    """The result of the gate ``name`` below ``gate/``; one that did not run when there is no file, or one about another snapshot.
 
     IntegrityError (exit 5) when the file is broken.
     """
     path = folder / f"{name}.json"
     if not path.is_file():
-        nothing = Gate(
-            name=name,
-            verdict="",
-            exit_code=None,
-            reasons=(),
-            suite="",
-            suite_sha256="",
-            expectations=None,
-            rules=(),
-            assessed=None,
-            applicable=None,
-        )
-        return nothing
+        return _without_result(name, f"The {name} gate did not run.")
     value = read_json(path)
+    about = _mapping(value.get("snapshot"))
+    if about and (about.get("snapshot_id"), about.get("manifest_sha256")) != (snapshot.snapshot_id, snapshot.manifest_sha256):
+        return _without_result(name, f"The {name} gate's result is about other evidence ({_text(about.get('snapshot_id'))}): run it again.")
     exit_code, results = _whole(value.get("exit_code")), value.get("results", [])
     if exit_code is None or not isinstance(results, list):
         raise IntegrityError(f"{path}: has no usable exit_code and results: it is not a gate's result; run the gate again")
@@ -120,17 +129,18 @@ def read_gate(folder: Path, name: str) -> Gate:
         rules=tuple(_rule(_mapping(result)) for result in results),
         assessed=_whole(coverage.get("assessed")),
         applicable=_whole(coverage.get("applicable")),
+        parameters=tuple((key, _text(one)) for key, one in sorted(_mapping(value.get("parameters")).items())),
     )
 
 
 def judge(evidence: Gate, findings: Gate, missing: Sequence[str]) -> Outcome:
     """The audit's verdict from its two gates; ``missing`` names results that are not there, which never leaves a PASSED standing."""
     if not evidence.ran:
-        return Outcome(verdict=VOID, exit_code=_GATE_INCOMPLETE, reasons=("The evidence gate did not run.", *missing))
+        return Outcome(verdict=VOID, exit_code=_GATE_INCOMPLETE, reasons=(*evidence.reasons, *missing))
     if not evidence.passed:
         return Outcome(verdict=VOID, exit_code=evidence.exit_code or _GATE_INCOMPLETE, reasons=(*evidence.reasons, *missing))
     if not findings.ran:
-        return Outcome(verdict=INCOMPLETE, exit_code=_GATE_INCOMPLETE, reasons=("The findings gate did not run.", *missing))
+        return Outcome(verdict=INCOMPLETE, exit_code=_GATE_INCOMPLETE, reasons=(*findings.reasons, *missing))
     if findings.exit_code == _GATE_FAILED:
         return Outcome(verdict=FAILED, exit_code=_GATE_FAILED, reasons=(*findings.reasons, *missing))
     if findings.passed and not missing:

@@ -21,7 +21,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _PARAMS_SHOWN = {
     "fail_on": "fails at severity",
     "min_coverage": "minimum coverage",
-    "max_age_seconds": "maximum age of the snapshot in seconds",
+    "max_age_seconds": "snapshot at most this many seconds old",
 }
 _COMMANDS_SHOWN = 30
 _ROWS_OPEN = 10
@@ -192,7 +192,7 @@ def render(report: Report) -> str:
     """The whole page; the same report gives the same bytes."""
     css = style()
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    params = dict(report.params)
+    asked = {**dict(report.params), **{key: value for gate in report.gates for key, value in gate.parameters}}
     page = _environment().get_template("report.html.j2")
     rendered = page.render(
         report=report,
@@ -203,7 +203,7 @@ def render(report: Report) -> str:
         coverage=sentences.coverage(report),
         bar=_bar(report),
         idle=_idle(report),
-        demands=[(label, str(params[key])) for key, label in _PARAMS_SHOWN.items() if params.get(key) is not None],
+        demands=[(label, str(asked[key])) for key, label in _PARAMS_SHOWN.items() if asked.get(key) is not None],
         rows_open=_ROWS_OPEN,
         reasons_shown=_REASONS_SHOWN,
     )

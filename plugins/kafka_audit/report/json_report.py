@@ -73,6 +73,7 @@ def _gate(gate: Gate) -> dict[str, Any]:
         "reasons": list(gate.reasons),
         "coverage": coverage,
         "suite": suite,
+        "parameters": dict(gate.parameters),
         "results": [asdict(rule) for rule in gate.rules],
     }
 

@@ -78,7 +78,7 @@ def _others(suite: ET.Element, result: ControlResult) -> None:
 def _gate(suite: ET.Element, gate: Gate) -> None:
     case = ET.SubElement(suite, "testcase", classname="gate", name=f"{gate.name} gate", time="0")
     if not gate.ran:
-        ET.SubElement(case, "error", type="error", message=f"the {gate.name} gate did not run")
+        ET.SubElement(case, "error", type="error", message=_safe(" ".join(gate.reasons)))
     elif not gate.passed:
         message = f"{gate.verdict or 'no verdict'}, exit code {gate.exit_code}"
         failure = ET.SubElement(case, "failure", type=_safe(gate.verdict or "none"), message=_safe(message))

@@ -119,7 +119,7 @@ def read_report(
             findings.read(found)
         else:
             missing.append(f"{job} left no results: nothing was judged about {about}.")
-    evidence_gate, findings_gate = read_gate(audit.gate, "evidence"), read_gate(audit.gate, "findings")
+    evidence_gate, findings_gate = (read_gate(audit.gate, name, snapshot) for name in ("evidence", "findings"))
     params: Mapping[str, Any] = run["params"] if isinstance(run.get("params"), Mapping) else {}
     return Report(
         audit_id=str(run.get("audit_id", audit.path.name)),

@@ -8,13 +8,22 @@ from typing import Protocol
 
 import confluent_kafka
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
-from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NoError, NotCoordinatorError
+from kafka.errors import (
+    CommitFailedError,
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    IllegalStateError,
+    NoError,
+    NotCoordinatorError,
+    RebalanceInProgressError,
+)
 from kafka.structs import OffsetAndMetadata
 
 from kafka_audit.errors import CollectionError
 from kafka_audit.sandbox.definition import Group
 
 SETTLE_TIMEOUT_S = 90
+_JOIN_PATIENCE_S = 10.0
 _MOVING = (CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError)
 _A_DAY_MS = 86_400_000
 
@@ -37,11 +46,14 @@ class HandCommitting:
 
     def __init__(self, group: Group, bootstrap: str, partitions: Mapping[str, int]) -> None:
         """Create the consumer; it joins when it settles."""
-        self._group, self._expected = group, _expected(group, partitions)
-        self._consumer = KafkaConsumer(
-            bootstrap_servers=bootstrap,
-            group_id=group.id,
-            client_id=f"{group.topics[0]}-reader",
+        self._group, self._bootstrap, self._expected = group, bootstrap, _expected(group, partitions)
+        self._consumer = self._connect()
+
+    def _connect(self) -> KafkaConsumer:
+        return KafkaConsumer(
+            bootstrap_servers=self._bootstrap,
+            group_id=self._group.id,
+            client_id=f"{self._group.topics[0]}-reader",
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             isolation_level="read_committed",
@@ -52,29 +64,42 @@ class HandCommitting:
 
     def settle(self) -> None:
         """See Member."""
-        consumer, deadline = self._consumer, _Deadline(self._group.id)
-        # kafka-python 3.0.12 joins before it has metadata, assigns nothing, and does not join again when the metadata arrives
-        # between its assignment and the broker's answer: so have the metadata first.
-        while not all(consumer.partitions_for_topic(topic) for topic in self._group.topics):
-            deadline.check("see its topics")
+        deadline = _Deadline(self._group.id)
+        while not self._read_and_commit(deadline, patience=time.monotonic() + _JOIN_PATIENCE_S):
+            # kafka-python 3.0.12: metadata that arrives while the group is joining leaves the member, now and then, without
+            # partitions or rebalancing for ever. A new member is what an operator would try, and what works.
+            self._consumer.close(autocommit=False)
+            self._consumer = self._connect()
+
+    def _read_and_commit(self, deadline: "_Deadline", *, patience: float) -> bool:
+        """Return False when the member does not come through its first rebalances until patience (monotonic seconds) ends."""
+        consumer = self._consumer
         consumer.subscribe(list(self._group.topics))
-        while {(p.topic, p.partition) for p in consumer.assignment()} != self._expected:
-            consumer.poll(timeout_ms=100)
-            deadline.check("be given partitions")
-        ends = consumer.end_offsets(list(consumer.assignment()))
-        while any(consumer.position(partition) < end for partition, end in ends.items()):
-            consumer.poll(timeout_ms=100)
-            deadline.check("read to the end")
-        if self._group.commits != "never":
-            targets = _targets(self._group, {f"{p.topic}-{p.partition}": end for p, end in ends.items()})
-            consumer.commit({p: OffsetAndMetadata(targets[f"{p.topic}-{p.partition}"], "", -1) for p in ends})
+        while time.monotonic() < patience:
+            deadline.check("commit")
+            consumer.poll(timeout_ms=500)
+            if {(p.topic, p.partition) for p in consumer.assignment()} != self._expected:
+                continue
+            try:
+                ends = consumer.end_offsets(list(consumer.assignment()))
+                if any((consumer.position(partition) or 0) < end for partition, end in ends.items()):
+                    continue
+                if self._group.commits != "never":
+                    targets = _targets(self._group, {f"{p.topic}-{p.partition}": end for p, end in ends.items()})
+                    consumer.commit({p: OffsetAndMetadata(targets[f"{p.topic}-{p.partition}"], "", -1) for p in ends})
+                return True
+            except (RebalanceInProgressError, CommitFailedError, IllegalStateError):
+                continue
+        return False
 
     def hold(self, stop: threading.Event) -> None:
         """See Member."""
         while not stop.is_set():
             # Paused anew each time: a rebalance gives partitions back unpaused, and their commit may lie where a fetch would reset it.
             self._consumer.pause(*self._consumer.assignment())
-            self._consumer.poll(timeout_ms=500)
+            self._consumer.poll(timeout_ms=0)
+            # Not inside poll: with all partitions paused and records buffered it spins instead of waiting (kafka-python 3.0.12).
+            stop.wait(0.5)
 
     def close(self) -> None:
         """See Member."""

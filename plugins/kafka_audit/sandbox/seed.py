@@ -56,6 +56,7 @@ def execute(seed: Seed, target: Target, progress: Progress) -> None:
         progress(f"Starting {len(seed.groups)} consumer groups")
         with _refusals("committing offsets"):
             _run_groups(seed, target)
+            _wait_until_stable(admin, {group.id for group in seed.groups if group.stays})
         with _refusals("finishing"):
             if seed.delete_records:
                 admin.delete_records({_partition(name): before for name, before in seed.delete_records.items()})
@@ -117,6 +118,18 @@ def _run_groups(seed: Seed, target: Target) -> None:
     if failed:
         lines = "\n".join(f"  {group!r}: {words}" for group, words in sorted(failed.items()))
         raise CollectionError(f"{len(failed)} of {len(outcome)} consumer groups could not be seeded; see {log}:\n{lines}")
+
+
+def _wait_until_stable(admin: KafkaAdminClient, expected: set[str]) -> None:
+    """Return once every one of these groups was Stable in four reads in a row: a late rebalance would blur the first audit."""
+    deadline, seen = time.monotonic() + _WORKLOAD_TIMEOUT_S, 0
+    while seen < 4:
+        states = {group["group_id"]: group["group_state"] for group in admin.list_groups()}
+        moving = {group: states.get(group) for group in expected if states.get(group) != "Stable"}
+        seen = 0 if moving else seen + 1
+        if time.monotonic() > deadline:
+            raise CollectionError(f"These groups did not become stable: {moving}")
+        time.sleep(0.25)
 
 
 def _alter_topics(admin: KafkaAdminClient, changes: Mapping[str, Mapping[str, str]]) -> None:

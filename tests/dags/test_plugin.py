@@ -1,0 +1,206 @@
+"""The plugin: what loading it does to an Airflow process, and what its pages give to whom."""
+
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from kafka_audit.evidence import EvidenceRoot, seal_audit, write_json
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
+
+AUDIT_ID = "20261120T231500Z-ab12cd34"
+OLDER_ID = "20261119T231500Z-ab12cd34"
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Airflow's own web application with the plugin in it, as the api-server runs it."""
+    from airflow.api_fastapi.app import create_app
+    from fastapi.testclient import TestClient
+
+    with TestClient(create_app(apps="core"), base_url="http://testserver", follow_redirects=False) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def login(client) -> dict[str, str]:
+    token = client.post("/auth/token", json={"username": "viewer", "password": "viewer"})
+    assert token.status_code == 201, token.text
+    return {"Authorization": f"Bearer {token.json()['access_token']}"}
+
+
+@pytest.fixture
+def audits(root: Path) -> Path:
+    """Two audits: an older one that failed in a step and has no report, and a sealed one with every file."""
+    made = EvidenceRoot(path=root)
+    failed = made.audit("kafka", OLDER_ID)
+    write_json(failed.run_file, {"audit_id": OLDER_ID})
+    write_json(
+        failed.path / "failures" / "snapshot.json", {"step": "snapshot", "exit_code": 1, "error": "x", "message": f"no broker {HOSTILE}"}
+    )
+    audit = made.audit("kafka", AUDIT_ID)
+    write_json(audit.run_file, {"audit_id": AUDIT_ID})
+    report = {"verdict": "FAILED", "coverage": {"ratio": 0.975}, "generated_at": "2026-11-20T23:16:00+00:00"}
+    write_json(audit.report / "report.json", report)
+    (audit.report / "report.html").write_text("<p>the report itself</p>", encoding="utf-8")
+    (audit.report / "junit.xml").write_text("<testsuites/>", encoding="utf-8")
+    (audit.gate / "data_docs").mkdir(parents=True)
+    (audit.gate / "data_docs" / "index.html").write_text("<p>gates</p>", encoding="utf-8")
+    (audit.gate / "data_docs" / "outside.html").symlink_to(root / "secret.html")
+    (root / "secret.html").write_text("secret", encoding="utf-8")
+    seal_audit(made, "kafka", AUDIT_ID, {})
+    return root
+
+
+def test_loading_plugins_does_not_replace_other_packages_modules() -> None:
+    """Airflow would put every file below plugins/ into sys.modules under its stem, was it not for plugins/.airflowignore."""
+    import sys
+
+    import kafka
+    from airflow import plugins_manager
+
+    plugins_manager.ensure_plugins_loaded()
+    assert "site-packages" in kafka.__file__
+    assert sys.modules["kafka"] is kafka
+    assert {"catalogue", "evidence", "policy", "snapshot", "report"}.isdisjoint(sys.modules)
+    assert plugins_manager.get_import_errors() == {} if hasattr(plugins_manager, "get_import_errors") else True
+
+
+def test_the_ui_accepts_the_plugin_with_its_menu_entry_and_its_tab(client, login) -> None:
+    admin = client.post("/auth/token", json={"username": "admin", "password": "admin"}).json()["access_token"]
+    listed = client.get("/api/v2/plugins", headers={"Authorization": f"Bearer {admin}"})
+    assert listed.status_code == 200
+    ours = [plugin for plugin in listed.json()["plugins"] if plugin["name"] == "kafka_audit"]
+    assert len(ours) == 1
+    assert {view["destination"] for view in ours[0]["external_views"]} == {"nav", "dag_run"}
+    errors = client.get("/api/v2/plugins/importErrors", headers={"Authorization": f"Bearer {admin}"}).json()
+    assert errors["total_entries"] == 0
+
+
+def test_every_route_of_the_plugin_refuses_who_is_not_logged_in(client, audits: Path) -> None:
+    from kafka_audit.airflow.web import app
+
+    routes = [route.path for route in app().routes]
+    assert len(routes) >= 6
+    values = {"cluster": "kafka", "audit_id": AUDIT_ID, "name": "report.json", "dag_id": "kafka_reliability_audit", "run_id": "r"}
+    for path in routes:
+        address = "/kafka-audit" + re.sub(r"\{(\w+)\}", lambda found: values[found.group(1)], path)
+        for headers in ({}, {"Authorization": "Bearer forged"}):
+            answer = client.get(address, headers=headers)
+            assert answer.status_code in (401, 403), (address, answer.status_code)
+            assert "report itself" not in answer.text
+
+
+def test_there_are_no_public_api_pages(client, login) -> None:
+    for path in ("docs", "redoc", "openapi.json"):
+        assert client.get(f"/kafka-audit/{path}", headers=login).status_code == 404
+
+
+def test_the_list_shows_the_newest_audit_first_with_verdict_and_coverage(client, login, audits: Path) -> None:
+    page = client.get("/kafka-audit/", headers=login)
+    assert page.status_code == 200
+    assert page.text.index(AUDIT_ID) < page.text.index(OLDER_ID)
+    assert "97.5 %" in page.text
+    assert "FAILED" in page.text
+    assert "UNFINISHED" in page.text
+    assert "not known" in page.text
+
+
+def test_an_empty_folder_says_how_to_begin(client, login, root: Path) -> None:
+    assert "There is no audit yet" in client.get("/kafka-audit/", headers=login).text
+
+
+def test_an_audits_page_shows_its_report_and_offers_its_files(client, login, audits: Path) -> None:
+    page = client.get(f"/kafka-audit/audits/kafka/{AUDIT_ID}/", headers=login)
+    for name in ("report.html", "report.json", "junit.xml", "data-docs/index.html"):
+        assert f'"{name}"' in page.text
+        assert client.get(f"/kafka-audit/audits/kafka/{AUDIT_ID}/{name}", headers=login).status_code == 200, name
+    download = client.get(f"/kafka-audit/audits/kafka/{AUDIT_ID}/report.json", headers=login)
+    assert download.headers["content-disposition"] == f'attachment; filename="kafka-{AUDIT_ID}-report.json"'
+    assert download.json()["verdict"] == "FAILED"
+
+
+def test_an_audit_without_a_report_says_what_failed_and_hostile_text_stays_text(client, login, audits: Path) -> None:
+    page = client.get(f"/kafka-audit/audits/kafka/{OLDER_ID}/", headers=login).text
+    assert "Step snapshot failed: no broker" in page
+    assert HOSTILE not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_no_page_may_run_scripts_or_load_anything(client, login, audits: Path) -> None:
+    base = f"/kafka-audit/audits/kafka/{AUDIT_ID}"
+    for address in ("/kafka-audit/", f"{base}/", f"{base}/report.html", f"{base}/data-docs/index.html", f"{base}/junit.xml"):
+        headers = client.get(address, headers=login).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy, address
+        assert "script-src" not in policy, address
+        assert "frame-ancestors 'self'" in policy, address
+        assert headers["x-content-type-options"] == "nosniff", address
+    assert "sandbox" in client.get(f"{base}/report.html", headers=login).headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "audits/kafka/../secret.html",
+        "audits/..%2f..%2fsecret/20261120T231500Z-ab12cd34/",
+        "audits/kafka/..%2f..%2f..%2fsecret.html/",
+        f"audits/kafka/{AUDIT_ID}/..%2frun.json",
+        f"audits/kafka/{AUDIT_ID}/run.json",
+        f"audits/kafka/{AUDIT_ID}/manifest.json",
+        f"audits/kafka/{AUDIT_ID}/data-docs/..%2f..%2f..%2f..%2f..%2fsecret.html",
+        f"audits/kafka/{AUDIT_ID}/data-docs/outside.html",
+        f"audits/kafka/{AUDIT_ID}/data-docs/%00.html",
+        "audits/kafka/20261120T231500Z-ffffffff/",
+        "audits/KAFKA/20261120T231500Z-ab12cd34/",
+        "audits/kafka/x/",
+    ],
+)
+def test_nothing_outside_the_reports_can_be_read(client, login, audits: Path, path: str) -> None:
+    answer = client.get(f"/kafka-audit/{path}", headers=login)
+    assert "secret" not in answer.text
+    assert answer.status_code in (307, 404) or "text/html" in answer.headers["content-type"]
+    assert "audit_id" not in answer.text
+
+
+def test_a_run_leads_to_its_audit(client, login, root: Path, dag) -> None:
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from airflow.utils.types import DagRunTriggeredByType, DagRunType
+
+    from kafka_audit.airflow.plan import audit_id_of
+
+    when = datetime(2026, 11, 20, 1, 2, 3, tzinfo=timezone.utc)
+    run_id = "manual__2026-11-20T01:02:03+00:00"
+    with create_session() as session:
+        facts = {"run_type": DagRunType.MANUAL, "triggered_by": DagRunTriggeredByType.TEST, "state": "failed"}
+        run = DagRun(dag_id=dag.dag_id, run_id=run_id, run_after=when, **facts)
+        session.add(run)
+    try:
+        address = f"/kafka-audit/dags/{dag.dag_id}/runs/manual__2026-11-20T01%3A02%3A03%2B00%3A00"
+        assert "has not begun its audit" in client.get(address, headers=login).text
+        audit = EvidenceRoot(path=root).audit("kafka", audit_id_of(dag.dag_id, run_id, when))
+        write_json(audit.run_file, {"audit_id": audit.path.name})
+        answer = client.get(address, headers=login)
+        assert answer.status_code == 307
+        landed = client.get(address, headers=login, follow_redirects=True)
+        assert landed.url.path == f"/kafka-audit/audits/kafka/{audit.path.name}/"
+        assert audit.path.name in landed.text
+        assert client.get(f"/kafka-audit/dags/{dag.dag_id}/runs/other", headers=login).status_code == 404
+    finally:
+        with create_session() as session:
+            session.query(DagRun).filter(DagRun.run_id == run_id).delete()
+
+
+def test_the_gate_task_links_to_the_tab_of_its_run() -> None:
+    from types import SimpleNamespace
+
+    from kafka_audit.airflow.gate import ReportLink
+
+    key = SimpleNamespace(dag_id="kafka_reliability_audit", run_id="manual__2026-11-20T01:02:03+00:00/x")
+    link = ReportLink().get_link(None, ti_key=key)
+    assert link == "/dags/kafka_reliability_audit/runs/manual__2026-11-20T01%3A02%3A03%2B00%3A00%2Fx/plugin/audit-report"

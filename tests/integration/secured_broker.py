@@ -1,0 +1,133 @@
+"""One real broker with SASL/PLAIN and Kafka's own authorizer, on which an auditor may see some things and not others."""
+
+import base64
+import contextlib
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from kafka_audit.sandbox.jars import broker_classpath, java
+
+ADMIN, AUDITOR = "admin", "auditor"
+PASSWORDS = {ADMIN: "admin-geheim", AUDITOR: "auditor-geheim"}
+_JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+_START_SECONDS = 60
+# What the auditor may do: topic "open" is described with its configuration, "closed" without, "hidden" not at all.
+_GRANTS = (
+    (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE),
+    (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE_CONFIGS),
+    (ResourceType.TOPIC, "open", AclOperation.DESCRIBE),
+    (ResourceType.TOPIC, "open", AclOperation.DESCRIBE_CONFIGS),
+    (ResourceType.TOPIC, "open", AclOperation.READ),
+    (ResourceType.TOPIC, "closed", AclOperation.DESCRIBE),
+    (ResourceType.GROUP, "readers", AclOperation.DESCRIBE),
+)
+
+
+def connection(port: int, user: str, password: str | None = None) -> dict[str, str]:
+    return {
+        "bootstrap.servers": f"127.0.0.1:{port}",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanisms": "PLAIN",
+        "sasl.username": user,
+        "sasl.password": password or PASSWORDS[user],
+    }
+
+
+@contextlib.contextmanager
+def secured_broker(folder: Path) -> Iterator[int]:
+    """Start the broker with its topics, groups and ACLs; yields its port and stops it at the end."""
+    port, controller_port = _free_ports()
+    users = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
+    lines = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+        "listeners": f"SASL_PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "SASL_PLAINTEXT",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{_JAAS} username="{ADMIN}" password="{PASSWORDS[ADMIN]}" {users};',
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:{ADMIN};User:ANONYMOUS",
+        "log.dirs": str(folder / "data"),
+        "offsets.topic.num.partitions": "2",
+        "offsets.topic.replication.factor": "1",
+    }
+    properties = folder / "server.properties"
+    properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    kafka = [java(), "-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", broker_classpath(lambda message: None)]
+    cluster_id = base64.urlsafe_b64encode(b"k" + uuid.uuid4().bytes[1:]).decode()[:22]
+    subprocess.run([*kafka, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)], check=True, capture_output=True)
+    with (folder / "broker.log").open("wb") as log:
+        process = subprocess.Popen([*kafka, "kafka.Kafka", str(properties)], stdout=log, stderr=log)
+        try:
+            _fill(port, process)
+            yield port
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _fill(port: int, process: "subprocess.Popen[bytes]") -> None:
+    admin = AdminClient({**connection(port, ADMIN), "log_level": 0})
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            admin.list_topics(timeout=1)
+            break
+        except KafkaException:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise
+    _done(admin.create_topics([NewTopic(name, 1, 1) for name in ("open", "closed", "hidden")]))
+    pattern, allow = ResourcePatternType.LITERAL, AclPermissionType.ALLOW
+    _done(admin.create_acls([AclBinding(kind, name, pattern, f"User:{AUDITOR}", "*", op, allow) for kind, name, op in _GRANTS]))
+    producer = Producer({**connection(port, ADMIN), "enable.idempotence": True})
+    for topic in ("open", "closed", "hidden"):
+        producer.produce(topic, b"x")
+    producer.flush(10)
+    for group in ("readers", "private"):
+        _commit(admin, group, deadline)
+
+
+def _commit(admin: AdminClient, group: str, deadline: float) -> None:
+    offsets = [TopicPartition(topic, 0, 1) for topic in ("open", "hidden")]
+    while True:  # the coordinator's topic is created by the first commit
+        try:
+            (future,) = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, offsets)]).values()
+            failure = next((part.error for part in future.result(timeout=30).topic_partitions if part.error), None)
+            if failure is None:
+                return
+            raise KafkaException(failure)
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def _done(futures: dict) -> None:
+    for future in futures.values():
+        future.result(timeout=30)
+
+
+def _free_ports() -> tuple[int, int]:
+    with socket.socket() as first, socket.socket() as second:
+        first.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
+        return first.getsockname()[1], second.getsockname()[1]

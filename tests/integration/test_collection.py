@@ -1,0 +1,160 @@
+"""Snapshots of real brokers: whole, restricted by ACLs, and with faults."""
+
+from datetime import datetime, timezone
+
+import pyarrow.parquet as pq
+import pytest
+from secured_broker import AUDITOR, connection, secured_broker
+
+from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.errors import CollectionError
+from kafka_audit.evidence import EvidenceRoot, new_id, verify
+from kafka_audit.snapshot import take_snapshot
+
+pytestmark = pytest.mark.kafka
+
+
+def now():
+    return datetime.now(timezone.utc)
+
+
+def snapshot(keys, folder):
+    return take_snapshot(
+        settings=ConnectionSettings.from_mapping(keys),
+        root=EvidenceRoot(path=folder),
+        cluster="real",
+        snapshot_id=new_id(now(), str(folder)),
+        now=now,
+        second_look_seconds=1,
+    )
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory):
+    with secured_broker(tmp_path_factory.mktemp("secured")) as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def restricted(secured, tmp_path_factory):
+    return snapshot(connection(secured, AUDITOR), tmp_path_factory.mktemp("restricted"))
+
+
+@pytest.fixture(scope="module")
+def healthy(healthy_cluster, tmp_path_factory):
+    return snapshot({"bootstrap.servers": healthy_cluster.bootstrap}, tmp_path_factory.mktemp("healthy"))
+
+
+@pytest.fixture(scope="module")
+def faulty(faulty_cluster, tmp_path_factory):
+    return snapshot({"bootstrap.servers": faulty_cluster.bootstrap}, tmp_path_factory.mktemp("faulty"))
+
+
+def rows(result, dataset):
+    return pq.read_table(result.path / f"{dataset}.parquet").to_pylist()
+
+
+def failed(result, dataset):
+    return {(row["topic"], row["group_id"], row["error"]) for row in rows(result, "errors") if row["dataset"] == dataset}
+
+
+def test_a_refused_topic_has_an_error_and_no_configuration_never_defaults(restricted):
+    assert {row["topic"] for row in rows(restricted, "topic_configs")} == {"open"}
+    assert failed(restricted, "topic_configs") == {("closed", None, "TOPIC_AUTHORIZATION_FAILED")}
+
+
+def test_a_topic_without_describe_is_found_on_disk_and_reported_as_hidden(restricted):
+    assert {row["topic"] for row in rows(restricted, "topics")} == {"closed", "open"}
+    assert ("hidden", None, "TOPIC_HIDDEN") in failed(restricted, "topics")
+
+
+def test_producers_of_a_topic_without_read_are_an_error_and_the_others_are_there(restricted):
+    assert {row["topic"] for row in rows(restricted, "producers")} == {"open"}
+    assert failed(restricted, "producers") == {("closed", None, "TOPIC_AUTHORIZATION_FAILED")}
+
+
+def test_a_group_that_may_not_be_described_is_listed_with_its_error(restricted):
+    groups = {row["group_id"]: row["error"] for row in rows(restricted, "groups")}
+
+    assert groups == {"private": "GROUP_AUTHORIZATION_FAILED", "readers": None}
+    assert failed(restricted, "committed_offsets") == {(None, "private", "GROUP_AUTHORIZATION_FAILED")}
+
+
+def test_the_capability_matrix_tells_allowed_from_partly_refused(restricted):
+    matrix = {row["api"]: row for row in rows(restricted, "capabilities")}
+
+    assert matrix["DescribeConfigs"]["allowed"] is True
+    assert "TOPIC_AUTHORIZATION_FAILED" in matrix["DescribeConfigs"]["detail"]
+    assert matrix["ListGroups"]["allowed"] is True
+
+
+def test_wrong_credentials_are_said_with_mechanism_and_user_and_without_the_password(secured, tmp_path):
+    with pytest.raises(CollectionError) as caught:
+        snapshot(connection(secured, AUDITOR, "wrong-geheim"), tmp_path)
+
+    assert "authentication failed" in str(caught.value)
+    assert "PLAIN user 'auditor'" in str(caught.value)
+    assert "geheim" not in str(caught.value)
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_a_client_without_credentials_on_a_sasl_port_is_told_to_check_the_protocol(secured, tmp_path):
+    with pytest.raises(CollectionError, match=r"security\.protocol"):
+        snapshot({"bootstrap.servers": f"127.0.0.1:{secured}", "request.timeout.ms": "3000"}, tmp_path)
+
+
+def test_a_healthy_cluster_is_read_whole_and_the_snapshot_verifies(healthy):
+    assert rows(healthy, "errors") == []
+    assert all(row["alive"] and row["answered"] for row in rows(healthy, "brokers"))
+    assert sum(row["is_controller"] for row in rows(healthy, "brokers")) == 1
+    assert verify(healthy.path)["cluster_id"]
+
+
+def test_start_stable_and_end_offsets_are_in_order_and_commits_lie_between_them(healthy):
+    offsets = {(row["topic"], row["partition"]): row for row in rows(healthy, "offsets")}
+
+    assert all(row["log_start"] <= row["last_stable"] <= row["log_end"] for row in offsets.values())
+    for row in rows(healthy, "committed_offsets"):
+        if row["committed"] is not None:
+            assert row["committed"] <= offsets[row["topic"], row["partition"]]["log_end"]
+
+
+def test_every_partition_of_metadata_has_offsets_and_sizes_on_all_its_replicas(healthy):
+    partitions = {(row["topic"], row["partition"]): set(row["replicas"]) for row in rows(healthy, "partitions")}
+    sizes = {}
+    for row in rows(healthy, "replica_sizes"):
+        sizes.setdefault((row["topic"], row["partition"]), set()).add(row["broker_id"])
+
+    assert set(partitions) == {(row["topic"], row["partition"]) for row in rows(healthy, "offsets")}
+    assert sizes == partitions
+
+
+def test_a_group_on_the_new_protocol_has_its_type_state_and_assignments(faulty):
+    group = next(row for row in rows(faulty, "groups") if row["group_id"] == "shipping-kip848")
+    assignments = [row["assignment"] for row in rows(faulty, "members") if row["group_id"] == "shipping-kip848"]
+
+    assert (group["group_type"], group["state"], group["error"]) == ("consumer", "Stable", None)
+    assert {part["topic"] for assignment in assignments for part in assignment} == {"shipments"}
+
+
+def test_a_partition_whose_only_replica_is_on_a_dead_disk_is_leaderless_confirmed_and_alone_unread(faulty):
+    partition = next(row for row in rows(faulty, "partitions") if row["topic"] == "legacy-import")
+    unread = {row["topic"] for row in rows(faulty, "offsets") if row["error"]}
+
+    assert (partition["leader"], partition["confirmed"]) == (-1, True)
+    assert unread == {"legacy-import"}
+    assert [row["broker_id"] for row in rows(faulty, "log_dirs") if row["error"]] == [3]
+
+
+def test_lag_facts_of_the_faulty_seed_are_read_as_they_were_made(faulty):
+    offsets = {(row["topic"], row["partition"]): row for row in rows(faulty, "offsets")}
+    commits = {(row["group_id"], row["topic"], row["partition"]): row["committed"] for row in rows(faulty, "committed_offsets")}
+
+    assert commits["billing", "invoices", 0] < offsets["invoices", 0]["log_start"]
+    assert commits["fraud-check", "payments", 0] > offsets["payments", 0]["log_end"]
+    assert commits["newsletter", "sessions", 0] is None
+    assert commits["email-sender", "email-outbox", 0] < offsets["email-outbox", 0]["headroom_offset"]
+
+
+def test_a_hostile_group_id_is_stored_as_it_is(faulty):
+    assert "=cmd|' /C calc'!A0 <script>alert(1)</script>" in {row["group_id"] for row in rows(faulty, "groups")}

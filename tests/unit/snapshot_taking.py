@@ -1,0 +1,57 @@
+"""Fixtures and readers for tests that take whole snapshots of fake brokers."""
+
+from datetime import datetime, timedelta, timezone
+
+import pyarrow.parquet as pq
+import pytest
+from fake_answers import fetched, listed
+from fake_brokers import FakeCluster
+from kafka.protocol.consumer.group import OffsetFetchResponse
+
+from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.evidence import EvidenceRoot, new_id
+from kafka_audit.snapshot import take_snapshot
+
+START = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
+SNAPSHOT = new_id(START, "test")
+
+
+@pytest.fixture
+def fake():
+    with FakeCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def take(fake, tmp_path):
+    ticks = iter(range(10_000))
+
+    def run(**arguments):
+        settings = ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap, "request.timeout.ms": "400"})
+        return take_snapshot(
+            settings=settings,
+            root=EvidenceRoot(path=tmp_path),
+            cluster="fake",
+            snapshot_id=SNAPSHOT,
+            now=lambda: START + timedelta(milliseconds=next(ticks)),
+            second_look_seconds=0.01,
+            **arguments,
+        )
+
+    return run
+
+
+def rows(result, dataset):
+    return pq.read_table(result.path / f"{dataset}.parquet").to_pylist()
+
+
+def failed(result, dataset):
+    keys = ("broker_id", "topic", "partition", "group_id", "error")
+    return [tuple(row[key] for key in keys) for row in rows(result, "errors") if row["dataset"] == dataset]
+
+
+def commits(fake, **by_group):
+    fake.answers["ListGroups"] = lambda b, _: listed(*((g, "classic", "Empty") for g in by_group)) if b == 1 else listed()
+    fake.answers["OffsetFetch"] = lambda _, request: OffsetFetchResponse(
+        throttle_time_ms=0, groups=[fetched(g.group_id, by_group[g.group_id]) for g in request.groups]
+    )
