@@ -1,6 +1,6 @@
 """The datasets of one snapshot as Spark tables, read only when a subject asks for them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
 from kafka_audit.collect.scope import INTERNAL_TOPICS
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import Snapshot
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 
 @dataclass(kw_only=True)
@@ -52,17 +53,32 @@ class Evidence:
         except (OSError, pa.ArrowException) as problem:
             raise _broken(path, problem) from problem
 
+    def small(self, name: str, *columns: str) -> list[dict[str, Any]]:
+        """Columns of a dataset that has a few rows for each broker. Never for one that grows with topics or groups: this reads it whole."""
+        return self._read(name, columns, None)
+
     @cached_property
     def whole_dataset_errors(self) -> dict[str, str]:
-        """Dataset -> why it could not be read at all. At most a few rows whatever the cluster's size, so they become part of the plan."""
+        """Dataset -> why it could not be read at all; a few rows whatever the cluster's size."""
         names_nothing = pc.is_null(ds.field("broker_id")) & pc.is_null(ds.field("topic")) & pc.is_null(ds.field("group_id"))
-        columns = ["dataset", "api", "error", "message"]
-        try:
-            found = ds.dataset(self.snapshot.dataset("errors"), format="parquet").to_table(columns=columns, filter=names_nothing)
-        except (OSError, pa.ArrowException) as problem:
-            raise _broken(self.snapshot.dataset("errors"), problem) from problem
-        reasons = {row["dataset"]: f"{row['error']} ({row['api']}): {row['message']}" for row in reversed(found.to_pylist())}
+        found = self._read("errors", ("dataset", "api", "error", "message"), names_nothing)
+        reasons = {row["dataset"]: f"{row['error']} ({row['api']}): {row['message']}" for row in reversed(found)}
         return dict(sorted(reasons.items()))
+
+    @cached_property
+    def broker_errors(self) -> list[dict[str, Any]]:
+        """The errors of whole brokers: a few rows for each broker that failed."""
+        whole_broker = pc.is_valid(ds.field("broker_id")) & pc.is_null(ds.field("topic")) & pc.is_null(ds.field("group_id"))
+        return self._read("errors", ("dataset", "api", "broker_id", "error", "message"), whole_broker)
+
+    def _read(self, name: str, columns: Sequence[str], only: pc.Expression | None) -> list[dict[str, Any]]:
+        path = self.snapshot.dataset(name)
+        try:
+            table = ds.dataset(path, format="parquet").to_table(columns=list(columns), filter=only)
+        except (OSError, pa.ArrowException) as problem:
+            raise _broken(path, problem) from problem
+        rows: list[dict[str, Any]] = table.to_pylist()
+        return rows
 
     @property
     def topic_scope(self) -> list[str]:

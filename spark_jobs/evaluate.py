@@ -6,14 +6,15 @@ is not assessed. Evidence that is missing can stop a pass and never a failure, b
 
 from collections.abc import Mapping, Sequence
 
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
 from kafka_audit.catalogue import Catalogue, Control
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Status
 from kafka_audit.rule_sql import Reference
 from kafka_audit.subjects import SUBJECTS, Subject
-from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 _NOT_KNOWN = "not known"
 _IDENTITY = {"topic": "string", "partition": "int", "broker_id": "int", "group_id": "string"}
@@ -31,7 +32,7 @@ def judge(rows: DataFrame, controls: Sequence[Control], broken: Mapping[str, str
 
     ``broken`` names controls whose SQL raised, with the message: their findings have status error.
     """
-    results = F.array(*[_raw_result(control, (broken or {}).get(control.id)) for control in controls])
+    results = F.expr(f"array({', '.join(_raw_result(control, (broken or {}).get(control.id)) for control in controls)})")
     subject = SUBJECTS[controls[0].subject]
     identity = [(F.col(name) if name in subject.columns else F.lit(None)).cast(kind).alias(name) for name, kind in _IDENTITY.items()]
     judged = rows.select("resource", *identity, _tier(subject).alias("tier"), F.explode(results).alias("result"))
@@ -45,8 +46,8 @@ def _tier(subject: Subject) -> Column:
     return F.col("policy.tier") if policy is not None and "tier:" in policy.type else F.lit(None).cast("string")
 
 
-def _raw_result(control: Control, broken: str | None) -> Column:
-    """What the rule says of a row, before it becomes a verdict: the same struct for every control, so that one array holds them all."""
+def _raw_result(control: Control, broken: str | None) -> str:
+    """SQL of what the rule says of a row, before it becomes a verdict: the same struct for every control, so one array holds them all."""
     about = {
         "control_id": control.id,
         "code": control.code,
@@ -54,46 +55,45 @@ def _raw_result(control: Control, broken: str | None) -> Column:
         "severity": control.severity.value,
         "evidence_class": control.evidence.value,
     }
-    if broken is None:
-        rule = {
-            "applies": F.expr(control.applies_when) if control.applies_when is not None else F.lit(True),
-            "passes": F.expr(control.pass_when),
-            "lacking": F.coalesce(*[F.col("errors")[dataset] for dataset in control.needs]),
-            "explanation": F.expr(control.not_assessed_reason) if control.not_assessed_reason is not None else F.lit(None),
-            "observed": F.expr(control.observed),
-        }
-        expected = F.expr(control.expected_sql) if control.expected_sql is not None else F.lit(control.expected)
-    else:
-        rule = dict.fromkeys(("applies", "passes", "lacking", "explanation", "observed"), F.lit(None))
-        expected = F.lit(control.expected if control.expected_sql is None else _NOT_KNOWN)
-    kinds = {"applies": "boolean", "passes": "boolean"}
-    return F.struct(
-        *[F.lit(value).alias(name) for name, value in about.items()],
-        *[value.cast(kinds.get(name, "string")).alias(name) for name, value in rule.items()],
-        F.lit(broken).cast("string").alias("raised"),
-        expected.cast("string").alias("expected"),
-        _null_labels(control.decides_on).alias("nulls"),
-        _evidence(control.reads).alias("evidence"),
-    )
+    rule = {
+        "applies": control.applies_when or "true",
+        "passes": control.pass_when,
+        "lacking": f"coalesce({', '.join(f'errors[{_text(dataset)}]' for dataset in control.needs)})",
+        "explanation": control.not_assessed_reason or "null",
+        "observed": control.observed,
+        "expected": control.expected_sql or _text(control.expected),
+        "nulls": _null_labels(control.decides_on),
+        "evidence": _evidence(control.reads),
+    }
+    if broken is not None:
+        rule = {**dict.fromkeys(rule, "null"), "nulls": rule["nulls"], "evidence": rule["evidence"]}
+    rule["raised"] = "null" if broken is None else _text(broken)
+    fields = {name: _text(value) for name, value in about.items()}
+    # A rule's text stands on lines of its own, in parentheses: it has been checked to be one expression (kafka_audit.rule_sql).
+    fields |= {name: f"cast((\n{sql}\n) as {'boolean' if name in ('applies', 'passes') else 'string'})" for name, sql in rule.items()}
+    return f"named_struct({', '.join(f'{_text(name)}, {sql}' for name, sql in fields.items())})"
 
 
-def _value(reference: Reference) -> Column:
-    return F.expr(reference.sql)
+def _text(value: str) -> str:
+    """A SQL string literal."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _null_labels(references: Sequence[Reference]) -> Column:
-    """The names of what the verdict depends on and is NULL, as one text; empty when nothing is."""
+def _null_labels(references: Sequence[Reference]) -> str:
+    """SQL for the names of what the verdict depends on and is NULL, as one text; empty when nothing is."""
     labels = []
     for reference in references:
-        value = F.expr(f"{reference.sql}.value") if reference.column == "config" else _value(reference)
-        labels.append(F.when(value.isNull(), F.lit(reference.label)))
-    return F.concat_ws(", ", *labels)
+        value = f"{reference.sql}.value" if reference.column == "config" else reference.sql
+        labels.append(f"if({value} is null, {_text(reference.label)}, null)")
+    return f"concat_ws(', ', {', '.join(labels)})"
 
 
-def _evidence(references: Sequence[Reference]) -> Column:
-    """JSON text of exactly what the control read; NULL stays visible as null."""
-    values = [_value(reference).alias(reference.label) for reference in references]
-    return F.to_json(F.struct(*values), {"ignoreNullFields": "false"}) if values else F.lit("{}")
+def _evidence(references: Sequence[Reference]) -> str:
+    """SQL for JSON text of exactly what the control read; NULL stays visible as null."""
+    if not references:
+        return "'{}'"
+    fields = ", ".join(f"{_text(reference.label)}, {reference.sql}" for reference in references)
+    return f"to_json(named_struct({fields}), map('ignoreNullFields', 'false'))"
 
 
 def _with_verdict(rows: DataFrame) -> DataFrame:

@@ -1,7 +1,6 @@
 """How many resources each subject has by the snapshot's own counts: what the number of findings is held against."""
 
 from kafka_audit.policy import Policy
-
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects.membership import assignments
 

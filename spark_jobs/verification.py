@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from kafka_audit.catalogue import Catalogue, Control, load_catalogue, shipped_controls
-from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
-from kafka_audit.evidence import Audit, open_snapshot, replaced_folder, unseal_audit, verify
-from kafka_audit.policy import Policy, load_policy
-from kafka_audit.subjects import SUBJECTS
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.catalogue import Catalogue, Control, load_catalogue, shipped_controls
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
+from kafka_audit.evidence import Audit, open_snapshot, replaced_folder, unseal_audit, verify
+from kafka_audit.policy import Policy, load_policy
+from kafka_audit.subjects import SUBJECTS
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.evaluate import COLUMNS, check_rules, judge, summarise
@@ -146,9 +146,10 @@ def _write_summary(job: Job, folder: Path) -> None:
     # One row a control: small whatever the cluster's size.
     for row in pq.read_table(folder / "summary.parquet").to_pylist():
         if not row["population"] == row["findings"] == row["distinct_resources"]:
+            counts = f"{row['findings']} findings on {row['distinct_resources']} resources"
             raise CollectionError(
-                f"{row['code']}: {row['findings']} findings on {row['distinct_resources']} resources, but the snapshot has "
-                f"{row['population']} of subject {row['subject']}. These findings were not kept; report this with snapshot {job.identity['snapshot_id']}"
+                f"{row['code']}: {counts}, but the snapshot has {row['population']} of subject {row['subject']}. "
+                f"These findings were not kept; report this with snapshot {job.identity['snapshot_id']}"
             )
 
 

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from kafka_audit.policy import Policy
-from kafka_audit.subjects import LAG_JOB
 from pyspark.sql import functions as F
 
+from kafka_audit.policy import Policy
+from kafka_audit.subjects import LAG_JOB
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.verification import main, write_parquet

@@ -3,7 +3,6 @@
 import sys
 
 from kafka_audit.subjects import SETTINGS_JOB
-
 from spark_jobs.verification import main
 
 if __name__ == "__main__":

@@ -200,7 +200,7 @@ def shipped_controls() -> Path:
     """The folder of the controls that come with the product."""
     found = importlib.util.find_spec("spark_jobs")
     if found is None or not found.submodule_search_locations:
-        raise ConfigurationError("the package spark_jobs is not installed: run `make setup` in the project's folder")
+        raise ConfigurationError("the package spark_jobs is not installed: run `make install` in the project's folder")
     return Path(found.submodule_search_locations[0]) / "controls"
 
 

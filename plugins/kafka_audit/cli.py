@@ -11,11 +11,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from kafka_audit import __version__
-from kafka_audit.catalogue import SHIPPED_CONTROLS, load_catalogue
+from kafka_audit.catalogue import load_catalogue, shipped_controls
 from kafka_audit.errors import AuditError, ConfigurationError
 from kafka_audit.evidence import EvidenceRoot, new_id, verify
 from kafka_audit.findings import Severity
@@ -52,11 +50,15 @@ def printable(text: str) -> str:
 
 def connection_keys(bootstrap: str | None, connection: Path | None) -> dict[str, Any]:
     """The librdkafka-style keys of ``--bootstrap`` or ``--connection``; ConfigurationError unless exactly one is given."""
-    from kafka_audit.cluster.connection import keys_from_file
+    from kafka_audit.cluster.connection_file import read_keys
 
     if (bootstrap is None) == (connection is None):
         raise ConfigurationError("name the cluster by exactly one of --bootstrap HOST:PORT and --connection FILE")
-    return {"bootstrap.servers": bootstrap} if connection is None else keys_from_file(connection)
+    if connection is None:
+        return {"bootstrap.servers": bootstrap}
+    # Relative to where the person stands, as librdkafka's own tools read them; Airflow's tasks run elsewhere.
+    keys = read_keys(connection)
+    return {key: str(Path(str(value)).resolve()) if key.endswith(".location") else value for key, value in keys.items()}
 
 
 @app.command()
@@ -101,18 +103,19 @@ def snapshot(
 ) -> None:
     """Take one snapshot of a cluster and print its folder. Reads only; needs neither Airflow nor Spark."""
     from kafka_audit.cluster.connection import ConnectionSettings
-    from kafka_audit.snapshot import Scope, take_snapshot
+    from kafka_audit.collect.scope import Scope
+    from kafka_audit.snapshot import take_snapshot
 
     now = datetime.now(timezone.utc)
-    settings = ConnectionSettings.from_librdkafka(connection_keys(bootstrap, connection))
+    settings = ConnectionSettings.from_mapping(connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
     seed = hashlib.sha256(f"{now.isoformat()}{os.getpid()}".encode()).hexdigest()
     result = take_snapshot(
         settings=settings,
         root=EvidenceRoot(path=root.resolve()),
         cluster=cluster,
         snapshot_id=new_id(now, seed),
-        scope=Scope.parse(topics=topics, groups=groups),
-        now=now,
+        scope=Scope.from_text(topics=topics, groups=groups),
+        now=lambda: datetime.now(timezone.utc),
         progress=say,
     )
     print(result.path)
@@ -130,13 +133,12 @@ def verify_command(path: Annotated[Path, typer.Argument(help="Folder of one snap
 @controls_app.command(name="list")
 def list_controls(controls: Controls = None) -> None:
     """List the controls: code, severity, subject, kind of evidence, title."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("CODE", "SEVERITY", "SUBJECT", "EVIDENCE", "TITLE", "ID"):
-        table.add_column(heading, overflow="fold")
-    for control in load_catalogue([SHIPPED_CONTROLS, *(controls or [])]).controls:
-        cells = (control.code, str(control.severity.value), control.subject, str(control.evidence.value), control.title, control.id)
-        table.add_row(*(escape(cell) for cell in cells))
-    console.print(table)
+    rows = [("CODE", "SEVERITY", "SUBJECT", "EVIDENCE", "ID", "TITLE")]
+    for control in load_catalogue([shipped_controls(), *(controls or [])]).controls:
+        rows.append((control.code, control.severity.value, control.subject, control.evidence.value, control.id, control.title))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    for row in rows:
+        print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]))
 
 
 @controls_app.command(name="check")
@@ -144,7 +146,7 @@ def check_controls(
     folder: Annotated[list[Path] | None, typer.Argument(help="Folders with controls of your own, checked with the shipped ones.")] = None,
 ) -> None:
     """Load the shipped controls and yours, and report every problem with file, field and fix (exit code 2)."""
-    catalogue = load_catalogue([SHIPPED_CONTROLS, *(folder or [])])
+    catalogue = load_catalogue([shipped_controls(), *(folder or [])])
     print(f"{len(catalogue.controls)} controls are valid; sha256 {catalogue.sha256}")
 
 

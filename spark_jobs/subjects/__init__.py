@@ -3,10 +3,10 @@
 import importlib
 from typing import Protocol, cast
 
-from kafka_audit.policy import Policy
-from kafka_audit.subjects import SUBJECTS
 from pyspark.sql import DataFrame
 
+from kafka_audit.policy import Policy
+from kafka_audit.subjects import SUBJECTS
 from spark_jobs.datasets import Evidence
 
 

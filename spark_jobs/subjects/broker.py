@@ -1,37 +1,36 @@
 """Wide rows of brokers: configuration, rack and log dirs."""
 
-from kafka_audit.policy import Policy
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
-from spark_jobs.subjects.broker_facts import broker_facts, unread_of
+from spark_jobs.subjects.broker_facts import broker_facts
 from spark_jobs.subjects.configs import config_by
-
-_KINDS = ("broker_configs", "log_dirs", "replica_sizes")
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row for each broker of the brokers dataset, the ones that are not alive included."""
+    facts = broker_facts(evidence)
     rows = (
         evidence.table("brokers")
         .join(config_by(evidence, "broker_configs", "broker_id"), on="broker_id", how="left")
         .join(_log_dirs(evidence), on="broker_id", how="left")
-        .crossJoin(F.broadcast(broker_facts(evidence).select("unread")))
-        .withColumn("resource", F.col("broker_id").cast("string"))
     )
-    broker = F.concat(F.lit("broker "), F.col("resource"))
-    no_reply = F.when(~F.col("alive"), F.concat(broker, F.lit(" is not registered in the cluster"))).otherwise(
-        F.concat(F.lit("nothing was read from "), broker)
-    )
-    said = {name: unread_of(name, F.col("broker_id")) for name in _KINDS}
+    name = F.concat(F.lit("broker "), F.col("broker_id").cast("string"))
+    dead, silent = F.concat(name, F.lit(" is not registered in the cluster")), F.concat(F.lit("nothing was read from "), name)
+    no_reply = F.when(~F.col("alive"), dead).otherwise(silent)
+    without_config = F.when(F.col("config").isNull(), no_reply)
+    without_dirs = F.when(F.col("log_dirs").isNull(), F.coalesce("log_dirs_error", no_reply))
+    said = {dataset: facts.unread_of(dataset, F.col("broker_id")) for dataset in ("broker_configs", "log_dirs", "replica_sizes")}
     of_row = missing.extra(
-        broker_configs=F.coalesce(said["broker_configs"], F.when(F.col("config").isNull(), no_reply)),
-        log_dirs=F.coalesce(said["log_dirs"], F.col("log_dirs_error"), F.when(F.col("log_dirs").isNull(), no_reply)),
-        replica_sizes=F.coalesce(said["replica_sizes"], said["log_dirs"], F.when(F.col("log_dirs").isNull(), no_reply)),
+        broker_configs=missing.first_known(said["broker_configs"], without_config),
+        log_dirs=missing.first_known(said["log_dirs"], F.col("log_dirs_error"), without_dirs),
+        replica_sizes=missing.first_known(said["replica_sizes"], said["log_dirs"], without_dirs),
     )
-    return rows.withColumn("errors", missing.joined(of_row, missing.whole_datasets(evidence)))
+    errors = missing.joined(of_row, missing.whole_datasets(evidence))
+    return rows.withColumns({"resource": F.col("broker_id").cast("string"), "errors": errors})
 
 
 def _log_dirs(evidence: Evidence) -> DataFrame:

@@ -1,77 +1,90 @@
 """What all rows share about the brokers: who is alive, where they stand, and which of them left which dataset unread.
 
-One row, cross-joined as a broadcast: its size grows with the brokers, not with topics or groups.
+These facts grow with the brokers, not with topics or groups. They are read once, here, and become constants of the plan: as tables they
+would have to be joined to every subject, and each join starts Spark jobs of its own.
 """
 
-from pyspark.sql import Column, DataFrame
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
-from spark_jobs.subjects.missing import reason_text
 
 PER_BROKER = (
-    "broker_configs",
-    "log_dirs",
-    "replica_sizes",
-    "offsets",
-    "producers",
-    "groups",
-    "members",
-    "committed_offsets",
-    "transactions",
+    *("broker_configs", "log_dirs", "replica_sizes", "offsets", "producers"),
+    *("groups", "members", "committed_offsets", "transactions"),
 )
 """Datasets that are asked of each broker."""
 
-_UNREAD = "map<string,map<int,string>>"
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerFacts:
+    """``alive`` and ``racks`` (broker -> rack) are None when metadata could not be read; ``unread``: dataset -> broker -> reason."""
+
+    alive: tuple[int, ...] | None
+    racks: Mapping[int, str | None] | None
+    unread: Mapping[str, Mapping[int, str]]
+
+    @property
+    def alive_ids(self) -> Column:
+        """The brokers that are alive, as array<int>."""
+        return ints(self.alive)
+
+    @property
+    def alive_racks(self) -> Column:
+        """How many racks the alive brokers stand in, as int; NULL when one of them has none."""
+        found = None if self.alive is None or self.racks is None else [self.racks[broker] for broker in self.alive]
+        return F.lit(None if found is None or None in found else len(set(found))).cast("int")
+
+    def rack_of(self, broker: Column) -> Column:
+        """The rack of a broker; NULL when it is not known."""
+        if not self.racks:
+            return F.lit(None).cast("string")
+        text = json.dumps({str(broker): rack for broker, rack in self.racks.items()})
+        return F.from_json(F.lit(text), "map<string,string>")[broker.cast("string")]
+
+    def unread_of(self, dataset: str, broker: Column) -> Column | None:
+        """Why a dataset is missing from one broker: NULL where it is not, None when no broker left it out."""
+        missing = self.unread.get(dataset)
+        return F.coalesce(*[F.when(broker == number, F.lit(reason)) for number, reason in missing.items()]) if missing else None
+
+    def unread_of_some(self, dataset: str, brokers: Column) -> Column | None:
+        """Why a dataset is missing from one of several brokers (array<int>), the first if there are more; else as :meth:`unread_of`."""
+        missing = self.unread.get(dataset)
+        if not missing:
+            return None
+        return F.coalesce(*[F.when(F.array_contains(brokers, number), F.lit(reason)) for number, reason in missing.items()])
+
+    def unread_of_any(self, dataset: str) -> str | None:
+        """Why a dataset is missing from at least one broker; None when it is not."""
+        return next(iter(self.unread.get(dataset, {}).values()), None)
 
 
-def broker_facts(evidence: Evidence) -> DataFrame:
-    """One row: brokers_alive array<int>, racks_of map<int,string>, racks int, unread map<dataset, map<broker_id, reason>>.
+def ints(values: Sequence[int] | None) -> Column:
+    """A constant array<int>, NULL for None."""
+    if values is None:
+        return F.lit(None).cast("array<int>")
+    return F.array(*[F.lit(value) for value in values]).cast("array<int>")
 
-    All but ``unread`` are NULL when no broker is known, that is when metadata could not be read.
-    """
-    brokers = evidence.table("brokers")
-    alive_rack = F.when(F.col("alive"), F.col("rack"))
-    without_rack = F.count_if(F.col("alive") & F.col("rack").isNull())
-    facts = brokers.agg(
-        F.when(F.count("*") > 0, F.array_sort(F.collect_set(F.when(F.col("alive"), F.col("broker_id"))))).alias("brokers_alive"),
-        F.when(F.count("*") > 0, F.map_from_entries(F.collect_list(F.struct("broker_id", "rack")))).alias("racks_of"),
-        F.when((F.count("*") > 0) & (without_rack == 0), F.count_distinct(alive_rack)).cast("int").alias("racks"),
+
+def broker_facts(evidence: Evidence) -> BrokerFacts:
+    """The facts of a snapshot, from the datasets brokers and errors."""
+    brokers = sorted(evidence.small("brokers", "broker_id", "rack", "alive", "answered"), key=lambda row: row["broker_id"])
+    unread: dict[str, dict[int, str]] = {}
+    for row in evidence.broker_errors:
+        reason = f"{row['error']} ({row['api']} on broker {row['broker_id']}): {row['message']}"
+        unread.setdefault(row["dataset"], {}).setdefault(row["broker_id"], reason)
+    explained = {broker for reasons in unread.values() for broker in reasons}
+    for row in brokers:
+        # A broker that is alive and did not answer, without a word on what is missing: then nothing of it can be relied on.
+        if row["alive"] and not row["answered"] and row["broker_id"] not in explained:
+            for dataset in PER_BROKER:
+                unread.setdefault(dataset, {})[row["broker_id"]] = f"broker {row['broker_id']} did not answer every request"
+    return BrokerFacts(
+        alive=tuple(row["broker_id"] for row in brokers if row["alive"]) if brokers else None,
+        racks={row["broker_id"]: row["rack"] for row in brokers} if brokers else None,
+        unread={dataset: dict(sorted(reasons.items())) for dataset, reasons in unread.items()},
     )
-    return facts.crossJoin(F.broadcast(_unread(evidence)))
-
-
-def _unread(evidence: Evidence) -> DataFrame:
-    """One row: for each dataset the brokers that did not give it, with the reason."""
-    whole_broker = F.col("broker_id").isNotNull() & F.col("topic").isNull() & F.col("group_id").isNull()
-    said = evidence.table("errors").where(whole_broker).select("dataset", "broker_id", reason_text().alias("reason"))
-    # A broker that is alive and did not answer, without a word on what is missing: then nothing of it can be relied on.
-    explained = evidence.table("errors").where(F.col("broker_id").isNotNull()).select("broker_id").distinct()
-    silent = (
-        evidence.table("brokers")
-        .where(F.col("alive") & ~F.col("answered"))
-        .join(F.broadcast(explained), on="broker_id", how="left_anti")
-        .select(
-            F.explode(F.array(*[F.lit(name) for name in PER_BROKER])).alias("dataset"),
-            "broker_id",
-            F.concat(F.lit("broker "), F.col("broker_id").cast("string"), F.lit(" did not answer every request")).alias("reason"),
-        )
-    )
-    by_dataset = (
-        said.unionByName(silent)
-        .groupBy("dataset")
-        .agg(F.map_from_entries(F.array_sort(F.collect_set(F.struct("broker_id", "reason")))).alias("brokers"))
-    )
-    return by_dataset.agg(F.map_from_entries(F.collect_list(F.struct("dataset", "brokers"))).cast(_UNREAD).alias("unread"))
-
-
-def unread_of(dataset: str, broker: Column) -> Column:
-    """Why a dataset is missing from one broker; NULL when it is not. Needs the column ``unread``."""
-    return F.col("unread")[dataset][broker]
-
-
-def unread_of_any(dataset: str, brokers: Column | None = None) -> Column:
-    """Why a dataset is missing from any broker (of ``brokers``, if given); the lowest id's reason, or NULL. Needs the column ``unread``."""
-    missing = F.map_keys(F.col("unread")[dataset])
-    concerned = missing if brokers is None else F.array_intersect(missing, brokers)
-    return F.col("unread")[dataset][F.array_min(concerned)]

@@ -1,14 +1,14 @@
 """The wide row of the cluster: its brokers, quorum, drift, and how complete the snapshot is."""
 
-from kafka_audit.policy import Policy
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
-from spark_jobs.subjects.broker_facts import broker_facts
+from spark_jobs.subjects.broker_facts import broker_facts, ints
 from spark_jobs.subjects.config_comparison import drifting_keys, weaker_overrides
-from spark_jobs.subjects.quorum import quorum_facts
+from spark_jobs.subjects.quorum import quorum
 from spark_jobs.subjects.topic_listing import disks_unread, hidden_topics
 
 _LISTED = 20
@@ -16,42 +16,51 @@ _LISTED = 20
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """Exactly one row, also when nothing of the cluster could be read."""
-    one = evidence.spark.range(1).select(F.lit("cluster").alias("resource"))
-    parts = [
-        evidence.table("cluster").agg(F.first("cluster_id").alias("cluster_id")),
-        broker_facts(evidence).select("unread"),
-        _brokers(evidence),
-        quorum_facts(evidence),
-        drifting_keys(evidence),
-        weaker_overrides(evidence),
-        _unread_items(evidence),
-        hidden_topics(evidence).agg(F.slice(F.array_sort(F.collect_list("topic")), 1, _LISTED).alias("hidden")),
-    ]
-    for part in parts:
-        one = one.crossJoin(F.broadcast(part))
     asked = policy.tiers[policy.default_tier].replication_factor
-    return (
-        one.withColumn("hidden_topics", _hidden(evidence))
-        .withColumn("snapshot_seconds", F.lit(evidence.seconds).cast("double"))
-        .withColumn("policy", F.struct(F.lit(asked).cast("int").alias("replication_factor")))
-        .withColumn("errors", missing.joined(_unread_brokers(), F.col("item_errors"), missing.whole_datasets(evidence)))
+    rows = (
+        _unread_items(evidence)
+        .crossJoin(F.broadcast(weaker_overrides(evidence)))
+        .crossJoin(F.broadcast(hidden_topics(evidence).agg(F.slice(F.array_sort(F.collect_list("topic")), 1, _LISTED).alias("hidden"))))
+    )
+    ids = [row["cluster_id"] for row in evidence.small("cluster", "cluster_id")]
+    drifts = drifting_keys(evidence)
+    return rows.withColumns(
+        {
+            "resource": F.lit("cluster"),
+            "cluster_id": F.lit(ids[0] if ids else None).cast("string"),
+            **_brokers(evidence),
+            **_quorum(evidence),
+            "drifting_keys": F.lit(None).cast("array<string>") if drifts is None else F.array(*map(F.lit, drifts)).cast("array<string>"),
+            "hidden_topics": _hidden(evidence),
+            "snapshot_seconds": F.lit(evidence.seconds).cast("double"),
+            "policy": F.struct(F.lit(asked).cast("int").alias("replication_factor")),
+            "errors": missing.joined(_unread_brokers(evidence), F.col("item_errors"), missing.whole_datasets(evidence)),
+        }
     )
 
 
-def _brokers(evidence: Evidence) -> DataFrame:
-    """One row about the brokers; all NULL when metadata could not be read."""
+def _brokers(evidence: Evidence) -> dict[str, Column]:
+    """What is known of the brokers; all NULL when metadata could not be read."""
+    brokers = sorted(evidence.small("brokers", "broker_id", "rack", "alive", "answered"), key=lambda row: row["broker_id"])
+    alive = [row for row in brokers if row["alive"]]
+    kinds = {
+        "brokers_known": brokers,
+        "brokers_alive": alive,
+        "brokers_answered": [row for row in brokers if row["answered"]],
+        "brokers_without_rack": [row for row in alive if row["rack"] is None],
+    }
+    racks = len({row["rack"] for row in alive if row["rack"] is not None})
+    columns = {name: ints([row["broker_id"] for row in rows] if brokers else None) for name, rows in kinds.items()}
+    return {**columns, "racks": F.lit(racks if brokers else None).cast("int")}
 
-    def ids(condition: Column) -> Column:
-        return F.when(F.count("*") > 0, F.array_sort(F.collect_set(F.when(condition, F.col("broker_id")))))
 
-    alive = F.col("alive")
-    return evidence.table("brokers").agg(
-        ids(F.lit(True)).alias("brokers_known"),
-        ids(alive).alias("brokers_alive"),
-        ids(F.col("answered")).alias("brokers_answered"),
-        F.when(F.count("*") > 0, F.count_distinct(F.when(alive, F.col("rack")))).cast("int").alias("racks"),
-        ids(alive & F.col("rack").isNull()).alias("brokers_without_rack"),
-    )
+def _quorum(evidence: Evidence) -> dict[str, Column]:
+    found = quorum(evidence)
+    return {
+        "voters": ints(found.voters),
+        "healthy_voters": ints(found.healthy_voters),
+        "clock_skew_ms": F.lit(found.clock_skew_ms).cast("bigint"),
+    }
 
 
 def _unread_items(evidence: Evidence) -> DataFrame:
@@ -60,21 +69,21 @@ def _unread_items(evidence: Evidence) -> DataFrame:
         evidence.table("errors").groupBy("dataset").agg(F.count("*").alias("items"), F.min(missing.reason_text()).alias("first"))
     ).withColumn("text", F.concat(F.col("items").cast("string"), F.lit(" of its items could not be read, first: "), F.col("first")))
     entries = F.array_sort(F.collect_list(F.struct("dataset", "items", "text")))
-    counted = by_dataset.agg(entries.alias("entries"))
-    return counted.select(
+    return by_dataset.agg(entries.alias("entries")).select(
         F.aggregate("entries", F.lit(0).cast("bigint"), lambda total, entry: total + entry["items"]).alias("unread_items"),
         F.map_from_arrays("entries.dataset", "entries.items").alias("unread_by_dataset"),
         F.map_from_arrays("entries.dataset", "entries.text").alias("item_errors"),
     )
 
 
-def _unread_brokers() -> Column:
+def _unread_brokers(evidence: Evidence) -> Column | None:
     """dataset -> the first broker that did not give it."""
-    return F.transform_values("unread", lambda _, brokers: brokers[F.array_min(F.map_keys(brokers))])
+    facts = broker_facts(evidence)
+    return missing.extra(**{dataset: missing.first_known(facts.unread_of_any(dataset)) for dataset in facts.unread})
 
 
 def _hidden(evidence: Evidence) -> Column:
-    """NULL when no hidden topic is known but not all lists were read."""
+    """NULL when topics could not be listed, or when no hidden topic is known but not all disks were read."""
     if missing.failed(evidence, "topics"):
         return F.lit(None).cast("array<string>")
-    return F.when((F.size("hidden") > 0) | disks_unread(evidence).isNull(), F.col("hidden"))
+    return F.when((F.size("hidden") > 0) | F.lit(disks_unread(evidence) is None), F.col("hidden"))

@@ -1,35 +1,40 @@
 """Where brokers' settings differ from each other, and where topics are set weaker than their brokers."""
 
+import re
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
+from spark_jobs.subjects.configs import values_of_all_brokers
 
-_OF_ONE_BROKER = (
-    r"^(broker\.(id|rack)|node\.id|process\.roles|log\.dirs?|metadata\.log\.dir|.*listeners?(\..*)?|listener\..*|controller\..*|ssl\..*)$"
+_OF_ONE_BROKER = re.compile(
+    r"broker\.(id|rack)|node\.id|process\.roles|log\.dirs?|metadata\.log\.dir|.*listeners?(\..*)?|listener\..*|controller\..*|ssl\..*"
 )
 _DRIFTS, _OVERRIDES = 50, 20
 _TOPIC_OVERRIDE = "DYNAMIC_TOPIC_CONFIG"
 _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
-def drifting_keys(evidence: Evidence) -> DataFrame:
-    """One row: drifting_keys array<string>, like ``key: 2 (broker 1), 1 (broker 2, 3)``; NULL when no broker's configuration was read."""
-    alive = evidence.table("brokers").where("alive").select("broker_id")
-    settings = (
-        evidence.table("broker_configs")
-        .where(~F.col("is_sensitive") & ~F.col("name").rlike(_OF_ONE_BROKER))
-        .join(F.broadcast(alive), on="broker_id", how="left_semi")
-        .withColumn("value", F.coalesce("value", F.lit("not set")))
-    )
-    brokers = F.array_join(F.array_sort(F.collect_set("broker_id")).cast("array<string>"), ", ")
-    by_value = settings.groupBy("name", "value").agg(F.concat(F.col("value"), F.lit(" (broker "), brokers, F.lit(")")).alias("text"))
-    by_key = by_value.groupBy("name").agg(
-        F.count("*").alias("values"),
-        F.concat(F.col("name"), F.lit(": "), F.array_join(F.array_sort(F.collect_list("text")), ", ")).alias("text"),
-    )
-    drifts = F.slice(F.array_sort(F.collect_list(F.when(F.col("values") > 1, F.col("text")))), 1, _DRIFTS)
-    return by_key.agg(F.when(F.count("*") > 0, drifts).alias("drifting_keys"))
+def drifting_keys(evidence: Evidence) -> list[str] | None:
+    """Keys whose value differs between alive brokers, like ``key: 1 (broker 2, 3), 2 (broker 1)``; None when none was read.
+
+    Sorted, at most 50. Grows with the brokers only. A key that a broker does not know at all is no difference.
+    """
+    alive = {row["broker_id"] for row in evidence.small("brokers", "broker_id", "alive") if row["alive"]}
+    values: dict[str, dict[str, list[int]]] = {}
+    for row in evidence.small("broker_configs", "broker_id", "name", "value", "is_sensitive"):
+        if row["broker_id"] in alive and not row["is_sensitive"] and not _OF_ONE_BROKER.fullmatch(row["name"]):
+            text = "not set" if row["value"] is None else row["value"]
+            values.setdefault(row["name"], {}).setdefault(text, []).append(row["broker_id"])
+    if not values:
+        return None
+    drifts = [f"{name}: {_who_has_what(found)}" for name, found in sorted(values.items()) if len(found) > 1]
+    return drifts[:_DRIFTS]
+
+
+def _who_has_what(values: dict[str, list[int]]) -> str:
+    return ", ".join(f"{value} (broker {', '.join(map(str, sorted(brokers)))})" for value, brokers in sorted(values.items()))
 
 
 def weaker_overrides(evidence: Evidence) -> DataFrame:
@@ -39,11 +44,7 @@ def weaker_overrides(evidence: Evidence) -> DataFrame:
     key's value on the brokers could be read.
     """
     overrides = evidence.table("topic_configs").where(F.col("name").isin(_MIN_ISR, _UNCLEAN) & (F.col("source") == _TOPIC_OVERRIDE))
-    compared = (
-        overrides.join(F.broadcast(_brokers_values(evidence)), on="name", how="left")
-        .withColumn("brokers_value", F.coalesce(F.col("brokers_value"), _inherited()))
-        .withColumn("weaker", _weaker())
-    )
+    compared = overrides.withColumn("brokers_value", F.coalesce(_brokers_value(evidence), _inherited())).withColumn("weaker", _weaker())
     text = F.concat("topic", F.lit(": "), "name", F.lit("="), "value", F.lit(" (brokers: "), "brokers_value", F.lit(")"))
     found = compared.agg(
         F.count_if("weaker").alias("count"),
@@ -58,11 +59,12 @@ def weaker_overrides(evidence: Evidence) -> DataFrame:
     )
 
 
-def _brokers_values(evidence: Evidence) -> DataFrame:
-    """name, brokers_value string: the safest value any broker has, because a topic without the override gets it from some leader."""
-    safest = F.when(F.col("name") == _MIN_ISR, F.max(F.col("value").try_cast("int")).cast("string")).otherwise(F.min("value"))
-    rows = evidence.table("broker_configs").where(F.col("name").isin(_MIN_ISR, _UNCLEAN) & F.col("value").isNotNull())
-    return rows.groupBy("name").agg(safest.alias("brokers_value"))
+def _brokers_value(evidence: Evidence) -> Column:
+    """The safest value that any broker has for the key in ``name``: a topic without the override gets it from some leader."""
+    found = values_of_all_brokers(evidence)
+    numbers = [int(value) for value in found.get(_MIN_ISR, []) if value.isdecimal()]
+    min_isr, unclean = (str(max(numbers)) if numbers else None), min(found.get(_UNCLEAN, []), default=None)
+    return F.when(F.col("name") == _MIN_ISR, F.lit(min_isr).cast("string")).otherwise(F.lit(unclean).cast("string"))
 
 
 def _inherited() -> Column:

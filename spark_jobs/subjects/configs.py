@@ -1,5 +1,7 @@
 """Effective configuration of topics and brokers as maps that rules look keys up in."""
 
+import json
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -12,20 +14,19 @@ def config_by(evidence: Evidence, dataset: str, key: str) -> DataFrame:
     return evidence.table(dataset).groupBy(key).agg(F.map_from_entries(F.collect_list(entry)).alias("config"))
 
 
-def broker_values(evidence: Evidence) -> DataFrame:
-    """One row: ``broker_values`` map<name, array<value>>, the distinct values of each key that every alive broker answered, sorted."""
-    alive = evidence.table("brokers").where("alive").select("broker_id")
-    answered = (
-        evidence.table("broker_configs")
-        .where(F.col("value").isNotNull())
-        .join(F.broadcast(alive), on="broker_id", how="left_semi")
-        .groupBy("name")
-        .agg(F.array_sort(F.collect_set("value")).alias("values"), F.count_distinct("broker_id").alias("brokers"))
-    )
-    every = alive.agg(F.count("*").alias("brokers"))
-    complete = answered.join(F.broadcast(every), on="brokers", how="inner")
-    entries = F.array_sort(F.collect_list(F.struct("name", "values")))
-    return complete.agg(F.map_from_entries(entries).alias("broker_values"))
+def values_of_all_brokers(evidence: Evidence) -> dict[str, list[str]]:
+    """Key -> the distinct values of the alive brokers, sorted; only keys that every one of them answered. Grows with the brokers only."""
+    alive = {row["broker_id"] for row in evidence.small("brokers", "broker_id", "alive") if row["alive"]}
+    answers: dict[str, dict[int, str]] = {}
+    for row in evidence.small("broker_configs", "broker_id", "name", "value"):
+        if row["broker_id"] in alive and row["value"] is not None:
+            answers.setdefault(row["name"], {})[row["broker_id"]] = row["value"]
+    return {name: sorted(set(found.values())) for name, found in sorted(answers.items()) if set(found) == alive}
+
+
+def broker_values(evidence: Evidence) -> Column:
+    """The same as a constant map<string,array<string>>."""
+    return F.from_json(F.lit(json.dumps(values_of_all_brokers(evidence))), "map<string,array<string>>")
 
 
 def value_of(key: str) -> Column:

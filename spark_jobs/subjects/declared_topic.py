@@ -1,12 +1,11 @@
 """Wide rows of the topics that the policy declares: are they there?"""
 
-from kafka_audit.policy import Policy
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
-from spark_jobs.subjects.broker_facts import broker_facts
 from spark_jobs.subjects.tiers import tier_of
 from spark_jobs.subjects.topic_listing import exists, unlisted_reason, with_listing
 
@@ -22,10 +21,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     rows = named_rows(evidence, "topic", policy.declared_topics)
     rows = missing.with_item_errors(with_listing(rows, evidence), missing.of_topics(evidence))
     reason = unlisted_reason(evidence)
-    return (
-        rows.crossJoin(F.broadcast(broker_facts(evidence).select("unread")))
-        .withColumn("resource", F.col("topic"))
-        .withColumn("present", exists(reason))
-        .withColumn("tier", tier_of(policy, F.col("topic")))
-        .withColumn("errors", missing.joined(F.col("item_errors"), missing.extra(topics=reason), missing.whole_datasets(evidence)))
+    errors = missing.joined(F.col("item_errors"), missing.extra(topics=reason), missing.whole_datasets(evidence))
+    return rows.withColumns(
+        {"resource": F.col("topic"), "present": exists(reason), "tier": tier_of(policy, F.col("topic")), "errors": errors}
     )

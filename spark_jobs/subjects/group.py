@@ -1,9 +1,9 @@
 """Wide rows of groups: state, members and lag summed over their partitions."""
 
-from kafka_audit.policy import Policy
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.group_partition import positions
@@ -16,12 +16,15 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     groups = groups_with_members(evidence).join(_figures(evidence), on="group_id", how="left")
     committed = F.coalesce("committed_partitions", F.lit(0))
     commits_read = ~F.map_contains_key("errors", F.lit("committed_offsets"))
-    return (
-        groups.withColumn("resource", F.col("group_id"))
-        .withColumn("errors", missing.joined(F.col("lacking"), F.col("errors")))
-        .withColumn("partition_count", F.when((committed > 0) | commits_read, committed))
-        .withColumn("unknown_partitions", F.when((committed > 0) | commits_read, F.coalesce("unknown", F.lit(0))))
-        .withColumn("policy", group_policy(policy, F.col("group_id")))
+    known = (committed > 0) | commits_read
+    return groups.withColumns(
+        {
+            "resource": F.col("group_id"),
+            "errors": missing.joined(F.col("lacking"), F.col("errors")),
+            "partition_count": F.when(known, committed),
+            "unknown_partitions": F.when(known, F.coalesce("unknown", F.lit(0))),
+            "policy": group_policy(policy, F.col("group_id")),
+        }
     )
 
 
@@ -33,7 +36,7 @@ def _figures(evidence: Evidence) -> DataFrame:
     """
     place = F.concat_ws("-", "topic", F.col("partition").cast("string"))
     counts = F.col("has_commit") & ~F.col("abandoned") & F.coalesce(F.col("topic_exists"), F.lit(True))
-    rows = positions(evidence).withColumn("place", place).withColumn("counted_lag", F.when(counts, F.col("lag")))
+    rows = positions(evidence).withColumns({"place": place, "counted_lag": F.when(counts, F.col("lag"))})
     unknown = counts & F.col("lag").isNull()
     largest = F.max(F.when(F.col("counted_lag").isNotNull(), F.struct("counted_lag", "place")))
     lacking = missing.extra(
@@ -46,9 +49,9 @@ def _figures(evidence: Evidence) -> DataFrame:
         F.sum("counted_lag").alias("lag_known"),
         largest["counted_lag"].alias("lag_max"),
         largest["place"].alias("lag_max_partition"),
-        lacking.alias("lacking"),
+        missing.joined(lacking).alias("lacking"),
     )
 
 
 def _first(dataset: str, place: Column, concerned: Column) -> Column:
-    return missing.first_of_many(F.when(concerned, F.col("errors")[dataset]), place, "partitions")
+    return missing.of_its_partitions(F.when(concerned, F.col("errors")[dataset]), place)

@@ -1,12 +1,12 @@
 """Wide rows of the partitions that groups read: where each group stands in the log, and what it lost."""
 
-from kafka_audit.policy import Policy
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
-from spark_jobs.subjects.broker_facts import unread_of
+from spark_jobs.subjects.broker_facts import broker_facts
 from spark_jobs.subjects.configs import config_by, value_of, whole_number
 from spark_jobs.subjects.membership import assignments, groups_with_members
 from spark_jobs.subjects.tiers import tier_of
@@ -27,36 +27,40 @@ def positions(evidence: Evidence) -> DataFrame:
 
 
 def _positions(evidence: Evidence) -> DataFrame:
+    rows = _places(evidence).join(_groups(evidence), on="group_id", how="left")
+    rows = rows.join(_offsets(evidence), on=_PLACE, how="left").join(_sizes(evidence), on=_PLACE, how="left")
+    rows = rows.join(config_by(evidence, "topic_configs", "topic"), on="topic", how="left").transform(with_listing, evidence)
+    levels = (missing.of_topics(evidence), missing.of_partitions(evidence), missing.of_group_partitions(evidence))
+    rows = missing.with_item_errors(rows, *levels).withColumn("listing_reason", _listing_reason(evidence))
+    rows = rows.withColumns({"topic_exists": exists(F.col("listing_reason")), "errors": _errors(evidence)})
+    rows = rows.withColumns(_commitment()).withColumns(_lag())
+    place = F.concat_ws("-", "topic", F.col("partition").cast("string"))
+    rows = rows.withColumns(
+        {
+            "resource": F.concat_ws(":", "group_id", place),
+            "compacted": F.contains(value_of("cleanup.policy"), F.lit("compact")),
+            "retention_ms": whole_number("retention.ms"),
+            "retention_bytes": whole_number("retention.bytes"),
+            "unread_bytes": _unread_bytes(),
+        }
+    )
+    return rows.drop("config", "group_errors", "item_errors", "listing_reason", "assigned_topics")
+
+
+def _places(evidence: Evidence) -> DataFrame:
+    """Every (group, topic, partition) with a committed offset, an answer that there is none, or an assignment."""
     commits = evidence.table("committed_offsets").select(
         *_KEYS,
         F.when(F.col("committed") >= 0, F.col("committed")).alias("committed"),
         F.col("error").alias("commit_error"),
         F.lit(True).alias("asked"),
     )
-    assigned = assignments(evidence).withColumn("in_assignment", F.lit(True))
-    rows = commits.join(assigned, on=_KEYS, how="full").join(_groups(evidence), on="group_id", how="left")
-    rows = rows.join(_offsets(evidence), on=_PLACE, how="left").join(_sizes(evidence), on=_PLACE, how="left")
-    rows = rows.join(config_by(evidence, "topic_configs", "topic"), on="topic", how="left").transform(with_listing, evidence)
-    levels = (missing.of_topics(evidence), missing.of_partitions(evidence), missing.of_group_partitions(evidence))
-    return (
-        missing.with_item_errors(rows, *levels)
-        .withColumn("resource", F.concat(F.col("group_id"), F.lit(":"), F.col("topic"), F.lit("-"), F.col("partition").cast("string")))
-        .withColumn("listing_reason", _listing_reason(evidence))
-        .withColumn("topic_exists", exists(F.col("listing_reason")))
-        .withColumn("errors", _errors(evidence))
-        .transform(_with_commitment)
-        .transform(_with_lag)
-        .withColumn("compacted", F.contains(value_of("cleanup.policy"), F.lit("compact")))
-        .withColumn("retention_ms", whole_number("retention.ms"))
-        .withColumn("retention_bytes", whole_number("retention.bytes"))
-        .withColumn("unread_bytes", _unread_bytes())
-        .drop("config", "unread", "group_errors", "item_errors", "listing_reason")
-    )
+    return commits.join(assignments(evidence).withColumn("in_assignment", F.lit(True)), on=_KEYS, how="full")
 
 
 def _groups(evidence: Evidence) -> DataFrame:
-    rows = groups_with_members(evidence)
-    return rows.select("group_id", "group_type", "state", "assigned_topics", "unread", F.col("errors").alias("group_errors"))
+    columns = ("group_id", "group_type", "state", "assigned_topics")
+    return groups_with_members(evidence).select(*columns, F.col("errors").alias("group_errors"))
 
 
 def _offsets(evidence: Evidence) -> DataFrame:
@@ -81,36 +85,32 @@ def _listing_reason(evidence: Evidence) -> Column:
 def _errors(evidence: Evidence) -> Column:
     of_row = missing.extra(
         topics=F.col("listing_reason"),
-        offsets=F.coalesce("offsets_error", unread_of("offsets", F.col("leader"))),
+        offsets=missing.first_known(F.col("offsets_error"), broker_facts(evidence).unread_of("offsets", F.col("leader"))),
         committed_offsets=F.col("commit_error"),
     )
     return missing.joined(of_row, F.col("item_errors"), F.col("group_errors"), missing.whole_datasets(evidence))
 
 
-def _with_commitment(rows: DataFrame) -> DataFrame:
-    """Adds assigned, has_commit and abandoned boolean."""
+def _commitment() -> dict[str, Column]:
+    """assigned, has_commit and abandoned boolean."""
     share = F.coalesce(F.col("group_type") == "share", F.lit(False))
     refused = F.map_contains_key("errors", F.lit("committed_offsets"))
     # Kafka leaves out of a group's commits the topics that the auditor may not describe; one that metadata shows is not among these.
-    none = F.when(~share & ~refused & (F.col("asked") | F.col("topic_exists")), F.lit(False))
+    none = F.when(~share & ~refused & F.coalesce("asked", "topic_exists"), F.lit(False))
     known = F.col("assigned_topics").isNotNull()
     left = ~F.array_contains("assigned_topics", F.col("topic")) & (F.size("assigned_topics") > 0) & (F.col("state") == "Stable")
-    return (
-        rows.withColumn("assigned", F.coalesce("in_assignment", F.when(known, F.lit(False))))
-        .withColumn("has_commit", F.when(~share & F.col("committed").isNotNull(), F.lit(True)).otherwise(none))
-        .withColumn("abandoned", F.coalesce(left, F.lit(False)))
-    )
+    return {
+        "assigned": F.coalesce("in_assignment", F.when(known, F.lit(False))),
+        "has_commit": F.when(~share & F.col("committed").isNotNull(), F.lit(True)).otherwise(none),
+        "abandoned": F.coalesce(left, F.lit(False)),
+    }
 
 
-def _with_lag(rows: DataFrame) -> DataFrame:
-    """Adds lag, lost and beyond_end bigint; all NULL for a share group and where an offset is not known."""
+def _lag() -> dict[str, Column]:
+    """lag, lost and beyond_end bigint; all NULL for a share group and where an offset is not known."""
     committed, start, end = (F.when(F.col("has_commit"), F.col(name)) for name in ("committed", "log_start", "log_end"))
     position = F.when(start.isNotNull() & committed.isNotNull(), F.greatest(committed, start))
-    return (
-        rows.withColumn("lag", _not_negative(end - position))
-        .withColumn("lost", _not_negative(start - committed))
-        .withColumn("beyond_end", _not_negative(committed - end))
-    )
+    return {"lag": _not_negative(end - position), "lost": _not_negative(start - committed), "beyond_end": _not_negative(committed - end)}
 
 
 def _not_negative(value: Column) -> Column:

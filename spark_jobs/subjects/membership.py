@@ -5,26 +5,28 @@ from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
-from spark_jobs.subjects.broker_facts import broker_facts, unread_of
+from spark_jobs.subjects.broker_facts import broker_facts
 
 _WITHOUT_MEMBERS = ("Empty", "Dead")
 
 
 def groups_with_members(evidence: Evidence) -> DataFrame:
-    """The groups dataset plus member_count int, assigned_topics array<string>, unread (see broker_facts) and errors map.
+    """The groups dataset plus member_count int, assigned_topics array<string> and errors map<dataset, reason>.
 
     ``member_count`` and ``assigned_topics`` are NULL, and ``errors['members']`` is set, when the members could not be described.
     """
+    facts = broker_facts(evidence)
     groups = missing.with_item_errors(evidence.table("groups"), missing.of_groups(evidence))
-    rows = groups.join(_members(evidence), on="group_id", how="left").crossJoin(F.broadcast(broker_facts(evidence).select("unread")))
+    rows = groups.join(_members(evidence), on="group_id", how="left")
     of_row = missing.extra(
-        members=_members_reason(),
-        committed_offsets=unread_of("committed_offsets", F.col("coordinator_id")),
+        members=_members_reason(facts.unread_of("members", F.col("coordinator_id"))),
+        committed_offsets=facts.unread_of("committed_offsets", F.col("coordinator_id")),
     )
     rows = rows.withColumn("errors", missing.joined(of_row, F.col("item_errors"), missing.whole_datasets(evidence))).drop("item_errors")
     described = ~F.map_contains_key("errors", F.lit("members"))
-    return rows.withColumn("member_count", F.when(described, F.coalesce("members", F.lit(0)))).withColumn(
-        "assigned_topics", F.when(described, F.coalesce("assigned_topics", F.array().cast("array<string>")))
+    topics = F.coalesce("assigned_topics", F.array().cast("array<string>"))
+    return rows.withColumns(
+        {"member_count": F.when(described, F.coalesce("members", F.lit(0))), "assigned_topics": F.when(described, topics)}
     )
 
 
@@ -45,14 +47,14 @@ def _members(evidence: Evidence) -> DataFrame:
     )
 
 
-def _members_reason() -> Column:
+def _members_reason(not_asked: Column | None) -> Column | None:
     """Why the members of a group are not known."""
     undescribed = F.concat(F.lit("the assignment of "), F.col("undescribed").cast("string"), F.lit(" members could not be described"))
     # A group at work has members; seeing none of them means that they were not told.
     contradiction = F.concat(F.lit("no member was described although the group's state is "), F.col("state"))
-    return F.coalesce(
+    return missing.first_known(
         F.col("error"),
-        unread_of("members", F.col("coordinator_id")),
+        not_asked,
         F.when(F.col("undescribed") > 0, undescribed),
         F.when(F.col("members").isNull() & ~F.col("state").isin(*_WITHOUT_MEMBERS), contradiction),
     )

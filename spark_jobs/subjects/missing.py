@@ -17,21 +17,31 @@ def none() -> Column:
     return F.create_map().cast(MAP)
 
 
-def extra(**reasons: Column) -> Column:
-    """A map of the given datasets whose reason is not NULL."""
-    pairs = [F.struct(F.lit(dataset).alias("key"), reason.cast("string").alias("value")) for dataset, reason in reasons.items()]
+def extra(**reasons: Column | None) -> Column | None:
+    """A map of the given datasets whose reason is neither None nor NULL; None when all are None."""
+    given = {dataset: reason for dataset, reason in reasons.items() if reason is not None}
+    if not given:
+        return None
+    pairs = [F.struct(F.lit(dataset).alias("key"), reason.cast("string").alias("value")) for dataset, reason in given.items()]
     return F.map_from_entries(F.filter(F.array(*pairs), lambda pair: pair["value"].isNotNull())).cast(MAP)
 
 
-def joined(*maps: Column) -> Column:
-    """All maps as one; NULL maps count as empty and a later map's reason wins."""
-    return F.map_concat(*[F.coalesce(each, none()) for each in maps]) if maps else none()
+def joined(*maps: Column | None) -> Column:
+    """All maps as one; None and NULL maps count as empty, and a later map's reason wins."""
+    given = [each for each in maps if each is not None]
+    return F.map_concat(*[F.coalesce(each, none()) for each in given]) if given else none()
 
 
-def whole_datasets(evidence: Evidence) -> Column:
-    """The datasets that could not be read at all, with the reason, as a constant."""
+def first_known(*reasons: Column | str | None) -> Column | None:
+    """The first reason that is neither None nor NULL; None when all are None."""
+    given = [F.lit(reason) if isinstance(reason, str) else reason for reason in reasons if reason is not None]
+    return F.coalesce(*given) if given else None
+
+
+def whole_datasets(evidence: Evidence) -> Column | None:
+    """The datasets that could not be read at all, with the reason, as a constant; None when there are none."""
     parts = [F.lit(part) for pair in evidence.whole_dataset_errors.items() for part in pair]
-    return F.create_map(*parts).cast(MAP)
+    return F.create_map(*parts).cast(MAP) if parts else None
 
 
 def failed(evidence: Evidence, dataset: str) -> bool:
@@ -62,7 +72,8 @@ def with_item_errors(rows: DataFrame, *levels: tuple[DataFrame | None, list[str]
             name = f"item_errors_{index}"
             rows = rows.join(errors.withColumnRenamed("item_errors", name), on=keys, how="left")
             names.append(name)
-    return rows.withColumn("item_errors", joined(*[F.col(name) for name in names])).drop(*names)
+    rows = rows.withColumn("item_errors", joined(*[F.col(name) for name in names]))
+    return rows.drop(*names) if names else rows
 
 
 def of_topics(evidence: Evidence) -> tuple[DataFrame | None, list[str]]:
@@ -88,9 +99,9 @@ def of_group_partitions(evidence: Evidence) -> tuple[DataFrame | None, list[str]
     return item_errors(evidence, level, "group_id", "topic", "partition"), ["group_id", "topic", "partition"]
 
 
-def first_of_many(reason: Column, name: Column, things: str) -> Column:
-    """An aggregate: NULL when no row has a reason, else how many do and the first of them, like ``on 3 of its partitions, first 4: ...``."""
+def of_its_partitions(reason: Column, name: Column) -> Column:
+    """An aggregate: NULL when no row has a reason, else a text like ``on 3 of its partitions, first 4: ...``."""
     count = F.count(reason)
     first = F.min(F.when(reason.isNotNull(), F.struct(name.alias("name"), reason.alias("reason"))))
-    text = F.concat(F.lit("on "), count.cast("string"), F.lit(f" of its {things}, first "), first["name"].cast("string"), F.lit(": "), first["reason"])
-    return F.when(count > 0, text)
+    place = F.concat(F.lit("on "), count.cast("string"), F.lit(" of its partitions, first "), first["name"].cast("string"))
+    return F.when(count > 0, F.concat(place, F.lit(": "), first["reason"]))

@@ -1,8 +1,9 @@
 """What the policy asks of a topic or a group, as Spark expressions: the first pattern that matches decides."""
 
-from kafka_audit.policy import Policy, glob_to_regex
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+
+from kafka_audit.policy import Policy, glob_to_regex
 
 
 def matches_any(name: Column, globs: list[str]) -> Column:

@@ -1,12 +1,12 @@
 """Wide rows of topics: replication, placement over racks, configuration, size and who writes."""
 
-from kafka_audit.policy import Policy
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
-from spark_jobs.subjects.broker_facts import broker_facts, unread_of_any
+from spark_jobs.subjects.broker_facts import BrokerFacts, broker_facts
 from spark_jobs.subjects.configs import broker_values, config_by, effective_min_insync
 from spark_jobs.subjects.placement import placed_partitions
 from spark_jobs.subjects.tiers import topic_policy
@@ -17,19 +17,24 @@ _FROM_PARTITIONS = ("partitions", "reassignments", "offsets", "producers", "repl
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row for each topic of the topics dataset."""
+    facts = broker_facts(evidence)
     topics = evidence.table("topics").withColumnRenamed("error", "topics_error")
     topics = missing.with_item_errors(topics, missing.of_topics(evidence))
-    return (
-        topics.join(_partition_figures(evidence), on="topic", how="left")
+    rows = (
+        topics.join(_partition_figures(evidence, facts), on="topic", how="left")
         .join(config_by(evidence, "topic_configs", "topic"), on="topic", how="left")
         .join(_sizes(evidence), on="topic", how="left")
-        .crossJoin(F.broadcast(broker_facts(evidence).select("racks", "unread")))
-        .crossJoin(F.broadcast(broker_values(evidence)))
-        .withColumn("resource", F.col("topic"))
-        .withColumn("partition_count", F.coalesce("partition_count", "partitions_seen"))
-        .withColumn("min_insync_replicas", effective_min_insync(F.col("replication_factor_min")))
-        .withColumn("policy", topic_policy(policy, F.col("topic")))
-        .withColumn("errors", _errors(evidence))
+    )
+    return rows.withColumns(
+        {
+            "resource": F.col("topic"),
+            "partition_count": F.coalesce("partition_count", "partitions_seen"),
+            "min_insync_replicas": effective_min_insync(F.col("replication_factor_min")),
+            "broker_values": broker_values(evidence),
+            "racks": facts.alive_racks,
+            "policy": topic_policy(policy, F.col("topic")),
+            "errors": _errors(evidence, facts),
+        }
     )
 
 
@@ -38,10 +43,10 @@ def _least_if_all_known(column: str) -> Column:
     return F.when(F.count(column) == F.count("*"), F.min(column)).cast("int")
 
 
-def _partition_figures(evidence: Evidence) -> DataFrame:
+def _partition_figures(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
     """One row for each topic that has partitions, with ``lacking`` map<dataset, reason> of what its partitions lack."""
-    partitions = placed_partitions(evidence).transform(with_writes, evidence)
-    lacking = {dataset: missing.first_of_many(F.col("errors")[dataset], F.col("partition"), "partitions") for dataset in _FROM_PARTITIONS}
+    partitions = placed_partitions(evidence, facts).transform(with_writes, evidence)
+    lacking = {dataset: missing.of_its_partitions(F.col("errors")[dataset], F.col("partition")) for dataset in _FROM_PARTITIONS}
     return partitions.groupBy("topic").agg(
         F.count("*").cast("int").alias("partitions_seen"),
         _least_if_all_known("replication_factor").alias("replication_factor_min"),
@@ -50,7 +55,7 @@ def _partition_figures(evidence: Evidence) -> DataFrame:
         _least_if_all_known("rack_survivors").alias("rack_survivors_min"),
         _least_if_all_known("rack_survivors_best_case").alias("rack_survivors_best_case"),
         *write_figures(),
-        missing.extra(**lacking).alias("lacking"),
+        missing.joined(missing.extra(**lacking)).alias("lacking"),
     )
 
 
@@ -59,7 +64,7 @@ def _sizes(evidence: Evidence) -> DataFrame:
     return current.groupBy("topic").agg(F.max("size_bytes").alias("size_bytes_max"))
 
 
-def _errors(evidence: Evidence) -> Column:
-    of_row = missing.extra(topics=F.col("topics_error"), broker_configs=unread_of_any("broker_configs"))
+def _errors(evidence: Evidence, facts: BrokerFacts) -> Column:
+    of_row = missing.extra(topics=F.col("topics_error"), broker_configs=missing.first_known(facts.unread_of_any("broker_configs")))
     # A whole dataset's own reason is clearer than "on 5 of its partitions, first 0: ...", so it comes last.
     return missing.joined(of_row, F.col("lacking"), F.col("item_errors"), missing.whole_datasets(evidence))

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
-from spark_jobs.subjects.broker_facts import unread_of_any
+from spark_jobs.subjects.broker_facts import broker_facts
 from spark_jobs.subjects.tiers import matches_any
 
 _ABSENT = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -19,10 +19,11 @@ def hidden_topics(evidence: Evidence) -> DataFrame:
     return on_disk.where(in_scope).join(evidence.table("topics").select("topic"), on="topic", how="left_anti")
 
 
-def disks_unread(evidence: Evidence) -> Column:
-    """Why some replicas on disk are not known; NULL when every alive broker told. Needs the column ``unread``."""
-    whole = [F.lit(evidence.whole_dataset_errors.get(name)).cast("string") for name in ("replica_sizes", "log_dirs")]
-    return F.coalesce(*whole, unread_of_any("replica_sizes"), unread_of_any("log_dirs"))
+def disks_unread(evidence: Evidence) -> str | None:
+    """Why some replicas on disk are not known; None when every alive broker told."""
+    facts = broker_facts(evidence)
+    whole = [evidence.whole_dataset_errors.get(name) for name in ("replica_sizes", "log_dirs")]
+    return next((reason for reason in (*whole, facts.unread_of_any("replica_sizes"), facts.unread_of_any("log_dirs")) if reason), None)
 
 
 def with_listing(rows: DataFrame, evidence: Evidence) -> DataFrame:
@@ -35,23 +36,19 @@ def with_listing(rows: DataFrame, evidence: Evidence) -> DataFrame:
 def unlisted_reason(evidence: Evidence) -> Column:
     """Why it is not known whether a topic exists that metadata does not show; NULL when it is known.
 
-    Needs the columns topic, unread, item_errors and those of :func:`with_listing`.
+    Needs the columns topic, item_errors and those of :func:`with_listing`.
     """
     refused = F.when(F.col("listing_error") != _ABSENT, F.col("listing_error"))
-    unread = F.concat(
-        F.lit(
-            "metadata does not show it, and whether a missing Describe permission hides it is not known, because log dirs were not read: "
-        ),
-        disks_unread(evidence),
-    )
+    disks = disks_unread(evidence)
+    unread = f"metadata does not show it, and whether a missing Describe permission hides it is not known: {disks}" if disks else None
     return (
         F.when(F.col("listed"), F.lit(None).cast("string"))
-        .when(F.lit(missing.failed(evidence, "topics")), F.lit(evidence.whole_dataset_errors.get("topics")))
+        .when(F.lit(missing.failed(evidence, "topics")), F.lit(evidence.whole_dataset_errors.get("topics")).cast("string"))
         .when(~matches_any(F.col("topic"), evidence.topic_scope), F.lit("it is outside the scope of this snapshot"))
         .when(F.col("item_errors")["topics"].isNotNull(), F.col("item_errors")["topics"])
         .when(refused.isNotNull(), refused)
         .when(F.col("on_disk"), F.lit("it is on a broker's disk, but metadata does not show it: the auditor lacks Describe on this topic"))
-        .when(F.col("listing_error").isNull(), unread)
+        .when(F.col("listing_error").isNull(), F.lit(unread).cast("string"))
     )
 
 

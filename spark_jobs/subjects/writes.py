@@ -30,8 +30,8 @@ def with_writes(partitions: DataFrame, evidence: Evidence) -> DataFrame:
     producers = evidence.table("producers").groupBy("topic", "partition").agg(F.max("last_timestamp_ms").alias("last_identified_ms"))
     keys = ["topic", "partition"]
     rows = partitions.join(offsets, on=keys, how="left").join(producers, on=keys, how="left")
-    rows = rows.withColumn("errors", missing.joined(missing.extra(offsets=F.col("offsets_error")), F.col("errors")))
-    return rows.withColumn("recent_write", _recent()).withColumn("write", _write())
+    errors = missing.joined(missing.extra(offsets=F.col("offsets_error")), F.col("errors"))
+    return rows.withColumns({"errors": errors, "recent_write": _recent()}).withColumn("write", _write())
 
 
 def _recent() -> Column:

@@ -58,8 +58,14 @@ class Steps:
         from kafka_audit.report.gates import judge, read_gate
 
         self._call("report")
-        said = judge(read_gate(audit.gate, "evidence"), read_gate(audit.gate, "findings"), ())
-        value = {"verdict": said.verdict, "generated_at": generated_at.isoformat(), "coverage": {"ratio": 0.975}, "reasons": []}
+        said = judge(*(read_gate(audit.gate, name, snapshot) for name in ("evidence", "findings")), ())
+        value = {
+            "verdict": said.verdict,
+            "exit_code": said.exit_code,
+            "generated_at": generated_at.isoformat(),
+            "coverage": {"ratio": 0.975},
+            "reasons": [],
+        }
         audit.report.mkdir()
         (audit.report / "report.html").write_text(f"<p>{said.verdict}</p>", encoding="utf-8")
         (audit.report / "junit.xml").write_text("<testsuites/>", encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 from steps import Steps, spark_failure
 
 from kafka_audit.errors import CollectionError, IntegrityError
-from kafka_audit.evidence import EvidenceRoot, problems_of, read_json, verify
+from kafka_audit.evidence import EvidenceRoot, problems_of, read_json, verify, write_json
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
 WHEN = datetime(2026, 11, 20, 12, 0, tzinfo=timezone.utc)
@@ -178,15 +178,20 @@ def test_audits_are_chained_and_a_chained_one_is_kept_when_its_run_is_cleared(da
     assert problems_of(second) == []
 
 
-def test_a_changed_report_is_not_hidden_by_a_green_gate(dag, root: Path, steps: Steps) -> None:
-    """The gate reads the two gates' files: a report that was not sealed cannot pass."""
+def test_only_a_whole_audit_whose_parts_agree_can_pass(dag, root: Path, steps: Steps) -> None:
     from kafka_audit.airflow.outcome import audit_result
 
     Run(dag)
     audit = EvidenceRoot(path=root).audit("kafka", only_audit(root).name)
+    snapshot = EvidenceRoot(path=root).snapshot("kafka", audit.run()["snapshot_id"])
     states = dict.fromkeys(("snapshot", "evidence_gate", "verify_settings", "verify_lag", "findings_gate", "report"), "success")
-    assert audit_result(audit, states).exit_code == 0
-    assert audit_result(audit, {**states, "verify_lag": "failed"}).exit_code == 1
-    assert audit_result(audit, {}).exit_code == 1
+    assert audit_result(audit, snapshot, states).exit_code == 0
+    assert audit_result(audit, snapshot, {**states, "verify_lag": "failed"}).exit_code == 1
+    assert audit_result(audit, snapshot, {}).exit_code == 1
+    assert audit_result(audit, None, states).exit_code == 1
+    report = read_json(audit.report / "report.json")
+    write_json(audit.report / "report.json", {**report, "exit_code": 3})
+    assert audit_result(audit, snapshot, states).exit_code == 1
+    write_json(audit.report / "report.json", report)
     (audit.path / "manifest.json").unlink()
-    assert audit_result(audit, states).exit_code == 1
+    assert audit_result(audit, snapshot, states).exit_code == 1

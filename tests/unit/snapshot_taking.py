@@ -16,14 +16,14 @@ START = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
 SNAPSHOT = new_id(START, "test")
 
 
-@pytest.fixture
-def fake():
+@pytest.fixture(name="fake")
+def fake_cluster():
     with FakeCluster() as cluster:
         yield cluster
 
 
-@pytest.fixture
-def take(fake, tmp_path):
+@pytest.fixture(name="take")
+def snapshot_taker(fake, tmp_path):
     ticks = iter(range(10_000))
 
     def run(**arguments):

@@ -5,7 +5,7 @@ from fake_brokers import SILENCE
 from kafka.protocol.admin.cluster import DescribeLogDirsResponse
 from kafka.protocol.admin.groups import DescribeGroupsResponse
 from kafka.protocol.consumer.group import OffsetFetchResponse
-from snapshot_taking import commits, failed, rows
+from snapshot_taking import commits, failed, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
 
 from kafka_audit.collect import config_keys
 
@@ -201,3 +201,18 @@ def test_a_broker_that_does_not_answer_is_marked_and_everything_else_is_whole(fa
     assert {row["topic"] for row in rows(result, "topic_configs")} == {"t"}
     assert failed(result, "groups") == [(2, None, None, None, "REQUEST_TIMED_OUT")]
     assert failed(result, "offsets") == [(2, "t", 1, None, "REQUEST_TIMED_OUT")]
+
+
+def test_a_topic_on_disk_that_metadata_hides_is_reported_as_hidden(fake, take):
+    def dirs(broker_id, request):
+        response = fake._DescribeLogDirs(broker_id, request)
+        topic = DescribeLogDirsResponse.DescribeLogDirsResult.DescribeLogDirsTopic
+        size = topic.DescribeLogDirsPartition(partition_index=0, partition_size=9, offset_lag=0, is_future_key=False)
+        response.results[0].topics = [topic(name="secret", partitions=[size])]
+        return response
+
+    fake.answers["DescribeLogDirs"] = dirs
+    result = take()
+
+    assert failed(result, "topics") == [(None, "secret", None, None, "TOPIC_HIDDEN")]
+    assert "Describe" in rows(result, "errors")[0]["message"]

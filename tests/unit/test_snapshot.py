@@ -3,8 +3,7 @@
 import errno
 
 import pytest
-from kafka.protocol.admin.cluster import DescribeLogDirsResponse
-from snapshot_taking import SNAPSHOT, START, commits, rows
+from snapshot_taking import SNAPSHOT, START, commits, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
 
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
@@ -52,21 +51,6 @@ def test_the_same_id_gives_the_same_snapshot_without_asking_the_cluster_again(fa
     assert second.reused
     assert second.path == first.path
     assert len(fake.received) == asked
-
-
-def test_a_topic_on_disk_that_metadata_hides_is_reported_as_hidden(fake, take):
-    def dirs(broker_id, request):
-        response = fake._DescribeLogDirs(broker_id, request)
-        topic = DescribeLogDirsResponse.DescribeLogDirsResult.DescribeLogDirsTopic
-        size = topic.DescribeLogDirsPartition(partition_index=0, partition_size=9, offset_lag=0, is_future_key=False)
-        response.results[0].topics = [topic(name="secret", partitions=[size])]
-        return response
-
-    fake.answers["DescribeLogDirs"] = dirs
-    result = take()
-
-    assert failed(result, "topics") == [(None, "secret", None, None, "TOPIC_HIDDEN")]
-    assert "Describe" in rows(result, "errors")[0]["message"]
 
 
 def test_patterns_limit_topics_and_groups_but_never_internal_topics(fake, take):

@@ -18,9 +18,10 @@ def airflow_home(root: Path) -> Path:
     return root.parent / ".airflow"
 
 
-def audit_environment(*, root: Path, connection: Mapping[str, Any]) -> dict[str, str]:
-    """The environment variables of the run. ``connection``: librdkafka-style keys, which become the connection ``kafka_default``.
+def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> dict[str, str]:
+    """The environment variables of the run.
 
+    ``connection``: librdkafka-style keys, which become the connection ``kafka_default``; None defines none.
     Airflow settings and connections of the caller's own environment are left out, so that nobody's real database is touched;
     a connection ``spark_default`` of the caller's is kept, to run the jobs on a Spark cluster.
     """
@@ -40,7 +41,6 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any]) -> dict[str,
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
         # Signs only the calls of this one process to itself.
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(64),
-        "AIRFLOW_CONN_KAFKA_DEFAULT": json.dumps({"conn_type": "kafka", "extra": dict(connection)}),
         "AIRFLOW_CONN_SPARK_DEFAULT": spark,
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
         "PYSPARK_PYTHON": sys.executable,
@@ -49,5 +49,7 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any]) -> dict[str,
         # A person waits for the answer: an unreachable cluster is told at once, not after minutes of retries.
         RETRIES_VARIABLE: os.environ.get(RETRIES_VARIABLE, "0"),
     }
+    if connection is not None:
+        environment["AIRFLOW_CONN_KAFKA_DEFAULT"] = json.dumps({"conn_type": "kafka", "extra": dict(connection)})
     environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return environment

@@ -45,7 +45,7 @@ class AuditGate(BaseOperator):
             raise AirflowFailException("the run was refused before it began: the log of the task plan says why")
         plan = AuditPlan(**self.plan)
         run = context["ti"].get_task_states(dag_id=plan.dag_id, task_ids=list(STEPS), run_ids=[plan.run_id])
-        result = audit_result(plan.audit, run.get(plan.run_id, {}))
+        result = audit_result(plan.audit, plan.snapshot, run.get(plan.run_id, {}))
         if result.exit_code:
             raise AirflowFailException(str(result))
         self.log.info("%s", result)

@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 from kafka_audit.airflow.request import AuditRequest
 
 if TYPE_CHECKING:
-    from kafka_audit.evidence import Audit, EvidenceRoot
+    from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot
 
 
 class AuditPlan(AuditRequest):
@@ -32,6 +32,11 @@ class AuditPlan(AuditRequest):
     @property
     def audit(self) -> "Audit":
         return self.evidence_root.audit(self.cluster, self.audit_id)
+
+    @property
+    def snapshot(self) -> "Snapshot | None":
+        """The sealed snapshot; None while there is none."""
+        return self.evidence_root.find_snapshot(self.cluster, self.snapshot_id)
 
     @property
     def snapshot_dir(self) -> Path:

@@ -3,25 +3,24 @@
 import fcntl
 import json
 import os
-import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from kafka_audit.airflow.environment import airflow_home, audit_environment
+from kafka_audit.airflow.process_group import stopped_at_exit
 from kafka_audit.errors import CollectionError
 from kafka_audit.evidence import check_cluster_name
 
-_GRACE_SECONDS = 10
 _TAIL_LINES = 12
+_DATABASE = "airflow database"
+_START = "airflow start"
 _LOGS_KEPT = 30
 
 
@@ -71,7 +70,7 @@ def run_audit_through_airflow(
     home = airflow_home(root)
     home.mkdir(parents=True, exist_ok=True)
     home.chmod(0o700)
-    with _only_one(home):
+    with only_one(home):
         log_path = _new_log(home)
         if not any(home.glob("migrated-*")):
             progress("first run: creating Airflow's database")
@@ -97,9 +96,9 @@ def _run(conf: Mapping[str, Any], environment: dict[str, str], home: Path, log_p
             )
         finally:
             os.close(writer)
-        with _stopped_at_exit(process):
+        with stopped_at_exit(process):
             seconds: dict[str, float] = {}
-            end = _follow(events, seconds, progress)
+            end = _follow(events, began, seconds, progress)
             status = process.wait()
     total = round(time.monotonic() - began, 1)
     if end is None:
@@ -118,7 +117,7 @@ def _run(conf: Mapping[str, Any], environment: dict[str, str], home: Path, log_p
     )
 
 
-def _follow(events: Iterator[str], seconds: dict[str, float], progress: Callable[[str], None]) -> dict[str, Any] | None:
+def _follow(events: Iterable[str], began: float, seconds: dict[str, float], progress: Callable[[str], None]) -> dict[str, Any] | None:
     """Pass events on until the process closes its end; the last event, or None when it died before telling it."""
     end = None
     for line in events:
@@ -126,70 +125,30 @@ def _follow(events: Iterator[str], seconds: dict[str, float], progress: Callable
         if event["event"] == "end":
             end = event
             continue
-        name = event.get("task") or event["name"]
-        seconds[name] = event["seconds"]
+        if event["event"] == "first task":
+            _tell(_START, round(time.monotonic() - began - seconds.get(_DATABASE, 0), 1), "", seconds, progress)
+            continue
+        name, state = event["name"], event.get("state", "success")
         # A red gate is the audit's answer and not a broken step.
-        state = "" if event.get("state", "success") == "success" or name == "gate" else f"  {event['state']}"
-        progress(f"{name:<16} {event['seconds']:6.1f} s{state}")
+        _tell(name, event["seconds"], "" if state == "success" or name == "gate" else state, seconds, progress)
     return end
 
 
-@contextmanager
-def _stopped_at_exit(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """However the block is left, also by Ctrl-C or SIGTERM, no process of the group outlives it."""
-    try:
-        with _handling(signal.SIGTERM, signal.SIGHUP, to=_interrupt):
-            yield
-    finally:
-        with _handling(signal.SIGINT, to=signal.SIG_IGN):  # an impatient second Ctrl-C must not leave half of it running
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-                if not _signal_group(process, number):
-                    break
-                _wait_for_group(process, _GRACE_SECONDS if number != signal.SIGKILL else 1)
-            process.wait()
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+def _tell(name: str, took: float, state: str, seconds: dict[str, float], progress: Callable[[str], None]) -> None:
+    seconds[name] = took
+    progress(f"{name:<16} {took:6.1f} s  {state}".rstrip())
 
 
 @contextmanager
-def _handling(*numbers: signal.Signals, to: Any) -> Iterator[None]:  # noqa: ANN401  (a handler or signal.SIG_IGN)
-    """Handle these signals by ``to`` while the block runs; without effect outside the main thread, where Python forbids it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, to) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _signal_group(process: "subprocess.Popen[bytes]", number: int) -> bool:
-    process.poll()
-    try:
-        os.killpg(process.pid, number)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def _wait_for_group(process: "subprocess.Popen[bytes]", seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until and _signal_group(process, 0):
-        time.sleep(0.1)
-
-
-@contextmanager
-def _only_one(home: Path) -> Iterator[None]:
+def only_one(home: Path) -> Iterator[None]:
     """Hold the home's lock; CollectionError when another run has it (SQLite and the chain of audits allow one at a time)."""
     with (home / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as problem:
-            raise CollectionError(f"another audit is running in {home}: wait for it, or use another --root") from problem
+            raise CollectionError(
+                f"another audit, or Airflow's UI, is running in {home}: wait for it, stop it or use another --root"
+            ) from problem
         yield
 
 

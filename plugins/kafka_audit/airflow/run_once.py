@@ -43,6 +43,8 @@ class Events:
 
     @hookimpl
     def on_task_instance_running(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ANN401  (Airflow's hook)
+        if not self._began:
+            self.tell("first task")
         self._began[task_instance.task_id] = time.monotonic()
 
     @hookimpl
@@ -66,7 +68,7 @@ class Events:
 
     def _ended(self, task_id: str, state: str) -> None:
         seconds = time.monotonic() - self._began.get(task_id, time.monotonic())
-        self.tell("task", task=task_id, state=state, seconds=round(seconds, 1))
+        self.tell("task", name=task_id, state=state, seconds=round(seconds, 1))
 
 
 def _prepare_database(events: Events) -> None:
@@ -101,8 +103,9 @@ def _result(run: "DagRun", conf: Mapping[str, Any], plan_error: BaseException | 
         problem = next((cause for cause in raised if isinstance(cause, AuditError)), None)
         reason = str(problem or plan_error or "the task plan failed: the log says why")
         return AuditResult(verdict=ERROR, exit_code=problem.exit_code if problem else 1, reasons=(reason,), report=None), None
-    audit = EvidenceRoot(path=audit_root()).audit(conf["cluster"], audit_id_of(run.dag_id, run.run_id, run.run_after))
-    result = audit_result(audit, states)
+    root = EvidenceRoot(path=audit_root())
+    audit = root.audit(conf["cluster"], audit_id_of(run.dag_id, run.run_id, run.run_after))
+    result = audit_result(audit, root.find_snapshot(conf["cluster"], audit.run()["snapshot_id"]), states)
     if states.get("gate") != "success" and result.exit_code == 0:
         result = AuditResult(verdict=ERROR, exit_code=1, reasons=("the task gate failed: its log says why",), report=result.report)
     return result, audit.path
@@ -119,12 +122,10 @@ def main() -> None:
         os.set_inheritable(stream.fileno(), False)
         events = Events(stream)
         _prepare_database(events)
-        began = time.monotonic()
         from airflow.sdk.listener import get_listener_manager  # noqa: PLC0415  (heavy)
 
         dag = _load_dag()
         get_listener_manager().add_listener(events)  # type: ignore[no-untyped-call]
-        events.tell("phase", name="airflow start", seconds=round(time.monotonic() - began, 1))
         run = dag.test(run_conf=arguments.conf)
         result, audit = _result(run, arguments.conf, events.plan_error)
         facts = {"verdict": result.verdict, "exit_code": result.exit_code, "reasons": result.reasons, "report": result.report}

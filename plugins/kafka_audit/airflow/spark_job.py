@@ -54,7 +54,7 @@ class SparkJob(SparkSubmitOperator):
         self.job = job
         self.plan = plan
         self.spark_conn_id = conn_id
-        self._last_error = ""
+        self._last_error = self._last_line = ""
 
     def execute(self, context: "Context") -> None:
         """Submit the job and wait for it; AuditError of the job's exit code when it fails."""
@@ -90,13 +90,13 @@ class SparkJob(SparkSubmitOperator):
         except AirflowException as problem:
             found = re.search(r"Error code is: (-?\d+)", str(problem))
             code = int(found.group(1)) if found else 1
-            said = self._last_error or f"{self.job} ended with exit code {code}; the log of this task has Spark's output"
+            said = self._last_error or f"{self.job} ended with exit code {code}; the last line of its output: {self._last_line or 'none'}"
             raise _ERRORS.get(code, CollectionError)(said) from problem
 
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
         read = hook._process_spark_submit_log
-        self._last_error = ""
+        self._last_error = self._last_line = ""
         # The provider offers no way to look at the driver's output, which goes to the task log only.
         hook._process_spark_submit_log = lambda itr: read(self._watched(itr))  # type: ignore[method-assign]
         return hook
@@ -105,6 +105,7 @@ class SparkJob(SparkSubmitOperator):
         for line in lines:
             if found := _ERROR_LINE.match(line):
                 self._last_error = found.group(1).strip()
+            self._last_line = line.strip() or self._last_line
             yield line
 
 

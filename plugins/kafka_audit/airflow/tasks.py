@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from airflow.sdk.types import DagRunProtocol
 
     from kafka_audit.catalogue import Catalogue
+    from kafka_audit.evidence import Snapshot
 
 # Only reading the cluster depends on something that may be better in a minute. Every other step is a function of files.
 # What cannot get better (refused credentials, a full disk) never comes here: audit_step raises AirflowFailException for it.
@@ -109,10 +110,10 @@ def evidence_gate(plan: dict[str, Any]) -> dict[str, Any]:
 
     made = AuditPlan(**plan)
     with audit_step(made, "evidence_gate") as due:
+        found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
         if due:
-            found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
             judge_evidence(found, made.audit.gate, now=clock_of(made), max_age_seconds=made.max_age_seconds)
-    return _said(made, "evidence")
+    return _said(made, "evidence", found)
 
 
 @task(multiple_outputs=False)
@@ -122,12 +123,12 @@ def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
 
     made = AuditPlan(**plan)
     with audit_step(made, "findings_gate") as due:
+        found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
         if due:
-            found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
             controls = {control.id: control.severity for control in _catalogue(made).controls}
             fail_on = Severity(made.fail_on)
             judge_findings(made.audit, found, made.audit.gate, fail_on=fail_on, min_coverage=made.min_coverage, controls=controls)
-    return _said(made, "findings")
+    return _said(made, "findings", found)
 
 
 @task(trigger_rule="all_done", multiple_outputs=False)
@@ -138,7 +139,7 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
     from kafka_audit.report import write_report  # noqa: PLC0415  (heavy)
 
     made = AuditPlan(**plan) if plan else None
-    found = made.evidence_root.find_snapshot(made.cluster, made.snapshot_id) if made else None
+    found = made.snapshot if made else None
     if made is None or found is None:
         raise AirflowSkipException("there is no snapshot, so there is nothing to report on; the gate says why")
     with audit_step(made, "report") as due:
@@ -162,10 +163,10 @@ def _catalogue(request: AuditRequest) -> "Catalogue":
     return load_catalogue([shipped_controls(), *request.controls_folders])
 
 
-def _said(made: AuditPlan, gate: str) -> dict[str, Any]:
+def _said(made: AuditPlan, gate: str, snapshot: "Snapshot") -> dict[str, Any]:
     from kafka_audit.report.gates import read_gate  # noqa: PLC0415  (heavy)
 
-    result = read_gate(made.audit.gate, gate)
+    result = read_gate(made.audit.gate, gate, snapshot)
     for reason in result.reasons:
         log.info("%s gate: %s", gate, reason)
     return {"verdict": result.verdict, "exit_code": result.exit_code, "reasons": list(result.reasons[:20])}

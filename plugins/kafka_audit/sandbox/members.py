@@ -23,7 +23,7 @@ from kafka_audit.errors import CollectionError
 from kafka_audit.sandbox.definition import Group
 
 SETTLE_TIMEOUT_S = 90
-_JOIN_PATIENCE_S = 10.0
+_JOIN_PATIENCE_S = 6.0
 _MOVING = (CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError)
 _A_DAY_MS = 86_400_000
 

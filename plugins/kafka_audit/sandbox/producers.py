@@ -60,7 +60,9 @@ def _write_librdkafka(producer: Producer, records: list[tuple[str, int, bytes, b
 
     transactional = producer.mode == "transactional"
     guarantees: dict[str, object] = {"transactional.id": producer.client_id} if transactional else {"acks": 1, "enable.idempotence": False}
-    client = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "client.id": producer.client_id, "linger.ms": 20, **guarantees})
+    # Log level 3 is errors: a coordinator that still loads is retried, and no news for whoever starts a sandbox.
+    settings = {"bootstrap.servers": bootstrap, "client.id": producer.client_id, "linger.ms": 20, "log_level": 3, **guarantees}
+    client = confluent_kafka.Producer(settings)
     if transactional:
         client.init_transactions(_TIMEOUT_S)
         client.begin_transaction()

@@ -1,0 +1,84 @@
+"""Ending a child process with everything it started, however the parent itself is ended."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+import psutil
+
+
+@contextmanager
+def stopped_at_exit(process: "subprocess.Popen[bytes]", *, grace_seconds: float = 10) -> Iterator[None]:
+    """However the block is left, also by Ctrl-C, SIGTERM or SIGHUP, nothing that ``process`` started outlives it.
+
+    The process gets SIGINT (Airflow stops its children cleanly on SIGINT, and leaves them running on SIGTERM); what is left of
+    its family after ``grace_seconds`` is killed, by process id.
+    """
+    try:
+        with handling(signal.SIGTERM, signal.SIGHUP, to=_interrupt):
+            yield
+    finally:
+        with handling(signal.SIGINT, to=signal.SIG_IGN):  # an impatient second Ctrl-C must not leave half of it running
+            _stop(process, grace_seconds)
+
+
+@contextmanager
+def handling(*numbers: signal.Signals, to: Any) -> Iterator[None]:  # noqa: ANN401  (a handler or signal.SIG_IGN)
+    """Handle these signals by ``to`` while the block runs; without effect outside the main thread, where Python forbids it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, to) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _stop(process: "subprocess.Popen[bytes]", grace_seconds: float) -> None:
+    # Noted before anything ends: the children of a process that is gone can no longer be found through it.
+    family = _family(process.pid)
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGINT)
+    until = time.monotonic() + grace_seconds
+    while time.monotonic() < until and (process.poll() is None or _alive(family)):
+        family |= _family(process.pid)
+        time.sleep(0.2)
+    for one in _alive(family):
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
+    process.wait()
+
+
+def _family(pid: int) -> set[psutil.Process]:
+    """The process, its descendants, and whoever else is in the session that it leads."""
+    found: set[psutil.Process] = set()
+    with suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(pid)
+        found |= {parent, *parent.children(recursive=True)}
+    for one in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, ProcessLookupError, PermissionError):
+            if os.getsid(one.pid) == pid:
+                found.add(one)
+    return found
+
+
+def _alive(family: Iterable[psutil.Process]) -> list[psutil.Process]:
+    alive = []
+    for one in family:
+        with suppress(psutil.NoSuchProcess):
+            if one.is_running() and one.status() != psutil.STATUS_ZOMBIE:
+                alive.append(one)
+    return alive

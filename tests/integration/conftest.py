@@ -1,0 +1,29 @@
+"""Real clusters for the tests: started when the first test asks, stopped when the session ends."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_audit.sandbox import lifecycle
+from kafka_audit.sandbox.lifecycle import Sandbox
+
+log = logging.getLogger(__name__)
+
+
+def _run(seed: str, directory: Path) -> Iterator[Sandbox]:
+    with lifecycle.start(seed, directory=directory, progress=log.info) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="session")
+def healthy_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """Three brokers with the healthy seed; tests only read it. Its .bootstrap is HOST:PORT,HOST:PORT,HOST:PORT."""
+    yield from _run("healthy", tmp_path_factory.mktemp("healthy-sandbox"))
+
+
+@pytest.fixture(scope="session")
+def faulty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """Three brokers with the faulty seed; tests only read it."""
+    yield from _run("faulty", tmp_path_factory.mktemp("faulty-sandbox"))

@@ -1,0 +1,213 @@
+"""A real Airflow with its scheduler, workers and UI audits real brokers; and one audit is run without services, and interrupted."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psutil
+import pytest
+
+from kafka_audit.airflow.environment import airflow_home
+from kafka_audit.airflow.run_dag import run_audit_through_airflow
+from kafka_audit.evidence import problems_of, read_json
+from kafka_audit.sandbox import lifecycle
+
+pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
+ROOT = Path(__file__).parents[2]
+POLICY = ROOT / "plugins" / "kafka_audit" / "sandbox" / "policy" / "healthy"
+DAG = "kafka_reliability_audit"
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with lifecycle.start("healthy", directory=tmp_path_factory.mktemp("sandbox")) as sandbox:
+        yield sandbox.bootstrap
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class Api:
+    """Airflow's REST API and the plugin's pages, as one user."""
+
+    def __init__(self, base: str, user: str | None) -> None:
+        self.base = base
+        self.token = ""
+        if user:
+            self.token = self.call("POST", "/auth/token", {"username": user, "password": user})[1]["access_token"]
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """(status, JSON or text)."""
+        headers = {"Content-Type": "application/json"}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, data=data, headers=headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                status, text = answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refused:
+            status, text = refused.code, refused.read().decode()
+        try:
+            return status, json.loads(text)
+        except ValueError:
+            return status, text
+
+    def trigger(self, **conf: Any) -> str:
+        status, run = self.call("POST", f"/api/v2/dags/{DAG}/dagRuns", {"logical_date": None, "conf": conf})
+        assert status == 200, run
+        return str(run["dag_run_id"])
+
+    def wait(self, run_id: str, seconds: float = 600) -> tuple[str, dict[str, str]]:
+        """The run's final state and its tasks' states."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            _, run = self.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}")
+            if run["state"] in ("success", "failed"):
+                _, tasks = self.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances")
+                return run["state"], {task["task_id"]: task["state"] for task in tasks["task_instances"]}
+            time.sleep(1)
+        raise AssertionError(f"run {run_id} did not end")
+
+
+@pytest.fixture(scope="module")
+def airflow(tmp_path_factory: pytest.TempPathFactory, brokers: str) -> Iterator[tuple[str, Path]]:
+    """(address, audit folder) of a running Airflow; nothing of it is left at the end."""
+    from kafka_audit.airflow.standalone import running_airflow
+
+    root = tmp_path_factory.mktemp("airflow") / "audit-root"
+    port = free_port()
+    with running_airflow(root=root, bootstrap=brokers, port=port, log_ports=(free_port(), free_port())):
+        yield f"http://127.0.0.1:{port}", root
+    assert processes_of(airflow_home(root)) == []
+
+
+@pytest.fixture(scope="module")
+def api(airflow: tuple[str, Path]) -> Api:
+    made = Api(airflow[0], "admin")
+    status, answer = made.call("PATCH", f"/api/v2/dags/{DAG}", {"is_paused": False})
+    assert status == 200, answer
+    return made
+
+
+def processes_of(home: Path) -> list[str]:
+    """Command lines of the living processes that belong to an Airflow home."""
+    found = []
+    for one in psutil.process_iter():
+        try:
+            if one.environ().get("AIRFLOW_HOME") == str(home) and one.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(one.cmdline()))
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
+
+
+def test_the_dag_and_the_plugin_load_without_errors(api: Api) -> None:
+    assert api.call("GET", "/api/v2/importErrors")[1]["total_entries"] == 0
+    assert api.call("GET", "/api/v2/plugins/importErrors")[1]["total_entries"] == 0
+    assert "kafka_audit" in [plugin["name"] for plugin in api.call("GET", "/api/v2/plugins")[1]["plugins"]]
+
+
+def test_a_run_with_a_bad_value_is_refused_when_it_is_triggered(api: Api) -> None:
+    status, answer = api.call("POST", f"/api/v2/dags/{DAG}/dagRuns", {"logical_date": None, "conf": {"min_coverage": 7}})
+    assert status == 400
+    assert "min_coverage" in str(answer) or "maximum" in str(answer)
+
+
+def test_a_healthy_cluster_is_audited_by_the_scheduler_and_clearing_a_task_gives_the_same_audit(
+    api: Api, airflow: tuple[str, Path]
+) -> None:
+    base, root = airflow
+    run_id = api.trigger(policy_dir=str(POLICY))
+    state, tasks = api.wait(run_id)
+    assert (state, set(tasks.values())) == ("success", {"success"}), tasks
+    (manifest,) = root.glob("audits/kafka/*/manifest.json")
+    assert problems_of(manifest.parent) == []
+    assert read_json(manifest.parent / "report" / "report.json")["verdict"] == "PASSED"
+
+    page = f"/kafka-audit/dags/{DAG}/runs/{quote(run_id, safe='')}"
+    assert Api(base, None).call("GET", page)[0] == 401
+    status, text = Api(base, "viewer").call("GET", page)
+    assert status == 200
+    assert manifest.parent.name in text
+    assert "PASSED" in text
+    links = api.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances/gate/links")[1]
+    assert links["extra_links"]["Audit report"] == f"/dags/{DAG}/runs/{quote(run_id, safe='')}/plugin/audit-report"
+
+    before = manifest.read_bytes()
+    clear = {"dry_run": False, "dag_run_id": run_id, "task_ids": ["evidence_gate"], "include_downstream": True, "only_failed": False}
+    status, answer = api.call("POST", f"/api/v2/dags/{DAG}/clearTaskInstances", clear)
+    assert status == 200, answer
+    state, tasks = api.wait(run_id)
+    assert (state, set(tasks.values())) == ("success", {"success"}), tasks
+    assert read_json(manifest)["files"] == json.loads(before)["files"]
+    assert manifest.read_bytes() == before
+
+
+def test_a_mistyped_parameter_turns_the_run_red_before_the_cluster_is_read(api: Api, airflow: tuple[str, Path]) -> None:
+    run_id = api.trigger(min_covrage=0.5)
+    state, tasks = api.wait(run_id)
+    assert state == "failed"
+    assert (tasks["plan"], tasks["snapshot"], tasks["gate"]) == ("failed", "upstream_failed", "failed")
+    log = api.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances/plan/logs/1?full_content=true")[1]
+    assert "min_covrage: is not a parameter of kafka_reliability_audit; did you mean 'min_coverage'?" in json.dumps(log, ensure_ascii=False)
+
+
+def test_an_unreachable_cluster_ends_in_one_clear_error_and_no_snapshot(tmp_path: Path) -> None:
+    lines: list[str] = []
+    outcome = run_audit_through_airflow(
+        connection={"bootstrap.servers": "127.0.0.1:1"}, cluster="nowhere", root=tmp_path / "audit-root", progress=lines.append
+    )
+    assert (outcome.exit_code, outcome.verdict, outcome.report_path) == (1, "ERROR", None)
+    assert len(outcome.reasons) == 1
+    assert "127.0.0.1:1" in outcome.message
+    assert not list((tmp_path / "audit-root").glob("evidence/*/*"))
+    assert any(line.startswith("snapshot") and line.endswith("failed") for line in lines)
+    assert outcome.log_path.is_file()
+
+    wrong = run_audit_through_airflow(
+        connection={"bootstrap.servers": "127.0.0.1:1", "bootstrap.severs": "x"},
+        cluster="nowhere",
+        root=tmp_path / "audit-root",
+        progress=lines.append,
+    )
+    assert wrong.exit_code == 2
+    assert "bootstrap.severs" in wrong.message
+    assert processes_of(airflow_home(tmp_path / "audit-root")) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_audit_leaves_no_process_behind(tmp_path: Path, brokers: str, number: signal.Signals) -> None:
+    script = f"""
+from pathlib import Path
+from kafka_audit.airflow.run_dag import run_audit_through_airflow
+run_audit_through_airflow(connection={{"bootstrap.servers": {brokers!r}}}, cluster="kafka", root=Path({str(tmp_path / "audit-root")!r}),
+    progress=lambda line: print(line, flush=True))
+"""
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=dict(os.environ)
+    )
+    assert child.stdout is not None
+    for line in child.stdout:
+        if line.startswith("evidence_gate"):
+            break
+    home = airflow_home(tmp_path / "audit-root")
+    until = time.monotonic() + 120
+    while time.monotonic() < until and not any("spark-submit" in command or "SparkSubmit" in command for command in processes_of(home)):
+        time.sleep(0.2)
+    child.send_signal(number)
+    assert child.wait(timeout=120) != 0
+    assert processes_of(home) == []
+    assert not list((tmp_path / "audit-root").glob("audits/*/*/manifest.json"))

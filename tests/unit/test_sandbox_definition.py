@@ -1,0 +1,70 @@
+"""Seed files: the shipped ones cover every control, wrong ones are refused with file, field and reason."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.sandbox.definition import SEEDS, Verdict, load, parse
+
+CONTROLS = {
+    *(f"TOP-{n:02}" for n in (1, 2, 3, 4, 5, 6, 10, 13)),
+    *(f"REP-{n:02}" for n in (1, 2, 3, 4, 8)),
+    *(f"BRK-{n:02}" for n in range(1, 9)),
+    *("QRM-01", "CON-01", "CON-03", "CON-04", "CON-07", "GRP-01", "PRD-01", "AUD-01"),
+}
+
+
+def faulty(**changes: object) -> dict[str, Any]:
+    data: dict[str, Any] = yaml.safe_load((SEEDS / "faulty.yaml").read_text(encoding="utf-8"))
+    return {**data, **changes}
+
+
+def test_the_faulty_seed_makes_every_control_fail_somewhere() -> None:
+    assert {verdict.control for verdict in load("faulty").faults} == CONTROLS
+
+
+def test_the_healthy_seed_expects_no_finding() -> None:
+    seed = load("healthy")
+    assert (seed.faults, seed.not_assessed) == ((), ())
+
+
+def test_only_the_doomed_replicas_are_named_for_the_failing_log_dir() -> None:
+    failure = load("faulty").log_dir_failure
+    assert failure is not None
+    assert set(failure.replicas) == {"settlements-0", "shipments-0", "legacy-import-0"}
+
+
+def test_an_unknown_seed_is_an_error_that_names_the_known_ones() -> None:
+    with pytest.raises(ConfigurationError, match="'flawed': choose one of faulty, healthy"):
+        load("flawed")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"colour": "red"}, "colour: Extra inputs"),
+        ({"delete_records": {"orders-9": 1}}, "delete_records: unknown orders-9"),
+        ({"producers": [{"client": "kafka-python", "client_id": "x", "mode": "idempotent", "records": {"nope": 1}}]}, "unknown nope"),
+        (
+            {"producers": [{"client": "kafka-python", "client_id": "x", "mode": "acks=1", "records": {"orders": 1}}]},
+            "kafka-python writes mode",
+        ),
+        ({"groups": [{"id": "g", "client": "admin", "topics": ["orders"]}]}, "joins no group"),
+        ({"groups": [{"id": "g", "client": "kafka-python", "protocol": "consumer", "topics": ["orders"]}]}, "confluent-kafka's part"),
+        ({"groups": [{"id": "", "client": "kafka-python", "topics": ["orders"]}]}, "at least 1 character"),
+        ({"log_dir_failure": {"broker": 1, "replicas": ["orders-0"]}}, "only log dir fails"),
+        ({"log_dir_failure": {"broker": 3, "replicas": ["clickstream-0"]}}, "unknown clickstream-0"),
+        ({"faults": [{"control": "TOP-01", "resource": "a"}] * 2}, "twice"),
+    ],
+)
+def test_a_wrong_seed_is_an_error_that_names_file_and_reason(changes: dict[str, object], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words) as caught:
+        parse(faulty(**changes), where="my-seed.yaml")
+    assert str(caught.value).startswith("my-seed.yaml is not a valid seed:")
+
+
+def test_what_depends_on_the_brokers_own_settings_is_known() -> None:
+    needing = {code for code in CONTROLS if Verdict(control=code, resource="x").needs_own_brokers}
+    assert {code.split("-")[0] for code in needing} == {"BRK", "QRM", "REP", "AUD"}
