@@ -4,7 +4,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from airflow.sdk import dag
+
 from kafka_audit.airflow.gate import AuditGate
+from kafka_audit.airflow.home import audit_schedule
 from kafka_audit.airflow.request import DAG_ID, audit_params
 from kafka_audit.airflow.spark_job import SparkJob
 from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report, snapshot
@@ -12,12 +14,11 @@ from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report
 
 @dag(
     dag_id=DAG_ID,
-    # Once a day, for the cluster behind the connection kafka_default; other clusters are triggered with their own parameters.
-    # Paused when it first appears: nobody's cluster is read before a person has looked at the parameters.
-    schedule="@daily",
+    # None unless the installation sets KAFKA_AUDIT_SCHEDULE (such as "@daily"): no cluster is read before a person decides so.
+    schedule=audit_schedule(),
     start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
     catchup=False,  # a missed day cannot be audited afterwards: a snapshot shows only now
-    is_paused_upon_creation=True,
+    is_paused_upon_creation=False,
     max_active_runs=1,  # each audit is chained to the one before it
     dagrun_timeout=timedelta(hours=2),
     default_args={"owner": "kafka-audit", "retries": 0, "execution_timeout": timedelta(minutes=45)},
@@ -43,7 +44,8 @@ def kafka_reliability_audit() -> None:
     say which. Open the tab **Audit report** of the run. Every task can be cleared and run again: a snapshot is taken once and
     kept, and the later tasks compute the same result from it. For new evidence, trigger a new run.
 
-    Needs the connections `kafka_default` (type `kafka`, librdkafka keys in Extra) and `spark_default`.
+    Needs the connections `kafka_default` (type `kafka`, librdkafka keys in Extra) and `spark_default`. To run it regularly, set
+    `KAFKA_AUDIT_SCHEDULE` in the environment of Airflow, for example to `@daily`: scheduled runs use the defaults of the parameters.
     """
     planned: Any = plan()
     read = snapshot(planned)

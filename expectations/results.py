@@ -1,5 +1,6 @@
 """What a gate says: the status of each rule, the verdict over all of them, and how much could be assessed."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ GATE_FAILED = 3
 INCOMPLETE = 4
 # Which failing rule decides the exit code when several fail: a known failure, then an untrustworthy audit, then a thin one.
 _PRECEDENCE = (GATE_FAILED, INTERNAL, INCOMPLETE)
+_REASON_LENGTH = 400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +36,10 @@ class RuleResult:
 
     @property
     def reason(self) -> str:
-        """One sentence for a person; starts with the rule's id."""
+        """One sentence for a person; starts with the rule's id. A long list is cut here and whole in ``detail``."""
         effect = "" if self.blocks else " (does not block)"
-        return f"{self.rule_id} {self.status.value} [{self.severity}]{effect}: {self.description} {self.detail}".rstrip()
+        detail = textwrap.shorten(self.detail, _REASON_LENGTH, placeholder=" ...")
+        return f"{self.rule_id} {self.status.value}{effect}: {self.description} {detail}".rstrip()
 
     def to_json(self) -> dict[str, str]:
         """The rule's row in ``results`` of gate/<gate>.json."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -55,29 +54,30 @@ class Evidence:
 
     def small(self, name: str, *columns: str) -> list[dict[str, Any]]:
         """Columns of a dataset that has a few rows for each broker. Never for one that grows with topics or groups: this reads it whole."""
-        return self._read(name, columns, None)
+        return self._read(name, columns, ())
 
     @cached_property
     def whole_dataset_errors(self) -> dict[str, str]:
         """Dataset -> why it could not be read at all; a few rows whatever the cluster's size."""
-        names_nothing = pc.is_null(ds.field("broker_id")) & pc.is_null(ds.field("topic")) & pc.is_null(ds.field("group_id"))
-        found = self._read("errors", ("dataset", "api", "error", "message"), names_nothing)
+        found = self._read("errors", ("dataset", "api", "error", "message"), ("broker_id", "topic", "group_id"))
         reasons = {row["dataset"]: f"{row['error']} ({row['api']}): {row['message']}" for row in reversed(found)}
         return dict(sorted(reasons.items()))
 
     @cached_property
     def broker_errors(self) -> list[dict[str, Any]]:
         """The errors of whole brokers: a few rows for each broker that failed."""
-        whole_broker = pc.is_valid(ds.field("broker_id")) & pc.is_null(ds.field("topic")) & pc.is_null(ds.field("group_id"))
-        return self._read("errors", ("dataset", "api", "broker_id", "error", "message"), whole_broker)
+        found = self._read("errors", ("dataset", "api", "broker_id", "error", "message"), ("topic", "group_id"))
+        return [row for row in found if row["broker_id"] is not None]
 
-    def _read(self, name: str, columns: Sequence[str], only: pc.Expression | None) -> list[dict[str, Any]]:
-        path = self.snapshot.dataset(name)
-        try:
-            table = ds.dataset(path, format="parquet").to_table(columns=list(columns), filter=only)
-        except (OSError, pa.ArrowException) as problem:
-            raise _broken(path, problem) from problem
-        rows: list[dict[str, Any]] = table.to_pylist()
+    def _read(self, name: str, columns: Sequence[str], null: Sequence[str]) -> list[dict[str, Any]]:
+        """The rows in which every column of ``null`` is null, batch by batch, so that a long dataset does not have to fit in memory."""
+        rows: list[dict[str, Any]] = []
+        # pyarrow.dataset would filter by itself, but importing it imports pandas, which takes a second.
+        for batch in self._footer(name).iter_batches(columns=[*columns, *(column for column in null if column not in columns)]):
+            wanted = pa.array([True] * batch.num_rows, pa.bool_())
+            for column in null:
+                wanted = pc.and_(wanted, pc.is_null(batch.column(column)))
+            rows += batch.filter(wanted).select(list(columns)).to_pylist()
         return rows
 
     @property

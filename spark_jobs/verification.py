@@ -1,6 +1,7 @@
 """One verification job from its arguments to its Parquet folders: what verify_settings and verify_lag share."""
 
 import argparse
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,7 +92,6 @@ def _run(name: str, arguments: argparse.Namespace, target: Callable[[Audit], Pat
         _write_summary(job, folder)
         if extra is not None:
             extra(evidence, policy, folder)
-    spark.stop()
 
 
 def wide_rows(job: Job) -> dict[str, DataFrame]:
@@ -114,17 +114,16 @@ def _write_findings(job: Job, folder: Path) -> None:
     if not job.controls:
         raise ConfigurationError(f"no control belongs to {job.name}: the catalogue is incomplete; name a folder that has some")
     rows = wide_rows(job)
+    target = folder / "findings.parquet"
     try:
-        write_parquet(findings(job, rows), folder / "findings.parquet")
-    except PySparkException as problem:
-        check_rules(rows, job.catalogue)
+        write_parquet(findings(job, rows), target)
+    except PySparkException:
+        check_rules(rows, job.controls)
         broken = _raising(job, rows)
         if not broken:
             raise
-        for control_id, message in broken.items():
-            _say(AuditError(f"{control_id}: the rule raised, so its findings are errors: {message}"))
-        del problem
-        write_parquet(findings(job, rows, broken), folder / "findings.parquet")
+        shutil.rmtree(target, ignore_errors=True)
+        write_parquet(findings(job, rows, broken), target)
 
 
 def _raising(job: Job, rows: Mapping[str, DataFrame]) -> dict[str, str]:

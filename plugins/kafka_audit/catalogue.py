@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
+from kafka_audit.collect.config_keys import BROKER_KEYS, TOPIC_KEYS
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import EvidenceClass, Severity, Status
 from kafka_audit.policy import explain, load_yaml
@@ -156,6 +157,7 @@ class Control(_Strict):
             except RuleSqlError as problem:
                 found.append(f"{name}: {problem}")
                 continue
+            found += [f"{name}: {line}" for line in _unkept_keys(self.wide_row, read)]
             if name == "pass_when" and not read:
                 found.append(
                     f"{name}: reads no column, so its verdict would say nothing; write a condition on {', '.join(self.wide_row.columns)}"
@@ -178,6 +180,13 @@ class Control(_Strict):
     def example_row(self, example: Example) -> dict[str, Any]:
         """The full wide row of an example: every column of the subject, None where the example is silent."""
         return expand_row(self.wide_row, example.row)
+
+
+def _unkept_keys(subject: Subject, read: Sequence[Reference]) -> list[str]:
+    """Configuration keys that no snapshot holds: a rule on one would never be assessed, and nobody would know why."""
+    kept = {"config": BROKER_KEYS if subject.name == "broker" else TOPIC_KEYS, "broker_values": BROKER_KEYS}
+    unkept = [one for one in read if one.column in kept and one.key not in kept[one.column]]
+    return [f"reads {one.label}, a key that snapshots do not keep; write one of {', '.join(sorted(kept[one.column]))}" for one in unkept]
 
 
 @dataclass(frozen=True, kw_only=True)

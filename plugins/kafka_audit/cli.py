@@ -25,7 +25,8 @@ app = typer.Typer(help="Reliability audit for Apache Kafka: evidence, verdicts a
 controls_app = typer.Typer(help="The control catalogue.", no_args_is_help=True)
 app.add_typer(sandbox_app, name="sandbox")
 app.add_typer(controls_app, name="controls")
-console = Console(highlight=False, soft_wrap=True)
+# A log file or a pipe has no width of its own; the table of findings needs about this much.
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 Bootstrap = Annotated[str | None, typer.Option(help="HOST:PORT[,HOST:PORT...] of a cluster without authentication.")]
 Connection = Annotated[

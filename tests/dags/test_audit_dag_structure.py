@@ -86,6 +86,16 @@ def test_the_words_of_refused_credentials_are_those_that_the_cluster_facade_uses
     assert not worth_retrying(refused)
 
 
+def test_the_dag_runs_by_itself_only_when_the_installation_says_when(dag, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kafka_audit.airflow.home import audit_schedule
+
+    assert dag.schedule is None
+    monkeypatch.setenv("KAFKA_AUDIT_SCHEDULE", "@daily")
+    assert audit_schedule() == "@daily"
+    monkeypatch.setenv("KAFKA_AUDIT_SCHEDULE", "")
+    assert audit_schedule() is None
+
+
 def test_params_are_exactly_the_fields_of_the_request_with_the_same_defaults(dag) -> None:
     from kafka_audit.airflow.request import AuditRequest
 

@@ -19,7 +19,7 @@ import pytest
 from kafka_audit.airflow.environment import airflow_home
 from kafka_audit.airflow.run_dag import run_audit_through_airflow
 from kafka_audit.evidence import problems_of, read_json
-from kafka_audit.sandbox import lifecycle
+from kafka_audit.sandbox.lifecycle import Sandbox
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
 ROOT = Path(__file__).parents[2]
@@ -28,9 +28,8 @@ DAG = "kafka_reliability_audit"
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with lifecycle.start("healthy", directory=tmp_path_factory.mktemp("sandbox")) as sandbox:
-        yield sandbox.bootstrap
+def brokers(healthy_cluster: Sandbox) -> str:
+    return healthy_cluster.bootstrap
 
 
 def free_port() -> int:
@@ -97,8 +96,9 @@ def airflow(tmp_path_factory: pytest.TempPathFactory, brokers: str) -> Iterator[
 @pytest.fixture(scope="module")
 def api(airflow: tuple[str, Path]) -> Api:
     made = Api(airflow[0], "admin")
-    status, answer = made.call("PATCH", f"/api/v2/dags/{DAG}", {"is_paused": False})
-    assert status == 200, answer
+    until = time.monotonic() + 120
+    while time.monotonic() < until and made.call("GET", f"/api/v2/dags/{DAG}")[0] != 200:
+        time.sleep(1)  # the first parse of the DAG folder
     return made
 
 
@@ -196,9 +196,7 @@ from kafka_audit.airflow.run_dag import run_audit_through_airflow
 run_audit_through_airflow(connection={{"bootstrap.servers": {brokers!r}}}, cluster="kafka", root=Path({str(tmp_path / "audit-root")!r}),
     progress=lambda line: print(line, flush=True))
 """
-    child = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=dict(os.environ)
-    )
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert child.stdout is not None
     for line in child.stdout:
         if line.startswith("evidence_gate"):

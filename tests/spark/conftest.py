@@ -1,10 +1,15 @@
 """One Spark session for all Spark tests: starting it costs more than all of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from snapshot_builder import Synthetic
 
+from kafka_audit.policy import Policy, load_policy
+from spark_jobs import subjects
+from spark_jobs.datasets import Evidence
 from spark_jobs.session import spark_session
 
 
@@ -13,3 +18,19 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session("kafka_audit tests")
     yield session
     session.stop()
+
+
+Rows = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def rows_of(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Rows]:
+    """Wide rows of one subject by resource, from a synthetic cluster."""
+
+    def build(cluster: Synthetic, subject: str, policy: Policy | None = None) -> Rows:
+        snapshot = cluster.write(tmp_path_factory.mktemp("root"))
+        rows = subjects.build(subject, Evidence(spark=spark, snapshot=snapshot), policy or load_policy()).collect()
+        assert len({row["resource"] for row in rows}) == len(rows)
+        return {row["resource"]: row.asDict(recursive=True) for row in rows}
+
+    return build

@@ -11,7 +11,7 @@ import pyarrow as pa
 from kafka_audit.catalogue import DATASETS
 from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, new_id, open_snapshot, write_json
 
-READ_AT = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
+READ_AT = datetime(2025, 3, 1, 12, tzinfo=timezone.utc)  # long ago: what is recent is recent by the evidence, not by today's clock
 READ_MS = int(READ_AT.timestamp() * 1000)
 HOUR_MS = 3_600_000
 CLUSTER = "synthetic"

@@ -37,7 +37,6 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
         "AIRFLOW__CORE__DAGS_FOLDER": str(project / "dags"),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(project / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "True",
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
         # Signs only the calls of this one process to itself.
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(64),

@@ -26,7 +26,8 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     if seed not in known:
         raise ConfigurationError(f"there is no seed {seed!r}: write SEED={' or SEED='.join(known)}")
     say(f"Starting three Kafka brokers and writing the seed '{seed}'")
-    with lifecycle.start(seed, replace=True, progress=say) as sandbox:
+    # Beside the root, as Airflow's home is: a sandbox that the user runs for something else is left alone.
+    with lifecycle.start(seed, directory=root.parent / ".demo-kafka", replace=True, progress=say) as sandbox:
         say(f"Auditing {sandbox.bootstrap} through Airflow")
         outcome = audit_and_summarise(
             connection={"bootstrap.servers": sandbox.bootstrap},

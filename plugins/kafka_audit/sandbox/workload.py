@@ -43,7 +43,7 @@ def run(plan: Plan, report: Path) -> None:
     To be called in the main thread, where Python delivers signals.
     """
     stop = threading.Event()
-    outcome: dict[str, str | None] = {}
+    outcome: dict[str, str | None] = {group.id: "its thread died, see the log" for group in plan.groups}
     reported = threading.Barrier(len(plan.groups) + 1)
     threads = [threading.Thread(target=_one, args=(group, plan, outcome, reported, stop)) for group in plan.groups]
     for thread in threads:

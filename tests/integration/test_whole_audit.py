@@ -1,0 +1,160 @@
+"""The whole path on real brokers: exactly the seeded faults are found, the result can be checked again, and bad input is refused."""
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import psutil
+import pyarrow.dataset as ds
+import pytest
+
+from kafka_audit.evidence import Audit, EvidenceRoot, sha256_of
+from kafka_audit.report.gates import FAILED, INCOMPLETE, PASSED
+from kafka_audit.sandbox.definition import load
+from kafka_audit.sandbox.demo import POLICIES
+from kafka_audit.sandbox.lifecycle import Sandbox, start
+from kafka_audit.sandbox.seeded_findings import compare_failures, compare_not_assessed
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.airflow]
+COMMAND = [sys.executable, "-m", "kafka_audit.cli"]
+
+
+def kafka_audit(*arguments: str, code: int) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user does; the exit code is part of every test."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path}
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=900, check=False, env=environment)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def only_audit(root: Path, cluster: str) -> Audit:
+    (folder,) = [path.parent for path in (root / "audits" / cluster).glob("*/manifest.json")]
+    return Audit(path=folder)
+
+
+@pytest.fixture(scope="module")
+def faulty_audit(faulty_cluster: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    """One audit of the faulty cluster, run by ``kafka-audit audit`` through Airflow; it must end with exit code 3."""
+    root = tmp_path_factory.mktemp("faulty") / "root"
+    policy = str(POLICIES / "faulty")
+    done = kafka_audit(
+        "audit", "--bootstrap", faulty_cluster.bootstrap, "--cluster", "shop", "--root", str(root), "--policy", policy, code=3
+    )
+    assert "REP-01" in done.stdout
+    assert "Seconds:" in done.stdout
+    return only_audit(root, "shop")
+
+
+def test_exactly_the_seeded_faults_are_found_none_missed_and_none_extra(faulty_audit: Audit) -> None:
+    compared = compare_failures(faulty_audit, "faulty")
+    assert compared.exact, f"missed {compared.missed}, extra {compared.extra}"
+    assert compared.agreed == len(load("faulty").faults) > 40
+
+
+def test_exactly_what_cannot_be_known_is_not_assessed_and_each_has_a_reason(faulty_audit: Audit) -> None:
+    compared = compare_not_assessed(faulty_audit, "faulty")
+    assert compared.exact, f"missed {compared.missed}, extra {compared.extra}"
+    for step in (faulty_audit.settings, faulty_audit.lag):
+        unknown = ds.dataset(step / "findings.parquet").to_table(filter=ds.field("status") == "not_assessed")
+        assert all(unknown["reason"].to_pylist())
+
+
+def test_the_seed_has_a_failing_resource_for_every_control(faulty_audit: Audit) -> None:
+    report = json.loads((faulty_audit.report / "report.json").read_text())
+    assert {control["code"] for control in report["controls"]} == {verdict.control for verdict in load("faulty").faults}
+
+
+def test_the_report_names_the_verdict_and_holds_the_same_figures_in_every_format(faulty_audit: Audit) -> None:
+    report = json.loads((faulty_audit.report / "report.json").read_text())
+    page = (faulty_audit.report / "report.html").read_text()
+    suites = ET.parse(faulty_audit.report / "junit.xml").getroot()
+    assert (report["verdict"], report["exit_code"]) == (FAILED, 3)
+    failed = report["totals"]["failed"]
+    assert failed == len(load("faulty").faults)
+    assert f"{FAILED}" in page
+    assert "<script>alert(1)" not in page
+    reported = [case for suite in suites.iter("testsuite") if suite.get("name") != "gate" for case in suite if case.find("failure") is not None]
+    assert len(reported) == failed
+
+
+def test_loss_and_remaining_lag_are_two_figures(faulty_audit: Audit) -> None:
+    rows = ds.dataset(faulty_audit.lag / "group_partitions.parquet").to_table().to_pylist()
+    by_name = {row["resource"]: row for row in rows}
+    billing, fraud = by_name["billing:invoices-0"], by_name["fraud-check:payments-0"]
+    assert (billing["committed"], billing["log_start"], billing["lost"]) == (10, 60, 50)
+    assert billing["lag"] == billing["log_end"] - billing["log_start"]
+    assert fraud["beyond_end"] == 250
+    assert fraud["lag"] == 0
+    assert {row["committed"] for row in rows if row["group_id"] == "newsletter"} == {None}
+
+
+def test_verify_accepts_the_audit_and_its_snapshot_and_names_an_edited_file(faulty_audit: Audit, tmp_path: Path) -> None:
+    run = faulty_audit.run()
+    snapshot = EvidenceRoot(path=faulty_audit.path.parents[2]).snapshot("shop", run["snapshot_id"])
+    assert "intact: audit" in kafka_audit("verify", str(faulty_audit.path), code=0).stdout
+    assert "intact: snapshot" in kafka_audit("verify", str(snapshot.path), code=0).stdout
+    manifest = json.loads((faulty_audit.path / "manifest.json").read_text())
+    assert snapshot.manifest_sha256 in json.dumps(manifest)
+
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in snapshot.path.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    with (copy / "topics.parquet").open("r+b") as stream:
+        stream.seek(20)
+        stream.write(b"\x00\x01\x02")
+    assert sha256_of(copy / "topics.parquet") != sha256_of(snapshot.dataset("topics"))
+    assert "topics.parquet: its sha256 differs" in kafka_audit("verify", str(copy), code=5).stderr
+
+
+def test_the_demo_of_a_healthy_cluster_ends_green_and_leaves_no_process(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    done = kafka_audit("demo", "--seed", "healthy", "--root", str(root), code=0)
+    report = json.loads((only_audit(root, "demo-healthy").report / "report.json").read_text())
+    assert report["verdict"] == PASSED
+    assert report["coverage"]["ratio"] == 1.0
+    assert report["totals"]["failed"] == report["totals"]["not_assessed"] == 0
+    assert "none missed, none extra" in done.stdout
+    left = [process for process in psutil.process_iter(["cmdline"]) if str(tmp_path) in " ".join(process.info["cmdline"] or [])]
+    assert left == []
+
+
+def test_a_cluster_without_topics_and_groups_is_judged_by_what_it_has(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with start("none", directory=tmp_path / "sandbox") as sandbox:
+        done = kafka_audit("audit", "--bootstrap", sandbox.bootstrap, "--cluster", "empty", "--root", str(root), code=0)
+    report = json.loads((only_audit(root, "empty").report / "report.json").read_text())
+    counts = {control["code"]: control["counts"] for control in report["controls"]}
+    assert counts["TOP-01"]["population"] == counts["TOP-01"]["passed"] == 0
+    assert counts["BRK-02"]["passed"] == 3
+    assert "PASSED" in done.stdout
+
+
+def test_an_unreachable_cluster_is_one_clear_error_and_no_evidence(tmp_path: Path) -> None:
+    done = kafka_audit("audit", "--bootstrap", "127.0.0.1:1", "--cluster", "gone", "--root", str(tmp_path / "root"), code=1)
+    said = done.stdout + done.stderr
+    assert "127.0.0.1:1" in said
+    assert INCOMPLETE not in said
+    assert PASSED not in said
+    assert not list((tmp_path / "root").glob("evidence/gone/*"))
+
+
+def test_an_invalid_policy_or_control_stops_the_audit_with_file_and_field(faulty_cluster: Sandbox, tmp_path: Path) -> None:
+    policy = tmp_path / "policy"
+    policy.mkdir()
+    for name in ("tiers.yaml", "slas.yaml"):
+        (policy / name).write_text((POLICIES / "faulty" / name).read_text().replace("min_insync_replicas", "min_irs"))
+    base = ["audit", "--bootstrap", faulty_cluster.bootstrap, "--cluster", "bad"]
+    done = kafka_audit(*base, "--root", str(tmp_path / "one"), "--policy", str(policy), code=2)
+    assert "tiers.yaml: tiers.no_loss.min_irs" in done.stdout + done.stderr
+
+    controls = tmp_path / "controls"
+    controls.mkdir()
+    (controls / "mine.yaml").write_text("id: other\n")
+    said = kafka_audit("controls", "check", str(controls), code=2).stderr
+    assert "mine.yaml" in said
+    assert "pass_when" in said

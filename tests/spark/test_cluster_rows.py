@@ -1,0 +1,161 @@
+"""The cluster's row, brokers, and what the policy declares."""
+
+from pathlib import Path
+
+import pytest
+from snapshot_builder import READ_MS, Synthetic
+
+from kafka_audit.policy import Policy, load_policy
+
+pytestmark = pytest.mark.spark
+
+RACKS = {1: "a", 2: "b", 3: "c"}
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
+    folder: Path = tmp_path_factory.mktemp("policy")
+    (folder / "tiers.yaml").write_text(
+        "version: 1\ndefault_tier: a\ntiers: {a: {replication_factor: 3, min_insync_replicas: 2, retention_ms: 1}}\n"
+        "declared_topics: [there, gone, hidden, refused, outside, \"it's\"]\ndeclared_groups: [alive, gone, outside]\n"
+    )
+    (folder / "slas.yaml").write_text("version: 1\n")
+    return load_policy(folder)
+
+
+def the(rows_of, cluster: Synthetic, **where) -> dict:
+    return rows_of(cluster, "cluster", **where)["cluster"]
+
+
+def test_a_healthy_cluster_has_nothing_unread_and_nothing_hidden(rows_of) -> None:
+    row = the(rows_of, Synthetic().brokers(RACKS).topic("t"))
+    expected = {
+        "cluster_id": "cluster-id", "brokers_known": [1, 2, 3], "brokers_alive": [1, 2, 3], "brokers_answered": [1, 2, 3], "racks": 3,
+        "brokers_without_rack": [], "voters": [1, 2, 3], "healthy_voters": [1, 2, 3], "drifting_keys": [], "weaker_override_count": 0,
+        "weaker_overrides": [], "clock_skew_ms": 5, "unread_items": 0, "unread_by_dataset": {}, "hidden_topics": [], "snapshot_seconds": 1.5,
+        "policy": {"replication_factor": 3}, "errors": {},
+    }
+    assert {name: row[name] for name in expected} == expected
+
+
+def test_drift_and_weaker_overrides_are_named_with_their_values(rows_of) -> None:
+    cluster = Synthetic().brokers(RACKS, {2: {"offsets.retention.minutes": "5", "broker.rack": "b"}})
+    cluster.topic("weak", config={"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
+    cluster.topic("same", config={"min.insync.replicas": "2"}).topic("stronger", config={"min.insync.replicas": "3"})
+    row = the(rows_of, cluster)
+    assert row["drifting_keys"] == ["offsets.retention.minutes: 10080 (broker 1, 3), 5 (broker 2)"]
+    assert row["weaker_override_count"] == 2
+    assert row["weaker_overrides"] == [
+        "weak: min.insync.replicas=1 (brokers: 2)",
+        "weak: unclean.leader.election.enable=true (brokers: false)",
+    ]
+
+
+def test_with_elr_the_cluster_default_is_taken_from_the_topics_synonyms(rows_of) -> None:
+    cluster = Synthetic().brokers(RACKS).topic("weak", config={"min.insync.replicas": "1"}).topic("unknown", config={"min.insync.replicas": "1"})
+    cluster.tables["broker_configs"] = [row for row in cluster.tables["broker_configs"] if row["name"] != "min.insync.replicas"]
+    chain = [("1", "DYNAMIC_TOPIC_CONFIG"), ("2", "DYNAMIC_DEFAULT_BROKER_CONFIG"), ("1", "DEFAULT_CONFIG")]
+    for row in cluster.tables["topic_configs"]:
+        if row["topic"] == "weak" and row["name"] == "min.insync.replicas":
+            row["synonyms"] = [{"name": "min.insync.replicas", "value": value, "source": source} for value, source in chain]
+    row = the(rows_of, cluster)
+    assert row["weaker_overrides"] == ["weak: min.insync.replicas=1 (brokers: 2)"]
+
+
+def test_no_weaker_override_is_claimed_while_something_could_not_be_compared(rows_of) -> None:
+    unread = the(rows_of, Synthetic().brokers(RACKS).topic("dark", without_config=True))
+    assert (unread["weaker_override_count"], unread["weaker_overrides"]) == (None, None)
+
+
+def test_a_voter_that_is_behind_or_has_no_time_is_not_healthy(rows_of) -> None:
+    cluster = Synthetic().brokers({1: "a", 2: "a", 3: "a", 4: None})
+    for row, time in zip(cluster.tables["quorum"], (READ_MS - 700, READ_MS - 10_701, -1, READ_MS - 10_700), strict=True):
+        row["last_caught_up_timestamp_ms"] = time
+    row = the(rows_of, cluster)
+    assert (row["voters"], row["healthy_voters"], row["clock_skew_ms"]) == ([1, 2, 3, 4], [1, 4], 700)
+    assert (row["racks"], row["brokers_without_rack"]) == (1, [4])
+
+
+def test_without_quorum_times_health_and_clock_are_unknown(rows_of) -> None:
+    cluster = Synthetic().brokers(RACKS)
+    for row in cluster.tables["quorum"]:
+        row["last_caught_up_timestamp_ms"] = None
+    row = the(rows_of, cluster)
+    assert (row["voters"], row["healthy_voters"], row["clock_skew_ms"]) == ([1, 2, 3], None, None)
+
+
+def test_a_cluster_of_which_nothing_could_be_read_still_has_its_row_and_every_reason(rows_of) -> None:
+    cluster = Synthetic()
+    for dataset in ("brokers", "topics", "quorum", "broker_configs", "log_dirs", "replica_sizes"):
+        cluster.error(dataset, "CLUSTER_AUTHORIZATION_FAILED")
+    row = the(rows_of, cluster)
+    unknown = ("cluster_id", "brokers_known", "brokers_alive", "racks", "brokers_without_rack", "voters", "healthy_voters", "drifting_keys", "hidden_topics")
+    assert {name: row[name] for name in unknown} == dict.fromkeys(unknown)
+    assert row["unread_items"] == 6
+    assert row["unread_by_dataset"]["quorum"] == 1
+    assert row["errors"]["quorum"] == "CLUSTER_AUTHORIZATION_FAILED (SomeApi): refused"
+
+
+def test_topics_on_disk_that_metadata_does_not_show_are_hidden_unless_they_are_out_of_scope(rows_of) -> None:
+    cluster = Synthetic().brokers(RACKS).topic("shown")
+    for topic in ("secret", "__cluster_metadata", "elsewhere", "__consumer_offsets"):
+        cluster.add("replica_sizes", broker_id=1, path="/d", topic=topic, partition=0, size_bytes=1, offset_lag=0, is_future=False)
+    cluster.topics_in_scope = ["s*"]
+    assert the(rows_of, cluster)["hidden_topics"] == ["__consumer_offsets", "secret"]
+
+
+def test_no_hidden_topic_is_claimed_to_be_absent_while_a_disk_is_unread(rows_of) -> None:
+    cluster = Synthetic().brokers(RACKS).topic("shown").error("log_dirs", "REQUEST_TIMED_OUT", broker_id=2)
+    row = the(rows_of, cluster)
+    assert row["hidden_topics"] is None
+    assert "REQUEST_TIMED_OUT" in row["errors"]["log_dirs"]
+
+
+def test_a_broker_that_is_silent_or_dead_has_unknown_settings_with_the_reason(rows_of) -> None:
+    cluster = Synthetic().brokers(RACKS)
+    cluster.tables["log_dirs"][0] |= {"error": "KAFKA_STORAGE_ERROR"}
+    cluster.tables["log_dirs"][1] |= {"error": "CLUSTER_AUTHORIZATION_FAILED", "path": None}
+    for dataset in ("broker_configs", "log_dirs"):
+        cluster.tables[dataset] = [row for row in cluster.tables[dataset] if row["broker_id"] != 3]
+    cluster.tables["brokers"][2] |= {"answered": False}
+    cluster.add("brokers", broker_id=4, alive=False, answered=False)
+    rows = rows_of(cluster, "broker")
+    assert (rows["1"]["log_dirs"], rows["1"]["failed_log_dirs"], rows["1"]["errors"]) == (1, ["/data: KAFKA_STORAGE_ERROR"], {})
+    assert (rows["2"]["log_dirs"], rows["2"]["failed_log_dirs"]) == (None, None)
+    assert rows["2"]["errors"]["log_dirs"] == "CLUSTER_AUTHORIZATION_FAILED"
+    assert rows["3"]["config"] is None
+    assert rows["3"]["errors"]["broker_configs"] == "broker 3 did not answer every request"
+    assert rows["4"]["errors"]["broker_configs"] == "broker 4 is not registered in the cluster"
+    assert rows["1"]["config"]["default.replication.factor"]["value"] == "3"
+
+
+def test_a_declared_topic_is_absent_only_when_nothing_can_hide_it(rows_of, policy) -> None:
+    cluster = Synthetic().brokers(RACKS).topic("there")
+    cluster.add("replica_sizes", broker_id=1, path="/d", topic="hidden", partition=0, size_bytes=1, offset_lag=0, is_future=False)
+    cluster.error("topics", "TOPIC_AUTHORIZATION_FAILED", topic="refused")
+    cluster.topics_in_scope = ["[!o]*"]
+    rows = rows_of(cluster, "declared_topic", policy)
+    assert {name: row["present"] for name, row in rows.items()} == {
+        "there": True, "gone": False, "it's": False, "hidden": None, "refused": None, "outside": None,
+    }
+    assert "lacks Describe" in rows["hidden"]["errors"]["topics"]
+    assert "outside the scope" in rows["outside"]["errors"]["topics"]
+    assert rows["there"]["tier"] == "a"
+
+
+@pytest.mark.parametrize(("dataset", "where"), [("topics", {}), ("log_dirs", {"broker_id": 2}), ("replica_sizes", {})])
+def test_a_declared_topic_is_unknown_while_topics_or_disks_are_unread(dataset: str, where: dict, rows_of, policy) -> None:
+    rows = rows_of(Synthetic().brokers(RACKS).error(dataset, "TIMEOUT", **where), "declared_topic", policy)
+    assert rows["gone"]["present"] is None
+    assert "TIMEOUT" in rows["gone"]["errors"]["topics"]
+
+
+def test_a_declared_group_is_absent_only_when_every_broker_listed_its_groups(rows_of, policy) -> None:
+    cluster = Synthetic().brokers(RACKS).topic("t").group("alive", assigned=[("t", 0)])
+    cluster.groups_in_scope = ["a*", "g*"]
+    rows = rows_of(cluster, "declared_group", policy)
+    assert {name: row["present"] for name, row in rows.items()} == {"alive": True, "gone": False, "outside": None}
+    assert (rows["alive"]["state"], rows["alive"]["member_count"]) == ("Stable", 1)
+    rows = rows_of(cluster.error("groups", "COORDINATOR_NOT_AVAILABLE", broker_id=2), "declared_group", policy)
+    assert {name: row["present"] for name, row in rows.items()} == {"alive": True, "gone": None, "outside": None}
+    assert "COORDINATOR_NOT_AVAILABLE" in rows["gone"]["errors"]["groups"]

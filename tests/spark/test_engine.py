@@ -1,0 +1,140 @@
+"""The engine's verdicts: three-valued logic, missing evidence, rules that raise, and what a finding holds."""
+
+import json
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka_audit.catalogue import Control
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.subjects import SUBJECTS
+from spark_jobs.evaluate import check_rules, judge
+
+pytestmark = pytest.mark.spark
+
+EXAMPLES = [{"name": status, "row": {}, "status": status} for status in ("pass", "fail", "not_assessed")]
+
+
+def control(name: str = "isr_is_whole", **fields: object) -> Control:
+    return Control.model_validate(
+        {
+            "id": name, "code": "TST-01", "title": "T", "subject": "partition", "severity": "high", "evidence": "observed", "needs": ["partitions"],
+            "pass_when": "isr_count >= 2", "observed": "concat(isr_count, ' in sync')", "expected": "at least 2", "rationale": "r",
+            "failure_scenario": "f", "remediation": {"text": "t"}, "remediation_impact": "none", "examples": EXAMPLES, **fields,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def partition_rows(spark: SparkSession):
+    def build(*rows: dict) -> DataFrame:
+        full = [{**dict.fromkeys(SUBJECTS["partition"].columns), "resource": f"t-{index}", "errors": {}, **row} for index, row in enumerate(rows)]
+        return spark.createDataFrame(full, SUBJECTS["partition"].ddl)
+
+    return build
+
+
+def verdicts(rows: DataFrame, one: Control, **options: object) -> list[tuple[str, str | None]]:
+    found = judge(rows, [one], **options).orderBy("resource").collect()
+    return [(finding["status"], finding["reason"]) for finding in found]
+
+
+def test_true_false_and_null_are_pass_fail_and_not_assessed(partition_rows) -> None:
+    rows = partition_rows({"isr_count": 2}, {"isr_count": 1}, {"isr_count": None})
+    assert verdicts(rows, control()) == [("pass", None), ("fail", None), ("not_assessed", "no value for: isr_count")]
+
+
+@pytest.mark.parametrize(
+    ("sql", "status"),
+    [
+        ("isr_count >= 2 and confirmed", "not_assessed"),  # TRUE and NULL
+        ("isr_count >= 9 and confirmed", "fail"),  # FALSE and NULL
+        ("isr_count >= 2 or confirmed", "pass"),  # TRUE or NULL
+        ("isr_count >= 9 or confirmed", "not_assessed"),  # FALSE or NULL
+        ("not (confirmed and isr_count >= 2)", "not_assessed"),
+        ("isr_count in (1, null)", "not_assessed"),
+        ("size(offline_replicas) = 0", "not_assessed"),  # Spark's own default for size(NULL) is -1
+        ("size(offline_replicas) < 0", "not_assessed"),
+        ("cardinality(offline_replicas) < 0", "not_assessed"),
+        ("array_contains(isr, 9)", "not_assessed"),  # [1, NULL] may hold it
+        ("exists(isr, b -> b = 1)", "pass"),
+        ("forall(isr, b -> b = 1)", "not_assessed"),
+        ("isr_count / 0 > 1", "not_assessed"),  # ANSI mode would raise
+        ("cast(topic as int) = 1", "not_assessed"),
+        ("isr[7] = 1", "not_assessed"),
+        ("policy.tier = 'no_loss'", "not_assessed"),
+    ],
+)
+def test_an_unknown_operand_is_never_taken_for_a_value(sql: str, status: str, partition_rows) -> None:
+    rows = partition_rows({"isr_count": 3, "isr": [1, None], "topic": "t"})
+    assert verdicts(rows, control(pass_when=sql))[0][0] == status
+
+
+def test_missing_evidence_stops_a_pass_but_not_a_failure(partition_rows) -> None:
+    errors = {"partitions": "TIMEOUT: no answer", "quorum": "does not matter here"}
+    rows = partition_rows({"isr_count": 2, "errors": errors}, {"isr_count": 1, "errors": errors}, {"isr_count": 2, "errors": {"quorum": "x"}})
+    assert verdicts(rows, control()) == [("not_assessed", "TIMEOUT: no answer"), ("fail", None), ("pass", None)]
+
+
+def test_applies_when_decides_first_and_unknown_applicability_is_not_assessed(partition_rows) -> None:
+    rows = partition_rows({"isr_count": 1, "is_internal": True}, {"isr_count": 1}, {"isr_count": 1, "is_internal": False})
+    found = verdicts(rows, control(applies_when="not is_internal"))
+    assert found == [("not_applicable", None), ("not_assessed", "no value for: is_internal"), ("fail", None)]
+
+
+def test_the_reason_is_the_missing_dataset_then_the_controls_own_then_the_unknown_columns(partition_rows) -> None:
+    one = control(needs=["topic_configs", "partitions"], not_assessed_reason="case when confirmed then 'because' end")
+    rows = partition_rows(
+        {"confirmed": True, "errors": {"partitions": "second", "topic_configs": "first"}}, {"confirmed": True}, {"confirmed": False}
+    )
+    assert [reason for _, reason in verdicts(rows, one)] == ["first", "because", "no value for: isr_count"]
+
+
+def test_a_rule_that_gives_no_answer_although_every_value_is_known_says_so(partition_rows) -> None:
+    assert verdicts(partition_rows({"topic": "x"}), control(pass_when="try_cast(topic as int) > 1")) == [
+        ("not_assessed", "the rule gives no answer for these values")
+    ]
+
+
+def test_a_finding_names_its_resource_and_keeps_the_evidence_it_read_with_nulls_visible(partition_rows) -> None:
+    hostile = "o'; drop--\n<b>\\"
+    rows = partition_rows({"resource": f"{hostile}-3", "topic": hostile, "partition": 3, "isr_count": 1, "policy": ("gold", 3, 2, 1)})
+    one = control(title="It's \\ a title", observed="concat(topic, ': ', confirmed)", expected="sql: concat('isr of ', policy.tier)")
+    finding = judge(rows, [one]).collect()[0].asDict()
+    assert finding["resource"] == f"{hostile}-3"
+    assert (finding["topic"], finding["partition"], finding["broker_id"], finding["group_id"]) == (hostile, 3, None, None)
+    assert (finding["title"], finding["tier"], finding["expected"], finding["observed"]) == ("It's \\ a title", "gold", "isr of gold", "not known")
+    assert json.loads(finding["evidence"]) == {"isr_count": 1, "topic": hostile, "confirmed": None, "policy.tier": "gold"}
+
+
+def test_a_very_long_value_is_shortened_in_texts_that_people_read(partition_rows) -> None:
+    finding = judge(partition_rows({"topic": "x" * 100_000, "isr_count": 1}), [control(observed="topic")]).collect()[0]
+    assert finding["observed"].endswith("... (shortened)")
+    assert len(finding["observed"]) < 9000
+
+
+def test_controls_of_one_subject_are_judged_in_one_pass_over_its_rows(partition_rows) -> None:
+    found = judge(partition_rows({"isr_count": 1}, {"isr_count": 2}), [control("a"), control("b", pass_when="isr_count = 1")]).collect()
+    assert sorted((finding["control_id"], finding["resource"], finding["status"]) for finding in found) == [
+        ("a", "t-0", "fail"),
+        ("a", "t-1", "pass"),
+        ("b", "t-0", "pass"),
+        ("b", "t-1", "fail"),
+    ]
+
+
+def test_a_rule_that_raised_gives_errors_and_leaves_other_rules_alone(partition_rows) -> None:
+    found = judge(partition_rows({"isr_count": 2}), [control("good"), control("bad")], {"bad": "it's broken"}).collect()
+    assert {finding["control_id"]: (finding["status"], finding["reason"]) for finding in found} == {
+        "good": ("pass", None),
+        "bad": ("error", "the rule raised: it's broken"),
+    }
+
+
+def test_rules_that_spark_does_not_accept_are_all_named(partition_rows) -> None:
+    wrong = [control("mistyped", pass_when="isr_count + isr > 1"), control("miscalled", pass_when="size(isr, isr) = 1"), control("fine")]
+    with pytest.raises(ConfigurationError) as problem:
+        check_rules({"partition": partition_rows({})}, wrong)
+    assert "mistyped.yaml" in str(problem.value)
+    assert "miscalled.yaml" in str(problem.value)
+    assert "fine.yaml" not in str(problem.value)

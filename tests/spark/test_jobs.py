@@ -1,0 +1,217 @@
+"""Both jobs from end to end: what they write, what they refuse, and what they leave alone."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+from snapshot_builder import CLUSTER, Synthetic, audit_folder
+
+from kafka_audit.catalogue import load_catalogue
+from kafka_audit.evidence import Audit, Snapshot
+from kafka_audit.subjects import SUBJECTS
+from spark_jobs.evaluate import COLUMNS
+from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, JOBS, job_path
+from spark_jobs.verification import main
+from spark_jobs.verify_lag import write_group_partitions
+
+pytestmark = pytest.mark.spark
+
+HOSTILE = "=cmd|' /C calc'!A0\n<script>\u202e\"\\$(rm)"
+
+
+def faulty() -> Synthetic:
+    cluster = Synthetic().brokers({1: "a", 2: "b", 3: "c"}).topic("orders", partitions=2).topic("single", replicas=[1])
+    cluster.offsets("orders", log_start=100, log_end=500).offsets("orders", 1, log_start=0, log_end=10)
+    cluster.group(HOSTILE, assigned=[("orders", 0)]).commit(HOSTILE, "orders", 40)
+    return cluster.group("ahead", assigned=[("orders", 1)]).commit("ahead", "orders", 12, partition=1)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Snapshot, Audit]:
+    snapshot = faulty().write(tmp_path)
+    return snapshot, audit_folder(tmp_path, snapshot)
+
+
+def run(job: str, snapshot: Snapshot, audit: Audit, *more: str) -> int:
+    extra = write_group_partitions if job == "verify_lag" else None
+    target = (lambda one: one.lag) if job == "verify_lag" else (lambda one: one.settings)
+    return main(job, target, extra, ["--snapshot", str(snapshot.path), "--audit", str(audit.path), *more])
+
+
+def table(path: Path) -> list[dict]:
+    return pq.read_table(path).to_pylist()
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_spark_submit_runs_both_jobs_and_leaves_complete_findings(tmp_path: Path) -> None:
+    snapshot = faulty().write(tmp_path)
+    audit = audit_folder(tmp_path, snapshot)
+    (audit.path / "manifest.json").write_text("{}")
+    before = files(snapshot.path)
+    submit = Path(sys.executable).parent / "spark-submit"
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    for job in JOBS:
+        command = [str(submit), "--master", "local[2]", "--driver-java-options", DRIVER_JAVA_OPTIONS]
+        command += [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
+        command += [str(job_path(job)), "--snapshot", str(snapshot.path), "--audit", str(audit.path)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr[-3000:]
+
+    assert not (audit.path / "manifest.json").exists(), "an audit that is being rewritten must not look sealed"
+    assert files(snapshot.path) == before
+    assert sorted(files(audit.path)) == [
+        "lag/findings.parquet/part-00000.parquet",
+        "lag/group_partitions.parquet/part-00000.parquet",
+        "lag/summary.parquet/part-00000.parquet",
+        "run.json",
+        "settings/findings.parquet/part-00000.parquet",
+        "settings/summary.parquet/part-00000.parquet",
+    ]
+    catalogue = load_catalogue()
+    for job, folder in (("verify_settings", audit.settings), ("verify_lag", audit.lag)):
+        findings, summary = table(folder / "findings.parquet"), table(folder / "summary.parquet")
+        assert tuple(findings[0]) == COLUMNS
+        assert [(row["code"], row["resource"]) for row in findings] == sorted((row["code"], row["resource"]) for row in findings)
+        assert {(row["audit_id"], row["snapshot_id"], row["cluster"]) for row in findings} == {(audit.path.name, snapshot.snapshot_id, CLUSTER)}
+        assert [row["control_id"] for row in summary] == [control.id for control in catalogue.of_job(job)]
+        for row in summary:
+            counted = row["passed"] + row["failed"] + row["errored"] + row["not_assessed"] + row["not_applicable"]
+            assert row["population"] == row["findings"] == row["distinct_resources"] == counted
+    failed = {(row["code"], row["resource"]) for row in table(audit.lag / "findings.parquet") if row["status"] == "fail"}
+    assert {("CON-03", f"{HOSTILE}:orders-0"), ("CON-04", "ahead:orders-1")} <= failed
+    lost = next(row for row in table(audit.lag / "group_partitions.parquet") if row["group_id"] == HOSTILE)
+    assert (lost["lost"], lost["lag"], lost["errors"]) == (60, 400, "{}")
+    assert list(lost) == list(SUBJECTS["group_partition"].columns)
+
+
+def test_running_a_step_again_gives_the_same_bytes(made, spark: SparkSession) -> None:
+    snapshot, audit = made
+    assert run("verify_lag", snapshot, audit) == 0
+    first = files(audit.lag)
+    assert run("verify_lag", snapshot, audit) == 0
+    assert files(audit.lag) == first
+
+
+def test_a_control_is_added_by_one_file_and_nothing_else(made, spark: SparkSession, tmp_path: Path) -> None:
+    snapshot, audit = made
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "orders_has_two_partitions.yaml").write_text(yaml.safe_dump(own_control("orders_has_two_partitions", "partition_count = 2")))
+    (own / "index_is_valid.yaml").write_text(yaml.safe_dump(own_control("index_is_valid", "element_at(unidentified_partitions, 0) = 1", "OWN-02")))
+    assert run("verify_settings", snapshot, audit, "--controls", str(own)) == 0
+    found = {(row["code"], row["resource"]): row for row in table(audit.settings / "findings.parquet")}
+    assert found["OWN-01", "orders"]["status"] == "pass"
+    assert found["OWN-01", "single"]["status"] == "fail"
+    summary = {row["code"]: row for row in table(audit.settings / "summary.parquet")}
+    assert (summary["OWN-01"]["passed"], summary["OWN-01"]["failed"], summary["OWN-01"]["population"]) == (1, 1, 2)
+
+
+def test_a_rule_that_raises_is_an_error_of_that_rule_alone(made, spark: SparkSession, tmp_path: Path) -> None:
+    snapshot, audit = made
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "index_is_valid.yaml").write_text(yaml.safe_dump(own_control("index_is_valid", "element_at(array(partition_count), 0) = 1")))
+    assert run("verify_settings", snapshot, audit, "--controls", str(own)) == 0
+    findings = table(audit.settings / "findings.parquet")
+    assert {row["status"] for row in findings if row["code"] == "OWN-01"} == {"error"}
+    assert all("INVALID_INDEX_OF_ZERO" in row["reason"] for row in findings if row["code"] == "OWN-01")
+    assert "error" not in {row["status"] for row in findings if row["code"] != "OWN-01"}
+    assert next(row for row in table(audit.settings / "summary.parquet") if row["code"] == "OWN-01")["errored"] == 2
+
+
+def own_control(name: str, pass_when: str, code: str = "OWN-01") -> dict:
+    return {
+        "id": name, "code": code, "title": "t", "subject": "topic", "severity": "low", "evidence": "observed", "needs": ["topics"],
+        "pass_when": pass_when, "observed": "concat(partition_count, ' partitions')", "expected": "2", "rationale": "r", "failure_scenario": "f",
+        "remediation": {"text": "t"}, "remediation_impact": "i",
+        "examples": [{"name": status, "row": {}, "status": status} for status in ("pass", "fail", "not_assessed")],
+    }
+
+
+def test_an_empty_cluster_has_a_summary_row_for_every_control_and_no_findings(spark: SparkSession, tmp_path: Path) -> None:
+    snapshot = Synthetic().brokers({1: "a"}).write(tmp_path)
+    audit = audit_folder(tmp_path, snapshot)
+    assert run("verify_lag", snapshot, audit) == 0
+    assert table(audit.lag / "findings.parquet") == []
+    assert table(audit.lag / "group_partitions.parquet") == []
+    summary = table(audit.lag / "summary.parquet")
+    assert [row["control_id"] for row in summary] == [control.id for control in load_catalogue().of_job("verify_lag")]
+    counts = ("population", "findings", "distinct_resources", "passed", "failed", "errored", "not_assessed", "not_applicable")
+    assert {row[name] for row in summary for name in counts} == {0}
+
+
+def refuse(made, capsys, *more: str, job: str = "verify_settings") -> tuple[int, str]:
+    """Exit code and the one line on stderr; what an earlier run left must still be there."""
+    snapshot, audit = made
+    kept = audit.settings / "kept.txt"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text("earlier evidence")
+    code = run(job, snapshot, audit, *more)
+    assert kept.read_text() == "earlier evidence"
+    assert [path.name for path in audit.path.iterdir() if path.name.startswith(".")] == []
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kafka-audit: ")]
+    assert len(lines) == 1
+    return code, lines[0]
+
+
+def test_an_edited_snapshot_is_refused_with_exit_code_5(made, capsys) -> None:
+    path = made[0].dataset("topics")
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    code, line = refuse(made, capsys)
+    assert code == 5
+    assert "topics.parquet: its sha256 differs" in line
+
+
+def test_a_snapshot_with_a_missing_file_is_refused_with_exit_code_5(made, capsys) -> None:
+    made[0].dataset("groups").unlink()
+    code, line = refuse(made, capsys)
+    assert code == 5
+    assert "groups.parquet: is missing" in line
+
+
+def test_an_invalid_control_is_refused_with_exit_code_2_before_spark_starts(made, capsys, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "bad.yaml").write_text(yaml.safe_dump(own_control("bad", "reflect('java.lang.System', 'exit', 1)")))
+    code, line = refuse(made, capsys, "--controls", str(own))
+    assert code == 2
+    assert "bad.yaml: pass_when: calls reflect(), which is not allowed" in line
+
+
+def test_an_invalid_policy_is_refused_with_exit_code_2(made, capsys, tmp_path: Path) -> None:
+    code, line = refuse(made, capsys, "--policy", str(tmp_path / "nowhere"))
+    assert code == 2
+    assert "tiers.yaml: the file is missing" in line
+
+
+def test_the_audit_of_another_snapshot_is_refused_with_exit_code_2(made, capsys) -> None:
+    run_file = made[1].run_file
+    run_file.write_text(json.dumps({**json.loads(run_file.read_text()), "snapshot_id": "20200101T000000Z-00000000"}))
+    code, line = refuse(made, capsys)
+    assert code == 2
+    assert "20200101T000000Z-00000000" in line
+
+
+def test_a_rule_that_spark_refuses_is_named_with_exit_code_2(made, capsys, spark: SparkSession, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "mistyped.yaml").write_text(yaml.safe_dump(own_control("mistyped", "partition_count + config['retention.ms'] = 1")))
+    code, line = refuse(made, capsys, "--controls", str(own))
+    assert code == 2
+    assert "mistyped.yaml" in line
+
+
+def test_findings_that_do_not_match_the_snapshots_own_counts_are_not_kept(spark: SparkSession, capsys, tmp_path: Path) -> None:
+    snapshot = Synthetic().brokers({1: "a"}).topic("t", replicas=[1]).topic("t", replicas=[1]).write(tmp_path)
+    code, line = refuse((snapshot, audit_folder(tmp_path, snapshot)), capsys)
+    assert code == 1
+    assert "but the snapshot has 2" in line

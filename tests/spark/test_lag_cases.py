@@ -1,0 +1,130 @@
+"""The lag cases that users of other tools reported as wrong, each as evidence and the row that must come of it."""
+
+import pytest
+from snapshot_builder import Synthetic
+
+pytestmark = pytest.mark.spark
+
+FULL = {"log_start": 0, "log_end": 1000, "last_stable": 1000}
+HOSTILE = "=cmd|' /C calc'!A0\n<script>\u202e\"\\"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Synthetic:
+    one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
+    for topic in ("orders", "idle", "lossy", "short", "open", "unread", "left", "tiny", "big", "hidden-by-error"):
+        one.topic(topic)
+    one.topic("table", config={"cleanup.policy": "compact,delete"}).topic("forever", config={"retention.ms": "-1"}).topic("dark", without_config=True)
+    one.offsets("orders", **FULL).offsets("table", **FULL).offsets("forever", **FULL).offsets("dark", **FULL).offsets("left", **FULL)
+    one.offsets("idle", log_start=100, log_end=100, last_stable=100).offsets("lossy", log_start=100, log_end=500, last_stable=500)
+    one.offsets("short", log_start=0, log_end=200).offsets("open", log_start=0, log_end=1000, last_stable=900)
+    one.offsets("unread", error="LEADER_NOT_AVAILABLE").offsets("big", log_start=0, log_end=2**62, headroom_offset=5, headroom_timestamp_ms=7)
+    one.error("topic_configs", "TOPIC_AUTHORIZATION_FAILED", topic="dark").error("offsets", "LEADER_NOT_AVAILABLE", topic="unread", partition=0)
+    one.group("g", assigned=[("orders", 0), ("unread", 0), ("tiny", 0)])
+    for topic, committed in {"orders": 700, "idle": 40, "lossy": 40, "short": 500, "open": 900, "table": 1000, "forever": 1000}.items():
+        one.commit("g", topic, committed)
+    one.commit("g", "dark", 1).commit("g", "unread", 10).commit("g", "deleted", 10).commit("g", "big", 0)
+    one.commit("g", "hidden-by-error", None, error="TOPIC_AUTHORIZATION_FAILED")
+    one.group("never", assigned=[("orders", 0)]).commit("never", "orders", None)
+    one.group("fetched-all", assigned=[("orders", 0), ("unseen", 0)])
+    one.group("minus-one", assigned=[("orders", 0)]).commit("minus-one", "orders", -1)
+    one.group("empty", state="Empty").commit("empty", "orders", 0)
+    one.group("queue", kind="share", assigned=[("orders", 0)])
+    one.group("new", kind="consumer", state="Stable", assigned=[("orders", 0)]).commit("new", "orders", 1000)
+    one.group("undescribed", error="GROUP_ID_NOT_FOUND").commit("undescribed", "orders", 1000)
+    one.group("half").commit("half", "orders", 1000).add("members", group_id="half", member_id="m", client_id="c")
+    one.group("refused", assigned=[("orders", 0)]).error("committed_offsets", "GROUP_AUTHORIZATION_FAILED", group_id="refused")
+    one.group("moved", assigned=[("orders", 0)]).commit("moved", "orders", 1000).commit("moved", "left", 0)
+    return one.group(HOSTILE, assigned=[("orders", 0)]).commit(HOSTILE, "orders", 999)
+
+
+@pytest.fixture(scope="module")
+def positions(rows_of, cluster):
+    return rows_of(cluster, "group_partition")
+
+
+@pytest.fixture(scope="module")
+def groups(rows_of, cluster):
+    return rows_of(cluster, "group")
+
+
+CASES = {
+    "behind": ("g:orders-0", {"lag": 300, "lost": 0, "beyond_end": 0, "unread_bytes": 300, "assigned": True, "has_commit": True}),
+    "commit below start on an idle topic is a loss and no lag": ("g:idle-0", {"lost": 60, "lag": 0, "beyond_end": 0}),
+    "loss and remaining lag are two figures": ("g:lossy-0", {"lost": 60, "lag": 400}),
+    "beyond the end is its own figure and no negative lag": ("g:short-0", {"beyond_end": 300, "lag": 0, "lost": 0}),
+    "an open transaction shows both ends": ("g:open-0", {"lag": 100, "last_stable": 900, "log_end": 1000}),
+    "compacted is labelled": ("g:table-0", {"compacted": True, "lag": 0}),
+    "not compacted": ("g:orders-0", {"compacted": False, "retention_ms": 604800000, "retention_bytes": -1}),
+    "unlimited retention": ("g:forever-0", {"retention_ms": -1}),
+    "refused configuration is unknown, not the default": ("g:dark-0", {"retention_ms": None, "compacted": None, "lag": 999}),
+    "an unread end offset gives no lag": ("g:unread-0", {"lag": None, "lost": None, "beyond_end": None, "has_commit": True, "topic_exists": True}),
+    "a deleted topic is no lag of 0": ("g:deleted-0", {"topic_exists": False, "lag": None, "has_commit": True, "assigned": False}),
+    "offsets near the largest": ("g:big-0", {"lag": 2**62, "headroom_offset": 5, "headroom_timestamp_ms": 7}),
+    "a refused commit is unknown": ("g:hidden-by-error-0", {"has_commit": None, "lag": None}),
+    "assigned but never committed": ("never:orders-0", {"has_commit": False, "committed": None, "lag": None, "assigned": True}),
+    "fetch-all answered without the partition": ("fetched-all:orders-0", {"has_commit": False, "lag": None}),
+    "fetch-all hides topics that may not be described": ("fetched-all:unseen-0", {"has_commit": None, "topic_exists": False, "lag": None}),
+    "minus one is no commit": ("minus-one:orders-0", {"has_commit": False, "lag": None, "lost": None}),
+    "an empty group is judged by its offsets": ("empty:orders-0", {"lag": 1000, "assigned": False, "state": "Empty"}),
+    "a share group has no lag": ("queue:orders-0", {"lag": None, "has_commit": None, "group_type": "share", "assigned": True}),
+    "a KIP-848 group keeps type and state from ListGroups": ("new:orders-0", {"group_type": "consumer", "state": "Stable", "lag": 0}),
+    "members that could not be described leave assignment unknown": ("undescribed:orders-0", {"assigned": None, "lag": 0}),
+    "one undescribed member leaves assignment unknown": ("half:orders-0", {"assigned": None}),
+    "a refused group is unknown": ("refused:orders-0", {"has_commit": None, "lag": None, "assigned": True}),
+    "a hostile group id is a value like any other": (f"{HOSTILE}:orders-0", {"group_id": HOSTILE, "lag": 1}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_group_partition(case: str, positions) -> None:
+    resource, expected = CASES[case]
+    assert {name: positions[resource][name] for name in expected} == expected
+
+
+def test_a_figure_that_is_missing_has_its_reason_beside_it(positions) -> None:
+    reasons = {
+        "g:unread-0": ("offsets", "LEADER_NOT_AVAILABLE"),
+        "g:dark-0": ("topic_configs", "TOPIC_AUTHORIZATION_FAILED"),
+        "g:hidden-by-error-0": ("committed_offsets", "TOPIC_AUTHORIZATION_FAILED"),
+        "refused:orders-0": ("committed_offsets", "GROUP_AUTHORIZATION_FAILED"),
+        "undescribed:orders-0": ("members", "GROUP_ID_NOT_FOUND"),
+        "half:orders-0": ("members", "1 members could not be described"),
+    }
+    for resource, (dataset, text) in reasons.items():
+        assert text in positions[resource]["errors"][dataset]
+    assert positions["g:orders-0"]["errors"] == {}
+
+
+def test_one_unreadable_partition_does_not_spoil_the_group_but_its_sum_is_marked_as_incomplete(groups) -> None:
+    group = groups["g"]
+    assert group["partition_count"] == 11
+    assert group["unknown_partitions"] == 1
+    assert group["lag_known"] == 300  # of orders; tiny has no commit, and of the other topics no member reads
+    assert "on 1 of its partitions, first unread-0: LEADER_NOT_AVAILABLE" in group["errors"]["offsets"]
+
+
+def test_partitions_of_a_topic_that_a_stable_group_left_do_not_count_as_its_lag(groups, positions) -> None:
+    assert positions["moved:left-0"]["lag"] == 1000
+    assert groups["moved"]["lag_known"] == 0
+    assert groups["moved"]["unknown_partitions"] == 0
+    assert groups["moved"]["partition_count"] == 2
+
+
+def test_a_group_without_a_commit_has_no_lag_rather_than_a_lag_of_0(groups) -> None:
+    assert (groups["never"]["lag_known"], groups["never"]["lag_max"], groups["never"]["partition_count"]) == (None, None, 0)
+    assert (groups["queue"]["lag_known"], groups["queue"]["group_type"]) == (None, "share")
+
+
+def test_member_counts_are_unknown_where_members_could_not_be_described(groups) -> None:
+    assert {name: groups[name]["member_count"] for name in ("g", "empty", "undescribed", "half")} == {
+        "g": 1,
+        "empty": 0,
+        "undescribed": None,
+        "half": None,
+    }
+
+
+def test_the_largest_lag_names_its_partition(groups) -> None:
+    assert (groups["empty"]["lag_max"], groups["empty"]["lag_max_partition"]) == (1000, "orders-0")
+    assert groups[HOSTILE]["policy"] == {"sla": "default", "max_lag_records": 10000}
