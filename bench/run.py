@@ -23,10 +23,10 @@ from pathlib import Path
 from kafka import KafkaAdminClient, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError
+from processes import Usage, run
 
 from kafka_audit.sandbox.jars import broker_classpath
 from kafka_audit.sandbox.lifecycle import start
-from processes import Usage, run
 
 PARTITIONS = 4
 

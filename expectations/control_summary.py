@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import Audit
-from kafka_audit.findings import Severity, Status
 
 from expectations.results import Coverage
 from expectations.tables import Kind, Table, Value
+from kafka_audit.errors import IntegrityError
+from kafka_audit.evidence import Audit
+from kafka_audit.findings import Severity, Status
 
 STATUS_COLUMNS: Mapping[Status, str] = {
     Status.PASS: "passed",

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.durable_files import read_json, replaced_folder
-
 from expectations.offline_html import mark, page, plain_body
 from expectations.validation import great_expectations
+from kafka_audit.durable_files import read_json, replaced_folder
 
 _GATES = {"evidence": "Is the evidence fit to be judged?", "findings": "Do the findings pass?"}
 

@@ -6,9 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.evidence import Audit, Snapshot, read_json, verify, write_json
-from kafka_audit.findings import Severity
-
 from expectations.control_summary import summarise
 from expectations.data_docs import build_docs
 from expectations.results import SCHEMA_VERSION, Coverage, GateResult, RuleResult, decide
@@ -16,6 +13,8 @@ from expectations.snapshot_contract import DATASETS
 from expectations.snapshot_profile import profile_snapshot
 from expectations.suites import SHIPPED, Suite, load_suite
 from expectations.validation import Validation, validate
+from kafka_audit.evidence import Audit, Snapshot, read_json, verify, write_json
+from kafka_audit.findings import Severity
 
 EVIDENCE = "evidence"
 FINDINGS = "findings"

@@ -1,6 +1,5 @@
 """What a gate says: the status of each rule, the verdict over all of them, and how much could be assessed."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,12 +12,15 @@ GATE_FAILED = 3
 INCOMPLETE = 4
 # Which failing rule decides the exit code when several fail: a known failure, then an untrustworthy audit, then a thin one.
 _PRECEDENCE = (GATE_FAILED, INTERNAL, INCOMPLETE)
-_REASON_LENGTH = 400
+_ROWS_IN_FULL = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class RuleResult:
-    """One expectation of a suite, judged. ``exit_code`` is what the gate ends with when this rule blocks."""
+    """One expectation of a suite, judged. ``exit_code`` is what the gate ends with when this rule blocks.
+
+    ``rows`` are the short names of the rows that fail it, as far as Great Expectations lists them; ``detail`` says all of them.
+    """
 
     rule_id: str
     severity: str
@@ -28,6 +30,7 @@ class RuleResult:
     observed: str
     detail: str
     exit_code: int
+    rows: tuple[str, ...] = ()
 
     @property
     def blocks(self) -> bool:
@@ -36,9 +39,9 @@ class RuleResult:
 
     @property
     def reason(self) -> str:
-        """One sentence for a person; starts with the rule's id. A long list is cut here and whole in ``detail``."""
+        """One sentence for a person; starts with the rule's id. Many rows are only named here: ``detail`` has their values."""
         effect = "" if self.blocks else " (does not block)"
-        detail = textwrap.shorten(self.detail, _REASON_LENGTH, placeholder=" ...")
+        detail = f"{self.observed}: {', '.join(self.rows)}" if len(self.rows) > _ROWS_IN_FULL else self.detail
         return f"{self.rule_id} {self.status.value}{effect}: {self.description} {detail}".rstrip()
 
     def to_json(self) -> dict[str, str]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import Snapshot
 
 from expectations.snapshot_contract import schema_of, schema_problem
+from kafka_audit.errors import IntegrityError
+from kafka_audit.evidence import Snapshot
 
 
 @dataclass(kw_only=True)

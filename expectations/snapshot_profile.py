@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafka_audit.evidence import Snapshot
 
 from expectations.snapshot_contract import DATASETS, schema_of, schema_problem
 from expectations.snapshot_files import SnapshotFiles
 from expectations.snapshot_populations import evidence_gaps, populations
 from expectations.tables import Kind, Table, Value
+from kafka_audit.evidence import Snapshot
 
 _ERROR_ITEM = ("broker_id", "topic", "partition", "group_id")
 _MANIFEST_ROUNDING = timedelta(seconds=1)

@@ -9,8 +9,9 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from kafka_audit.errors import ConfigurationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from kafka_audit.errors import ConfigurationError
 
 SHIPPED = Path(__file__).parent
 

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_audit.errors import ConfigurationError
-from kafka_audit.findings import Verdict
-
 from expectations.results import INCOMPLETE, RuleResult
 from expectations.suites import Rule, Suite
 from expectations.tables import Table
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.findings import Verdict
 
 _DTYPES = {"count": "Int64", "number": "Float64", "text": "object"}
 _SHOWN = 20
@@ -131,6 +130,7 @@ def _judge(rule: Rule, table: Table, answer: Mapping[str, Any], error_exit_code:
         observed=_observed(table, columns, rows, result),
         detail=detail,
         exit_code=codes.get(status, rule.meta.exit_code),
+        rows=() if table.single else _short_names(table, result),
     )
 
 
@@ -140,6 +140,11 @@ def exception_messages(info: Any) -> list[str]:  # noqa: ANN401 - two shapes, bo
         return []
     items = [info] if "raised_exception" in info else list(info.values())
     return sorted({str(item.get("exception_message")) for item in items if item.get("raised_exception")})
+
+
+def _short_names(table: Table, result: Mapping[str, Any]) -> tuple[str, ...]:
+    """The first word of each failing row's key: a control's code, a dataset's name."""
+    return tuple(str(row.get(table.key)).split(" ")[0] for row in result.get("partial_unexpected_index_list") or ())
 
 
 def _expected(answer: Mapping[str, Any]) -> str:
@@ -153,7 +158,7 @@ def _observed(table: Table, columns: Sequence[str], rows: int, result: Mapping[s
     if table.single and len(table.rows) == len(columns) == 1:
         return _shown(table.rows[0].get(columns[0]))
     unexpected = result.get("unexpected_count")
-    return f"{unexpected} of {rows} rows differ" if unexpected is not None else _shown(result.get("observed_value"))
+    return f"{unexpected} of {rows} differ" if unexpected is not None else _shown(result.get("observed_value"))
 
 
 def _unexpected(table: Table, result: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
+
 from kafka_audit.airflow.gate import ReportLink
 
 _Asgi = Callable[[MutableMapping[str, Any], Callable[..., Awaitable[Any]], Callable[..., Awaitable[None]]], Awaitable[None]]

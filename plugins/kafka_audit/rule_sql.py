@@ -5,6 +5,7 @@ back-quoted call cannot hide behind a parser's view of it. The syntax tree: colu
 windows or parameters. Text that a reader could take for a comment is refused, because two parsers may differ on where it ends.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ def _plain(message: str) -> str:
 
 
 def _check_tokens(tokens: list[Token]) -> None:
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for token, following in itertools.zip_longest(tokens, tokens[1:]):
         if token.comments:
             raise RuleSqlError("holds a comment; put the explanation into rationale")
         if token.token_type == TokenType.SEMICOLON:

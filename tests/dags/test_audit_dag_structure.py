@@ -27,6 +27,11 @@ def test_tasks_follow_the_data(dag) -> None:
         assert after in dag.get_task(before).downstream_task_ids, (before, after)
 
 
+def test_the_spark_jobs_do_not_depend_on_each_other_and_run_one_at_a_time(dag) -> None:
+    assert dag.get_task("verify_settings").downstream_task_ids == dag.get_task("verify_lag").downstream_task_ids == {"findings_gate"}
+    assert dag.max_active_tasks == 1
+
+
 def test_report_and_gate_run_whatever_happened_before_and_the_others_only_after_success(dag) -> None:
     rules = {task.task_id: str(task.trigger_rule.value) for task in dag.tasks}
     assert {name for name, rule in rules.items() if rule == "all_done"} == {"report", "gate"}

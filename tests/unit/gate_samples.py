@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, open_snapshot
-from kafka_audit.findings import Severity
 
 from expectations.snapshot_contract import DATASETS, schema_of
+from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, open_snapshot
+from kafka_audit.findings import Severity
 
 STARTED = datetime(2026, 11, 20, 23, 15, 0, tzinfo=timezone.utc)
 READ = STARTED + timedelta(seconds=2)

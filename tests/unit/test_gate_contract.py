@@ -5,10 +5,10 @@ import pkgutil
 import subprocess
 import sys
 
-import kafka_audit.collect
 import pyarrow as pa
 import pytest
 
+import kafka_audit.collect
 from expectations.snapshot_contract import DATASETS, schema_of, schema_problem
 
 

@@ -5,13 +5,13 @@ from html.parser import HTMLParser
 
 import pytest
 from gate_samples import CATALOGUE, HEALTHY, NOW, findings_of, healthy_rows, summary_of, write_audit, write_snapshot
-from kafka_audit.durable_files import read_json, write_json
-from kafka_audit.findings import Severity
 
 from expectations.data_docs import build_docs
 from expectations.gate import judge_evidence, judge_findings
 from expectations.offline_html import page, plain_body
 from expectations.suites import SHIPPED, load_suite
+from kafka_audit.durable_files import read_json, write_json
+from kafka_audit.findings import Severity
 
 LOADING = {"src", "href", "srcset", "data", "action", "poster", "background", "formaction"}
 

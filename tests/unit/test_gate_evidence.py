@@ -6,12 +6,12 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 from gate_samples import FINISHED, HOSTILE, NOW, READ, SNAPSHOT_ID, STARTED, healthy_rows, manifest_fields, write_snapshot
-from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import Verdict
 
 from expectations.gate import judge_evidence
 from expectations.snapshot_contract import DATASETS, schema_of
 from expectations.suites import SHIPPED, load_suite
+from kafka_audit.errors import IntegrityError
+from kafka_audit.findings import Verdict
 
 
 def error(dataset, **item):

@@ -15,11 +15,11 @@ from gate_samples import (
     write_snapshot,
     write_spark_folder,
 )
-from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import Severity, Verdict
 
 from expectations.gate import judge_findings
 from expectations.suites import SHIPPED, load_suite
+from kafka_audit.errors import IntegrityError
+from kafka_audit.findings import Severity, Verdict
 
 
 class Case:

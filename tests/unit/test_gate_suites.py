@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from kafka_audit.errors import ConfigurationError
 
 from expectations.suites import SHIPPED, load_suite
+from kafka_audit.errors import ConfigurationError
 
 FILES = ["evidence_fit.json", "findings_pass.json"]
 RULES = [(name, index) for name in FILES for index in range(len(json.loads((SHIPPED / name).read_text())["expectations"]))]

@@ -3,13 +3,13 @@
 import logging
 
 import pytest
-from kafka_audit.errors import ConfigurationError
-from kafka_audit.findings import Verdict
 
 from expectations.results import RuleResult, decide
 from expectations.suites import Suite
 from expectations.tables import Table
 from expectations.validation import exception_messages, validate
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.findings import Verdict
 
 ZERO = {"min_value": 0, "max_value": 0}
 BETWEEN = "expect_column_values_to_be_between"
@@ -43,7 +43,7 @@ def judge(table, kind=BETWEEN, severity="critical", **kwargs) -> RuleResult:
 
 def test_rows_within_the_limit_pass():
     result = judge(things(0, 0), column="bad", **ZERO)
-    assert (result.status, result.observed, result.detail) == (Verdict.PASS, "0 of 2 rows differ", "")
+    assert (result.status, result.observed, result.detail) == (Verdict.PASS, "0 of 2 differ", "")
     assert decide([result]) == (Verdict.PASS, 0)
 
 

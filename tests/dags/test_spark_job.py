@@ -1,0 +1,91 @@
+"""The Spark operator: what it submits, and what becomes of a job's exit code. A script stands in for spark-submit."""
+
+import json
+import os
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
+from kafka_audit.evidence import read_json, write_json
+
+pytestmark = pytest.mark.airflow
+
+SCRIPT = """#!{python}
+import json, os, sys
+from pathlib import Path
+Path(os.environ["SEEN"]).write_text(json.dumps({{"arguments": sys.argv[1:], "python": os.environ["PYSPARK_PYTHON"]}}))
+print("INFO something of Spark's own")
+{body}
+"""
+
+
+class Submit:
+    """A stand-in for spark-submit and a SparkJob that uses it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.seen = folder / "seen.json"
+        monkeypatch.setenv("SEEN", str(self.seen))
+        monkeypatch.setenv("PATH", os.pathsep.join((str(folder), os.environ["PATH"])))
+        monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+
+    def run(self, body: str, **request: object) -> None:
+        from kafka_audit.airflow.plan import make_plan
+        from kafka_audit.airflow.request import AuditRequest
+        from kafka_audit.airflow.spark_job import SparkJob
+
+        script = self.folder / "spark-submit"
+        script.write_text(SCRIPT.format(python=sys.executable, body=body))
+        script.chmod(0o755)
+        when = datetime(2026, 11, 20, tzinfo=timezone.utc)
+        plan = make_plan(AuditRequest(**request), root=self.folder / "audit-root", dag_id="d", run_id="r", run_after=when)
+        self.plan = plan
+        write_json(plan.audit.run_file, {"audit_id": plan.audit_id})
+        SparkJob(task_id="verify_lag", job="verify_lag", plan=plan.model_dump(mode="json")).execute({})
+
+
+@pytest.fixture
+def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Submit:
+    return Submit(tmp_path, monkeypatch)
+
+
+def test_the_job_gets_its_folders_the_policy_and_every_folder_of_controls(submit: Submit, tmp_path: Path) -> None:
+    for name in ("policy", "one", "two"):
+        (tmp_path / name).mkdir()
+    submit.run("", policy_dir=f"{tmp_path}/policy", controls_dirs=f"{tmp_path}/one,{tmp_path}/two")
+    seen = json.loads(submit.seen.read_text())
+    application = next(index for index, argument in enumerate(seen["arguments"]) if argument.endswith("verify_lag.py"))
+    assert Path(seen["arguments"][application]).is_file()
+    assert seen["arguments"][application + 1 :] == [
+        *("--snapshot", str(submit.plan.snapshot_dir), "--audit", str(submit.plan.audit.path), "--policy", f"{tmp_path}/policy"),
+        *("--controls", f"{tmp_path}/one", "--controls", f"{tmp_path}/two"),
+    ]
+    assert seen["arguments"][:2] == ["--master", "local[1]"]
+    assert seen["python"] == sys.executable
+
+
+@pytest.mark.parametrize(("code", "error"), [(1, CollectionError), (2, ConfigurationError), (5, IntegrityError)])
+def test_a_jobs_exit_code_and_last_words_come_back_as_the_error_of_that_code(submit: Submit, code: int, error: type[AuditError]) -> None:
+    from airflow.sdk.exceptions import AirflowException
+
+    with pytest.raises((AuditError, AirflowException), match="tiers.yaml: default_tier is missing"):
+        submit.run(f'print("kafka-audit: tiers.yaml: default_tier is missing", file=sys.stderr); sys.exit({code})')
+    note = read_json(submit.plan.audit.path / "failures" / "verify_lag.json")
+    assert (note["exit_code"], note["error"]) == (code, error.__name__)
+
+
+def test_a_job_that_dies_without_a_word_is_reported_with_its_last_line(submit: Submit) -> None:
+    with pytest.raises(CollectionError, match="exit code 137; the last line of its output: java.lang.OutOfMemoryError"):
+        submit.run('print("java.lang.OutOfMemoryError: Java heap space"); sys.exit(137)')
+
+
+def test_a_missing_spark_connection_is_an_error_and_not_a_job_on_yarn(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT")
+    with pytest.raises(AirflowFailException, match="no Airflow connection 'spark_default'.*AIRFLOW_CONN_SPARK_DEFAULT="):
+        submit.run("")
+    assert not submit.seen.exists()

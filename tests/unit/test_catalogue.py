@@ -1,0 +1,207 @@
+"""The catalogue loader: what it accepts, and that it refuses everything else in one clear message."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kafka_audit.catalogue import load_catalogue, shipped_controls
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.findings import Status
+
+GOOD: dict[str, Any] = {
+    "id": "isr_is_whole",
+    "code": "TST-01",
+    "title": "T",
+    "subject": "partition",
+    "severity": "high",
+    "evidence": "observed",
+    "needs": ["partitions"],
+    "pass_when": "isr_count >= replication_factor",
+    "observed": "concat(isr_count, ' in sync')",
+    "expected": "all",
+    "rationale": "r",
+    "failure_scenario": "f",
+    "remediation": {"text": "t", "commands": ["kafka-topics.sh --describe --topic {topic} --partition {partition}"]},
+    "remediation_impact": "none",
+    "references": ["KIP-966"],
+    "false_positives": "none known",
+    "examples": [
+        {"name": "whole", "row": {"isr_count": 3, "replication_factor": 3}, "status": "pass"},
+        {"name": "not whole", "row": {"isr_count": 2, "replication_factor": 3}, "status": "fail"},
+        {"name": "unread", "row": {"errors": {"partitions": "refused"}}, "status": "not_assessed", "reason": "refused"},
+    ],
+}
+
+
+def write(folder: Path, name: str = "isr_is_whole", **changes: Any) -> Path:
+    path = folder / f"{name}.yaml"
+    fields = {key: value for key, value in {**GOOD, "id": name, **changes}.items() if value is not None}
+    path.write_text(yaml.safe_dump(fields))
+    return path
+
+
+def refusal(*folders: Path) -> str:
+    with pytest.raises(ConfigurationError) as problem:
+        load_catalogue(folders)
+    assert problem.value.exit_code == 2
+    return str(problem.value)
+
+
+def test_a_good_control_is_loaded_with_everything_it_reads(tmp_path: Path) -> None:
+    write(tmp_path, observed="concat(isr_count, topic, policy.tier, errors['partitions'])", expected="sql: concat('all ', replication_factor)")
+    control = load_catalogue([tmp_path]).controls[0]
+    assert [reference.label for reference in control.decides_on] == ["isr_count", "replication_factor"]
+    assert [reference.label for reference in control.reads] == ["isr_count", "replication_factor", "topic", "policy.tier"]
+    assert control.expected_sql == "concat('all ', replication_factor)"
+    assert control.false_positives == ("none known",)
+    assert control.example_row(control.examples[0])["isr"] is None
+    assert control.example_row(control.examples[0])["errors"] == {}
+
+
+def test_the_shipped_controls_load_in_the_order_of_their_codes() -> None:
+    catalogue = load_catalogue()
+    codes = [control.code for control in catalogue.controls]
+    assert codes == sorted(codes)
+    assert len(catalogue.controls) == len(list(shipped_controls().glob("*.yaml")))
+    assert {control.id for control in catalogue.of_job("verify_lag")} | {control.id for control in catalogue.of_job("verify_settings")} == {
+        control.id for control in catalogue.controls
+    }
+    for control in catalogue.controls:
+        assert {Status.PASS, Status.FAIL, Status.NOT_ASSESSED} <= {example.status for example in control.examples}
+
+
+def test_an_own_folder_adds_to_the_catalogue_and_a_folder_named_twice_is_read_once(tmp_path: Path) -> None:
+    write(tmp_path)
+    shipped = load_catalogue()
+    both = load_catalogue([shipped_controls(), tmp_path, shipped_controls()])
+    assert len(both.controls) == len(shipped.controls) + 1
+    assert both.sha256 != shipped.sha256
+
+
+def test_the_hash_follows_the_content_and_not_the_place(tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    for folder in (first, second):
+        folder.mkdir()
+        write(folder)
+        write(folder, "other", code="TST-02")
+    assert load_catalogue([first]).sha256 == load_catalogue([second]).sha256
+    before = load_catalogue([first]).sha256
+    write(first, title="Another title")
+    assert load_catalogue([first]).sha256 != before
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown field": ({"severtiy": "high"}, "severtiy: is not a known field"),
+    "missing field": ({"rationale": None}, "rationale: is missing"),
+    "unknown subject": ({"subject": "disk"}, "subject: is not a subject: write one of topic, partition"),
+    "unknown severity": ({"severity": "urgent"}, "severity: Input should be 'critical', 'high'"),
+    "unknown dataset": ({"needs": ["partitionz"]}, "partitionz is not a dataset: write some of broker_configs"),
+    "no dataset": ({"needs": []}, "needs: Tuple should have at least 1 item"),
+    "malformed code": ({"code": "TST-1"}, "code: String should match pattern"),
+    "another file's name": ({"id": "other_name"}, "id: is 'other_name'; write 'isr_is_whole', the file's name"),
+    "column of another subject": ({"pass_when": "lag = 0"}, "pass_when: reads lag, which is not a column of subject partition; write one of resource"),
+    "rule that reads nothing": ({"pass_when": "1 = 1"}, "pass_when: reads no column"),
+    "broken observed": ({"observed": "concat(isr_count"}, "observed: is not valid SQL"),
+    "broken computed expectation": ({"expected": "sql: nothing_like_it"}, "expected: reads nothing_like_it"),
+    "broken applicability": ({"applies_when": "rand() > 1 or isr_count > 0"}, "applies_when: calls rand(), which is not allowed"),
+    "no failing example": ({"examples": [GOOD["examples"][0], GOOD["examples"][2]]}, "examples: none has status fail; add one"),
+    "no unknown example": ({"examples": GOOD["examples"][:2]}, "examples: none has status not_assessed; add one"),
+    "two examples of one name": ({"examples": [*GOOD["examples"], GOOD["examples"][0]]}, "examples: 'whole' stands there twice"),
+    "example with an unknown column": (
+        {"examples": [*GOOD["examples"], {"name": "x", "row": {"isrs": 1}, "status": "pass"}]},
+        "examples.x: isrs: is not a column of subject partition",
+    ),
+    "example with text for a number": (
+        {"examples": [*GOOD["examples"], {"name": "x", "row": {"isr_count": "3"}, "status": "pass"}]},
+        "examples.x: isr_count: holds '3'; write a whole number of 32 bits",
+    ),
+    "example with a number too large": (
+        {"examples": [*GOOD["examples"], {"name": "x", "row": {"isr_count": 2**31}, "status": "pass"}]},
+        "isr_count: holds 2147483648; write a whole number of 32 bits",
+    ),
+    "example with true for a number": (
+        {"examples": [*GOOD["examples"], {"name": "x", "row": {"isr": [True]}, "status": "pass"}]},
+        "examples.x: isr[0]: holds True; write a whole number",
+    ),
+    "example with an unknown field": (
+        {"examples": [*GOOD["examples"], {"name": "x", "row": {"policy": {"teir": "a"}}, "status": "pass"}]},
+        "examples.x: policy.teir: is not a field; write one of tier",
+    ),
+    "command with a placeholder nothing fills": (
+        {"remediation": {"text": "t", "commands": ["kafka-configs.sh --entity-name {broker}"]}},
+        "remediation.commands: {broker} cannot be filled for subject partition; write one of {partition}, {topic}",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_control_is_refused_with_file_field_and_reason(case: str, tmp_path: Path) -> None:
+    changes, expected = BAD[case]
+    path = write(tmp_path)
+    path.write_text(yaml.safe_dump({key: value for key, value in {**GOOD, **changes}.items() if value is not None}))
+    message = refusal(tmp_path)
+    assert str(path) in message
+    assert expected in message
+
+
+def test_a_key_that_no_snapshot_keeps_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, subject="topic", pass_when="config['retention.msec'].value = '1'", observed="topic", remediation={"text": "t"}, examples=[])
+    assert "pass_when: reads config.retention.msec, a key that snapshots do not keep; write one of cleanup.policy" in refusal(tmp_path)
+
+
+def test_a_quoted_boolean_is_asked_for_where_a_configuration_value_is_text(tmp_path: Path) -> None:
+    rows = [{"name": "x", "row": {"config": {"unclean.leader.election.enable": False}}, "status": "pass"}]
+    write(tmp_path, subject="topic", pass_when="is_internal", observed="topic", remediation={"text": "t"}, examples=rows)
+    assert "config['unclean.leader.election.enable']: write a mapping with the fields value" in refusal(tmp_path)
+
+
+def test_a_key_that_stands_twice_in_a_file_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    path.write_text(path.read_text() + "severity: low\n")
+    assert "key 'severity' stands there twice" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(("text", "reason"), [("- a\n- b\n", "must be a mapping"), ("", "must be a mapping"), ("a: [", "is not valid YAML")])
+def test_a_file_that_is_no_mapping_is_refused(text: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(text)
+    assert reason in refusal(tmp_path)
+
+
+def test_all_bad_files_are_reported_at_once(tmp_path: Path) -> None:
+    write(tmp_path, "first", severity="urgent")
+    write(tmp_path, "second", code="TST-02", pass_when="lag = 0")
+    (tmp_path / "third.yaml").write_text("a: [")
+    write(tmp_path, "good", code="TST-04")
+    message = refusal(tmp_path)
+    assert all(name in message for name in ("first.yaml", "second.yaml", "third.yaml"))
+    assert "good.yaml" not in message
+
+
+def test_a_code_or_an_id_that_is_used_twice_is_refused_with_both_files(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    write(tmp_path / "own")
+    write(tmp_path / "own", "other")
+    message = refusal(own)
+    assert f"{own / 'isr_is_whole.yaml'} and {own / 'other.yaml'}: code: 'TST-01' is used by each" in message.replace(
+        f"{own / 'other.yaml'} and {own / 'isr_is_whole.yaml'}", f"{own / 'isr_is_whole.yaml'} and {own / 'other.yaml'}"
+    )
+    (own / "other.yaml").unlink()
+    again = tmp_path / "again"
+    again.mkdir()
+    write(again, code="TST-09")
+    assert "id: 'isr_is_whole' is used by each" in refusal(own, again)
+
+
+@pytest.mark.parametrize("name", ["control.yml", "control.yaml.bak", "notes.txt", "folder"])
+def test_what_could_be_meant_as_a_control_is_not_left_out_in_silence(name: str, tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / name).mkdir() if name == "folder" else (tmp_path / name).write_text("x")
+    assert f"{name}: is not a control file and would be left out" in refusal(tmp_path)
+
+
+def test_a_folder_without_controls_or_that_is_missing_is_refused(tmp_path: Path) -> None:
+    assert "holds no control" in refusal(tmp_path)
+    assert "is not a folder" in refusal(tmp_path / "nowhere")

@@ -1,0 +1,66 @@
+"""What the README tells people to type exists, and the figures it states about the product are true."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from kafka_audit import errors
+from kafka_audit.catalogue import load_catalogue
+from kafka_audit.cli import app
+from kafka_audit.cluster.connection import ConnectionSettings
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+COMMANDS = sorted({line.strip().split("#")[0].strip() for line in README.splitlines() if line.startswith("    .venv/bin/kafka-audit ")})
+
+
+def test_there_are_examples_to_check() -> None:
+    assert COMMANDS
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_every_command_in_the_readme_is_accepted_by_the_command_line(line: str) -> None:
+    _, name, *arguments = shlex.split(line)
+    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    context = command.make_context(name, arguments, resilient_parsing=False)
+    assert context.params
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\bmake ([a-z-]+)", README))))
+def test_every_make_target_in_the_readme_exists(target: str) -> None:
+    assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
+
+
+def test_the_connection_file_in_the_readme_is_a_valid_one(tmp_path: Path) -> None:
+    text = README.split("```properties\n")[1].split("```")[0]
+    path = tmp_path / "prod.properties"
+    certificate = tmp_path / "ca.pem"
+    certificate.write_text("")
+    path.write_text(text.replace("/etc/kafka/ca.pem", str(certificate)))
+    settings = ConnectionSettings.from_file(path)
+    assert settings.client_arguments()["sasl_mechanism"] == "SCRAM-SHA-512"
+
+
+def test_the_readme_has_every_exit_code_of_the_product() -> None:
+    codes = {kind.exit_code for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.AuditError)}
+    stated = {int(code) for code in re.findall(r"^\| (\d) \|", README, re.MULTILINE)}
+    assert stated == codes | {0}
+
+
+def test_the_readme_counts_the_controls_that_are_shipped() -> None:
+    (count,) = re.findall(r"^(\d+) controls are shipped", README, re.MULTILINE)
+    assert int(count) == len(load_catalogue().controls)
+
+
+def test_adding_a_control_is_one_file_and_the_command_line_sees_it(tmp_path: Path) -> None:
+    shipped = next((ROOT / "spark_jobs" / "controls").glob("unclean_leader_election_disabled.yaml")).read_text(encoding="utf-8")
+    own = shipped.replace("id: unclean_leader_election_disabled", "id: our_own_rule").replace("code: TOP-04", "code: OWN-01")
+    (tmp_path / "our_own_rule.yaml").write_text(own, encoding="utf-8")
+    done = CliRunner().invoke(app, ["controls", "list", "--controls", str(tmp_path)])
+    assert done.exit_code == 0
+    assert "OWN-01" in done.output
