@@ -85,7 +85,7 @@ def test_every_module_has_a_telling_name_a_docstring_and_one_way_to_be_imported(
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     assert path.stem not in NAMELESS
-    assert path.name == "__init__.py" and not text.strip() or ast.get_docstring(tree), "say in one sentence what the module is"
+    assert (path.name == "__init__.py" and not text.strip()) or ast.get_docstring(tree), "say in one sentence what the module is"
     loaded = roots(imports(path))
     assert not loaded & {"plugins", "dags"}, "import kafka_audit, spark_jobs or expectations; they are installed packages"
     assert path == Path(__file__) or "sys.path." not in text, "nothing edits sys.path"

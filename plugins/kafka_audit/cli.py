@@ -13,12 +13,9 @@ import typer
 from rich.console import Console
 
 from kafka_audit import __version__
-from kafka_audit.catalogue import load_catalogue, shipped_controls
 from kafka_audit.errors import AuditError, ConfigurationError
-from kafka_audit.evidence import EvidenceRoot, new_id, verify
 from kafka_audit.findings import Severity
-from kafka_audit.prerequisites import missing_prerequisites
-from kafka_audit.report.text import visible
+from kafka_audit.safe_text import visible
 from kafka_audit.sandbox.commands import app as sandbox_app
 
 app = typer.Typer(help="Reliability audit for Apache Kafka: evidence, verdicts and reports.", no_args_is_help=True, add_completion=False)
@@ -42,6 +39,14 @@ def say(text: str) -> None:
     """One line of progress on standard error; names from the cluster cannot style or move the terminal."""
     stamp = datetime.now().strftime("%H:%M:%S")
     print(f"{stamp}  {printable(text)}", file=sys.stderr, flush=True)
+
+
+def need_java() -> None:
+    """ConfigurationError with the way to install it unless Java is new enough for Spark and the brokers."""
+    from kafka_audit.prerequisites import missing_prerequisites
+
+    if problems := missing_prerequisites():
+        raise ConfigurationError("\n".join(problems))
 
 
 def printable(text: str) -> str:
@@ -78,6 +83,7 @@ def audit(
     """Audit a cluster: snapshot, verification, gate and report, run as one Airflow DAG run. Reads only."""
     from kafka_audit.terminal_summary import audit_and_summarise
 
+    need_java()
     params = {"topics": topics, "groups": groups, "fail_on": fail_on.value, "min_coverage": min_coverage}
     if controls:
         params["controls_dirs"] = ",".join(str(folder.resolve()) for folder in controls)
@@ -105,6 +111,7 @@ def snapshot(
     """Take one snapshot of a cluster and print its folder. Reads only; needs neither Airflow nor Spark."""
     from kafka_audit.cluster.connection import ConnectionSettings
     from kafka_audit.collect.scope import Scope
+    from kafka_audit.evidence import EvidenceRoot, new_id
     from kafka_audit.snapshot import take_snapshot
 
     now = datetime.now(timezone.utc)
@@ -125,6 +132,8 @@ def snapshot(
 @app.command(name="verify")
 def verify_command(path: Annotated[Path, typer.Argument(help="Folder of one snapshot or one audit.")]) -> None:
     """Recompute the sha256 of every file of a snapshot or audit and compare them with its manifest."""
+    from kafka_audit.evidence import verify
+
     manifest = verify(path)
     kind = manifest.get("kind", "folder")
     identity = manifest.get("snapshot_id") if kind == "snapshot" else manifest.get("audit_id")
@@ -134,6 +143,8 @@ def verify_command(path: Annotated[Path, typer.Argument(help="Folder of one snap
 @controls_app.command(name="list")
 def list_controls(controls: Controls = None) -> None:
     """List the controls: code, severity, subject, kind of evidence, title."""
+    from kafka_audit.catalogue import load_catalogue, shipped_controls
+
     rows = [("CODE", "SEVERITY", "SUBJECT", "EVIDENCE", "ID", "TITLE")]
     for control in load_catalogue([shipped_controls(), *(controls or [])]).controls:
         rows.append((control.code, control.severity.value, control.subject, control.evidence.value, control.id, control.title))
@@ -147,6 +158,8 @@ def check_controls(
     folder: Annotated[list[Path] | None, typer.Argument(help="Folders with controls of your own, checked with the shipped ones.")] = None,
 ) -> None:
     """Load the shipped controls and yours, and report every problem with file, field and fix (exit code 2)."""
+    from kafka_audit.catalogue import load_catalogue, shipped_controls
+
     catalogue = load_catalogue([shipped_controls(), *(folder or [])])
     print(f"{len(catalogue.controls)} controls are valid; sha256 {catalogue.sha256}")
 
@@ -159,6 +172,7 @@ def demo(
     """Start a three-broker Kafka with a seeded workload, audit it through Airflow, show the findings, stop it again."""
     from kafka_audit.sandbox.demo import run_demo
 
+    need_java()
     raise typer.Exit(run_demo(seed=seed, root=root.resolve(), say=say, console=console))
 
 
@@ -176,10 +190,6 @@ def main(call: Callable[[], None] = app) -> None:
     """Run the command; every expected error becomes one message on standard error and its exit code."""
     # A supervisor's TERM takes the same way out as Ctrl-C, so that brokers and Spark are stopped.
     signal.signal(signal.SIGTERM, _interrupted)
-    problems = missing_prerequisites()
-    if problems:
-        print("\n".join(problems), file=sys.stderr)
-        sys.exit(2)
     try:
         call()
     except AuditError as problem:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from kafka_audit.evidence import read_json
 from kafka_audit.findings import Severity, Status
-from kafka_audit.report.text import visible
+from kafka_audit.safe_text import visible
 
 if TYPE_CHECKING:
     from kafka_audit.airflow.run_dag import AuditOutcome

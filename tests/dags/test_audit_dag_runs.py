@@ -1,6 +1,5 @@
 """Whole runs of the audit DAG with stand-in steps: which run turns red, what its gate says, and what is left in the folders."""
 
-import copy
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,14 @@ from kafka_audit.evidence import EvidenceRoot, problems_of, read_json, verify, w
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
 WHEN = datetime(2026, 11, 20, 12, 0, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def dag():
+    """The DAG, loaded anew: within one process, a run's configuration stays behind in the Params of a DAG and its tasks."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    return DagBag(dag_folder=str(Path(__file__).parents[2] / "dags")).dags["kafka_reliability_audit"]
 
 
 class Run:
@@ -29,14 +36,12 @@ class Run:
             def on_task_instance_failed(self, previous_state: Any, task_instance: Any, error: Any) -> None:
                 errors[task_instance.task_id] = error
 
-        params = copy.deepcopy(dag.params)
         listener = Listener()
         get_listener_manager().add_listener(listener)
         try:
             run = dag.test(run_after=when, logical_date=when, run_conf=conf)
         finally:
             get_listener_manager().pm.unregister(listener)
-            dag.params = params  # within one process, a run's configuration stays behind in the DAG's Params
         self.state = str(run.state)
         self.states = {instance.task_id: str(instance.state) for instance in run.get_task_instances()}
         self.errors = errors

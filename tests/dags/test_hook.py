@@ -34,7 +34,7 @@ def test_the_keys_of_the_kafka_provider_are_understood_also_when_airflow_stored_
 def test_a_missing_connection_is_named_with_the_variable_that_would_define_it() -> None:
     from kafka_audit.airflow.hook import KafkaAuditHook
 
-    with pytest.raises(ConfigurationError, match="no Airflow connection 'nowhere'.*AIRFLOW_CONN_NOWHERE="):
+    with pytest.raises(ConfigurationError, match=r"no Airflow connection 'nowhere'.*AIRFLOW_CONN_NOWHERE="):
         KafkaAuditHook("nowhere").get_settings()
 
 
@@ -42,7 +42,7 @@ def test_a_missing_connection_is_named_with_the_variable_that_would_define_it() 
     ("connection", "message"),
     [
         ({"conn_type": "http", "extra": {"bootstrap.servers": "b:1"}}, "has type 'http'; use one of type kafka or generic"),
-        ({"conn_type": "kafka"}, "is empty: write bootstrap.servers there"),
+        ({"conn_type": "kafka"}, "is empty: write"),
         ({"conn_type": "kafka", "extra": {"bootstrap.severs": "b:1"}}, "bootstrap.severs"),
         ({"conn_type": "kafka", "host": "b", "extra": {"bootstrap.servers": "b:1"}}, "fills host, which a kafka connection does not use"),
         ({"conn_type": "kafka", "password": "hunter2", "extra": {"bootstrap.servers": "b:1"}}, "fills password"),

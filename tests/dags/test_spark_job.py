@@ -71,14 +71,14 @@ def test_the_job_gets_its_folders_the_policy_and_every_folder_of_controls(submit
 def test_a_jobs_exit_code_and_last_words_come_back_as_the_error_of_that_code(submit: Submit, code: int, error: type[AuditError]) -> None:
     from airflow.sdk.exceptions import AirflowException
 
-    with pytest.raises((AuditError, AirflowException), match="tiers.yaml: default_tier is missing"):
+    with pytest.raises((AuditError, AirflowException), match=r"tiers\.yaml: default_tier is missing"):
         submit.run(f'print("kafka-audit: tiers.yaml: default_tier is missing", file=sys.stderr); sys.exit({code})')
     note = read_json(submit.plan.audit.path / "failures" / "verify_lag.json")
     assert (note["exit_code"], note["error"]) == (code, error.__name__)
 
 
 def test_a_job_that_dies_without_a_word_is_reported_with_its_last_line(submit: Submit) -> None:
-    with pytest.raises(CollectionError, match="exit code 137; the last line of its output: java.lang.OutOfMemoryError"):
+    with pytest.raises(CollectionError, match=r"exit code 137; the last line of its output: java\.lang\.OutOfMemoryError"):
         submit.run('print("java.lang.OutOfMemoryError: Java heap space"); sys.exit(137)')
 
 
@@ -86,6 +86,6 @@ def test_a_missing_spark_connection_is_an_error_and_not_a_job_on_yarn(submit: Su
     from airflow.sdk.exceptions import AirflowFailException
 
     monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT")
-    with pytest.raises(AirflowFailException, match="no Airflow connection 'spark_default'.*AIRFLOW_CONN_SPARK_DEFAULT="):
+    with pytest.raises(AirflowFailException, match=r"no Airflow connection 'spark_default'.*AIRFLOW_CONN_SPARK_DEFAULT="):
         submit.run("")
     assert not submit.seen.exists()

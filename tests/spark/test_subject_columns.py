@@ -26,4 +26,4 @@ def test_a_subject_has_the_promised_columns_in_order_with_their_types(subject: s
 
 def test_the_datasets_that_rules_may_need_are_those_that_are_collected() -> None:
     for name in DATASETS:
-        assert importlib.import_module(f"kafka_audit.collect.{name}").NAME == name
+        assert name == importlib.import_module(f"kafka_audit.collect.{name}").NAME

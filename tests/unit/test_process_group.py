@@ -14,7 +14,7 @@ from kafka_audit.airflow.process_group import stopped_at_exit
 # A child that starts a grandchild in a session of its own which ignores SIGINT and SIGTERM, and then waits.
 FAMILY = """
 import subprocess, sys, time
-stubborn = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(600)"
+stubborn = "import time, signal as s; s.signal(s.SIGINT, s.SIG_IGN); s.signal(s.SIGTERM, s.SIG_IGN); print(1, flush=True); time.sleep(600)"
 child = subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE, start_new_session=True)
 child.stdout.readline()
 print(child.pid, flush=True)

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafka_audit.report.text import is_invisible
+from kafka_audit.safe_text import is_invisible
 
 _PLACEHOLDER = re.compile(r"\{(topic|partition|group|broker)\}")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")

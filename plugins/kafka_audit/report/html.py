@@ -12,7 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from kafka_audit import __version__
-from kafka_audit.report import sentences, text
+from kafka_audit import safe_text as text
+from kafka_audit.report import sentences
 from kafka_audit.report.commands import fill_all
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from kafka_audit.report import text
+from kafka_audit import safe_text as text
 from kafka_audit.report.gates import Gate
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding

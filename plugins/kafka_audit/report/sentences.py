@@ -2,7 +2,7 @@
 
 from kafka_audit.report.gates import FAILED, INCOMPLETE, PASSED
 from kafka_audit.report.model import Report
-from kafka_audit.report.text import percent
+from kafka_audit.safe_text import percent
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

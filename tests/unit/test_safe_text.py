@@ -4,7 +4,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from kafka_audit.report.text import grouped, paragraphs, percent, shortened, utc, visible, with_link
+from kafka_audit.safe_text import grouped, paragraphs, percent, shortened, utc, visible, with_link
 
 
 @pytest.mark.parametrize(
