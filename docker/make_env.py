@@ -3,8 +3,9 @@
 import base64
 import secrets
 import sys
+from collections.abc import Callable
 
-SECRETS = {
+SECRETS: dict[str, Callable[[], str]] = {
     "POSTGRES_PASSWORD": lambda: secrets.token_hex(16),
     # Fernet keys are 32 bytes in URL-safe base64; Airflow encrypts stored connections with it.
     "AIRFLOW_FERNET_KEY": lambda: base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-_HOME = Path(tempfile.mkdtemp(prefix="kafka-audit-airflow-"))
+_HOME = Path(tempfile.mkdtemp(prefix="kafka-audit-airflow-")) / "airflow"
+_HOME.mkdir()
 
 # Airflow reads its configuration when it is first imported: these must stand before any test module is.
 os.environ.update(
@@ -25,8 +26,6 @@ os.environ.update(
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(_HOME / "passwords.json"),
         "AIRFLOW__API_AUTH__JWT_SECRET": "0" * 128,
         "AIRFLOW_CONN_KAFKA_DEFAULT": '{"conn_type": "kafka", "extra": {"bootstrap.servers": "127.0.0.1:1"}}',
-        "AIRFLOW_CONN_SPARK_DEFAULT": '{"conn_type": "spark", "host": "local[1]"}',
-        "KAFKA_AUDIT_ROOT": str(_HOME / "audit-root"),
         "KAFKA_AUDIT_SNAPSHOT_RETRIES": "0",
     }
 )
@@ -36,7 +35,7 @@ os.environ.update(
 @pytest.fixture(scope="session", autouse=True)
 def airflow_home() -> Iterator[Path]:
     yield _HOME
-    shutil.rmtree(_HOME, ignore_errors=True)
+    shutil.rmtree(_HOME.parent, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

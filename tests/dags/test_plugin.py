@@ -106,7 +106,8 @@ def test_the_list_shows_the_newest_audit_first_with_verdict_and_coverage(client,
     assert page.text.index(AUDIT_ID) < page.text.index(OLDER_ID)
     assert "97.5 %" in page.text
     assert "FAILED" in page.text
-    assert "UNFINISHED" in page.text
+    assert "2026-11-20 23:16:00" in page.text
+    assert "ERROR" in page.text
     assert "not known" in page.text
 
 

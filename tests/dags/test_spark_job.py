@@ -30,6 +30,7 @@ class Submit:
         self.seen = folder / "seen.json"
         monkeypatch.setenv("SEEN", str(self.seen))
         monkeypatch.setenv("PATH", os.pathsep.join((str(folder), os.environ["PATH"])))
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[1]"}')
         monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
 
     def run(self, body: str, **request: object) -> None:

@@ -221,10 +221,19 @@ def test_brokers_before_3_0_are_asked_for_one_group_at_a_time():
         assert {group.group_type for group in groups} == {"classic"}
 
 
+def test_a_group_that_was_listed_as_empty_has_no_members_and_is_not_asked(fake, cluster):
+    fake.answers["ListGroups"] = lambda broker_id, _: listed(("g", "classic", "Empty")) if broker_id == 1 else listed()
+    groups, _ = cluster.list_groups()
+    found = cluster.describe_groups(cluster.coordinators(groups), groups)
+
+    assert found["g"].members == ()
+    assert not any(api == "DescribeGroups" for api, _ in cluster.request_counts)
+
+
 def test_denied_and_answered_items_are_counted_for_the_capability_matrix(fake, cluster):
     from kafka.protocol.admin.groups import DescribeGroupsResponse
 
-    fake.answers["ListGroups"] = lambda b, _: listed(("a", "classic", "Empty"), ("b", "classic", "Empty")) if b == 1 else listed()
+    fake.answers["ListGroups"] = lambda b, _: listed(("a", "classic", "Stable"), ("b", "classic", "Stable")) if b == 1 else listed()
     fake.answers["DescribeGroups"] = lambda *_: DescribeGroupsResponse(
         throttle_time_ms=0, groups=[described("a"), described("b", code=GROUP_DENIED)]
     )

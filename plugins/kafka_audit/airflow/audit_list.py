@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kafka_audit.airflow.outcome import ERROR
 from kafka_audit.airflow.step import failures_of
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.evidence import MANIFEST, EvidenceRoot, read_json
@@ -15,7 +16,7 @@ UNFINISHED = "UNFINISHED"
 
 @dataclass(frozen=True, kw_only=True)
 class ListedAudit:
-    """One audit and what its report says; ``verdict`` is UNFINISHED while there is no report.
+    """One audit and what its report says; ``verdict`` is the report's, else ERROR after a failed step, else UNFINISHED.
 
     ``coverage`` is assessed / applicable between 0 and 1, None when it is not known. ``reasons`` are failed steps.
     """
@@ -86,9 +87,10 @@ def _read(cluster: str, folder: Path) -> ListedAudit:
         cluster=cluster,
         audit_id=folder.name,
         folder=folder,
-        verdict=str(report.get("verdict") or UNFINISHED),
+        verdict=str(report.get("verdict") or (ERROR if failures or broken else UNFINISHED)),
         coverage=_ratio(coverage.get("ratio")) if isinstance(coverage, dict) else None,
-        generated_at=str(report.get("generated_at") or ""),
+        # An ISO time in UTC; the list needs no fractions of a second.
+        generated_at=str(report.get("generated_at") or "")[:19].replace("T", " "),
         sealed=(folder / MANIFEST).is_file(),
         reasons=(*broken, *failures),
     )

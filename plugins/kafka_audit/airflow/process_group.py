@@ -12,6 +12,8 @@ from typing import Any
 
 import psutil
 
+_KILLED_SECONDS = 5  # a killed process ends at once, unless the kernel is busy with its disk
+
 
 @contextmanager
 def stopped_at_exit(process: "subprocess.Popen[bytes]", *, grace_seconds: float = 10) -> Iterator[None]:
@@ -56,10 +58,12 @@ def _stop(process: "subprocess.Popen[bytes]", grace_seconds: float) -> None:
     while time.monotonic() < until and (process.poll() is None or _alive(family)):
         family |= _family(process.pid)
         time.sleep(0.2)
-    for one in _alive(family):
+    stubborn = _alive(family)
+    for one in stubborn:
         with suppress(psutil.NoSuchProcess):
             one.kill()
     process.wait()
+    psutil.wait_procs(stubborn, timeout=_KILLED_SECONDS)
 
 
 def _family(pid: int) -> set[psutil.Process]:

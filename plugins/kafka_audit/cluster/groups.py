@@ -16,6 +16,7 @@ from kafka_audit.cluster.wire import Message
 _GROUPS_PER_REQUEST = 500
 _GROUP_ID_NOT_FOUND = 69
 _LISTING_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)
+_EMPTY = "Empty"
 _CONSUMER_PROTOCOL = "consumer"
 
 
@@ -94,11 +95,17 @@ def _group(raw: Message, broker_id: int) -> Group:
 
 
 def describe_groups(channel: Channel, coordinators: Coordinators, groups: Iterable[Group]) -> dict[str, DescribedGroup | Failure]:
-    """Members of each group, asked with the API of its type (DescribeGroups would call groups of the new protocols Dead)."""
+    """Members of each group, asked with the API of its type (DescribeGroups would call groups of the new protocols Dead).
+
+    A group that was listed as Empty is not asked: that state says that it has no members, and most groups of a large cluster are in it.
+    """
     by_type: dict[str, list[str]] = {}
-    for group in groups:
-        by_type.setdefault(group.group_type, []).append(group.group_id)
     results: dict[str, DescribedGroup | Failure] = {}
+    for group in groups:
+        if group.state == _EMPTY:
+            results[group.group_id] = DescribedGroup(state=_EMPTY, members=())
+        else:
+            by_type.setdefault(group.group_type, []).append(group.group_id)
     for group_type, group_ids in sorted(by_type.items()):
         question = _QUESTIONS.get(group_type)
         if question is None:
