@@ -62,26 +62,66 @@ class Synthetic:
             self.add("brokers", broker_id=number, host="h", port=9092, rack=rack, alive=True, answered=True, is_controller=number == 1)
             self.add("log_dirs", broker_id=number, path="/data", total_bytes=1000, usable_bytes=900)
             self.add(
-                "quorum", replica_id=number, role="voter", is_leader=number == 1, log_end_offset=10, read_at=READ_AT,
-                last_fetch_timestamp_ms=READ_MS - 5, last_caught_up_timestamp_ms=READ_MS - 5,
+                "quorum",
+                replica_id=number,
+                role="voter",
+                is_leader=number == 1,
+                log_end_offset=10,
+                read_at=READ_AT,
+                last_fetch_timestamp_ms=READ_MS - 5,
+                last_caught_up_timestamp_ms=READ_MS - 5,
             )
             for name, value in {**BROKER_DEFAULTS, **(configs or {}).get(number, {})}.items():
-                self.add("broker_configs", broker_id=number, name=name, value=value, source="STATIC_BROKER_CONFIG", is_sensitive=False, synonyms=[])
+                self.add(
+                    "broker_configs",
+                    broker_id=number,
+                    name=name,
+                    value=value,
+                    source="STATIC_BROKER_CONFIG",
+                    is_sensitive=False,
+                    synonyms=[],
+                )
         return self
 
     def topic(
-        self, topic: str, *, partitions: int = 1, replicas: list[int] | None = None, isr: list[int] | None = None, leader: int | None = None,
-        config: dict[str, str] | None = None, internal: bool = False, without_config: bool = False, **row: Any,
+        self,
+        topic: str,
+        *,
+        partitions: int = 1,
+        replicas: list[int] | None = None,
+        isr: list[int] | None = None,
+        leader: int | None = None,
+        config: dict[str, str] | None = None,
+        internal: bool = False,
+        without_config: bool = False,
+        **row: Any,
     ) -> "Synthetic":
         placed = [1, 2, 3] if replicas is None else replicas
         self.add("topics", topic=topic, topic_id=f"id-{topic}", is_internal=internal, partition_count=partitions, **row)
         for number in range(partitions):
             self.add(
-                "partitions", topic=topic, partition=number, leader=placed[0] if leader is None else leader, leader_epoch=0, replicas=placed,
-                isr=placed if isr is None else isr, offline_replicas=[], confirmed=False, read_at=READ_AT,
+                "partitions",
+                topic=topic,
+                partition=number,
+                leader=placed[0] if leader is None else leader,
+                leader_epoch=0,
+                replicas=placed,
+                isr=placed if isr is None else isr,
+                offline_replicas=[],
+                confirmed=False,
+                read_at=READ_AT,
             )
             for broker in placed:
-                self.add("replica_sizes", broker_id=broker, path="/data", topic=topic, partition=number, size_bytes=1000, offset_lag=0, is_future=False)
+                self.add(
+                    "replica_sizes",
+                    broker_id=broker,
+                    path="/data",
+                    topic=topic,
+                    partition=number,
+                    size_bytes=1000,
+                    offset_lag=0,
+                    is_future=False,
+                )
         for name, value in {} if without_config else {**TOPIC_DEFAULTS, **(config or {})}.items():
             own = name in (config or {})
             source = "DYNAMIC_TOPIC_CONFIG" if own else "DEFAULT_CONFIG"
@@ -91,7 +131,9 @@ class Synthetic:
     def offsets(self, topic: str, partition: int = 0, **columns: Any) -> "Synthetic":
         return self.add("offsets", topic=topic, partition=partition, read_at=READ_AT, **columns)
 
-    def group(self, group_id: str, *, kind: str = "classic", state: str = "Stable", assigned: list[tuple[str, int]] | None = None, **row: Any) -> "Synthetic":
+    def group(
+        self, group_id: str, *, kind: str = "classic", state: str = "Stable", assigned: list[tuple[str, int]] | None = None, **row: Any
+    ) -> "Synthetic":
         self.add("groups", group_id=group_id, group_type=kind, state=state, protocol_type="consumer", coordinator_id=1, **row)
         if assigned is not None:
             listed = [{"topic": topic, "partition": number} for topic, number in assigned]
@@ -99,7 +141,9 @@ class Synthetic:
         return self
 
     def commit(self, group_id: str, topic: str, committed: int | None, partition: int = 0, **columns: Any) -> "Synthetic":
-        return self.add("committed_offsets", group_id=group_id, topic=topic, partition=partition, committed=committed, read_at=READ_AT, **columns)
+        return self.add(
+            "committed_offsets", group_id=group_id, topic=topic, partition=partition, committed=committed, read_at=READ_AT, **columns
+        )
 
     def write(self, folder: Path) -> Snapshot:
         root = EvidenceRoot(path=folder)
@@ -121,5 +165,7 @@ def audit_folder(folder: Path, snapshot: Snapshot) -> Audit:
     """The folder of an audit of that snapshot, with its run.json."""
     audit_id = new_id(READ_AT, "audit")
     audit = EvidenceRoot(path=folder).audit(CLUSTER, audit_id)
-    write_json(audit.run_file, {"audit_id": audit_id, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id, "started_at": READ_AT.isoformat()})
+    write_json(
+        audit.run_file, {"audit_id": audit_id, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id, "started_at": READ_AT.isoformat()}
+    )
     return audit

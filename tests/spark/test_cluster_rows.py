@@ -17,7 +17,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
     folder: Path = tmp_path_factory.mktemp("policy")
     (folder / "tiers.yaml").write_text(
         "version: 1\ndefault_tier: a\ntiers: {a: {replication_factor: 3, min_insync_replicas: 2, retention_ms: 1}}\n"
-        "declared_topics: [there, gone, hidden, refused, outside, \"it's\"]\ndeclared_groups: [alive, gone, outside]\n"
+        'declared_topics: [there, gone, hidden, refused, outside, "it\'s"]\ndeclared_groups: [alive, gone, outside]\n'
     )
     (folder / "slas.yaml").write_text("version: 1\n")
     return load_policy(folder)
@@ -30,10 +30,24 @@ def the(rows_of, cluster: Synthetic, **where) -> dict:
 def test_a_healthy_cluster_has_nothing_unread_and_nothing_hidden(rows_of) -> None:
     row = the(rows_of, Synthetic().brokers(RACKS).topic("t"))
     expected = {
-        "cluster_id": "cluster-id", "brokers_known": [1, 2, 3], "brokers_alive": [1, 2, 3], "brokers_answered": [1, 2, 3], "racks": 3,
-        "brokers_without_rack": [], "voters": [1, 2, 3], "healthy_voters": [1, 2, 3], "drifting_keys": [], "weaker_override_count": 0,
-        "weaker_overrides": [], "clock_skew_ms": 5, "unread_items": 0, "unread_by_dataset": {}, "hidden_topics": [], "snapshot_seconds": 1.5,
-        "policy": {"replication_factor": 3}, "errors": {},
+        "cluster_id": "cluster-id",
+        "brokers_known": [1, 2, 3],
+        "brokers_alive": [1, 2, 3],
+        "brokers_answered": [1, 2, 3],
+        "racks": 3,
+        "brokers_without_rack": [],
+        "voters": [1, 2, 3],
+        "healthy_voters": [1, 2, 3],
+        "drifting_keys": [],
+        "weaker_override_count": 0,
+        "weaker_overrides": [],
+        "clock_skew_ms": 5,
+        "unread_items": 0,
+        "unread_by_dataset": {},
+        "hidden_topics": [],
+        "snapshot_seconds": 1.5,
+        "policy": {"replication_factor": 3},
+        "errors": {},
     }
     assert {name: row[name] for name in expected} == expected
 
@@ -52,7 +66,9 @@ def test_drift_and_weaker_overrides_are_named_with_their_values(rows_of) -> None
 
 
 def test_with_elr_the_cluster_default_is_taken_from_the_topics_synonyms(rows_of) -> None:
-    cluster = Synthetic().brokers(RACKS).topic("weak", config={"min.insync.replicas": "1"}).topic("unknown", config={"min.insync.replicas": "1"})
+    cluster = (
+        Synthetic().brokers(RACKS).topic("weak", config={"min.insync.replicas": "1"}).topic("unknown", config={"min.insync.replicas": "1"})
+    )
     cluster.tables["broker_configs"] = [row for row in cluster.tables["broker_configs"] if row["name"] != "min.insync.replicas"]
     chain = [("1", "DYNAMIC_TOPIC_CONFIG"), ("2", "DYNAMIC_DEFAULT_BROKER_CONFIG"), ("1", "DEFAULT_CONFIG")]
     for row in cluster.tables["topic_configs"]:
@@ -89,7 +105,17 @@ def test_a_cluster_of_which_nothing_could_be_read_still_has_its_row_and_every_re
     for dataset in ("brokers", "topics", "quorum", "broker_configs", "log_dirs", "replica_sizes"):
         cluster.error(dataset, "CLUSTER_AUTHORIZATION_FAILED")
     row = the(rows_of, cluster)
-    unknown = ("cluster_id", "brokers_known", "brokers_alive", "racks", "brokers_without_rack", "voters", "healthy_voters", "drifting_keys", "hidden_topics")
+    unknown = (
+        "cluster_id",
+        "brokers_known",
+        "brokers_alive",
+        "racks",
+        "brokers_without_rack",
+        "voters",
+        "healthy_voters",
+        "drifting_keys",
+        "hidden_topics",
+    )
     assert {name: row[name] for name in unknown} == dict.fromkeys(unknown)
     assert row["unread_items"] == 6
     assert row["unread_by_dataset"]["quorum"] == 1
@@ -136,7 +162,12 @@ def test_a_declared_topic_is_absent_only_when_nothing_can_hide_it(rows_of, polic
     cluster.topics_in_scope = ["[!o]*"]
     rows = rows_of(cluster, "declared_topic", policy)
     assert {name: row["present"] for name, row in rows.items()} == {
-        "there": True, "gone": False, "it's": False, "hidden": None, "refused": None, "outside": None,
+        "there": True,
+        "gone": False,
+        "it's": False,
+        "hidden": None,
+        "refused": None,
+        "outside": None,
     }
     assert "lacks Describe" in rows["hidden"]["errors"]["topics"]
     assert "outside the scope" in rows["outside"]["errors"]["topics"]

@@ -45,12 +45,16 @@ def test_every_example_gets_the_verdict_it_names(catalogue: Catalogue, verdicts:
         for example in control.examples:
             finding = verdicts[control.id, example.name]
             if finding["status"] != example.status.value or (example.reason or "") not in (finding["reason"] or ""):
-                wrong.append(f"{control.code} {example.name!r}: {finding['status']} ({finding['reason']}), not {example.status.value} ({example.reason})")
+                wrong.append(
+                    f"{control.code} {example.name!r}: {finding['status']} ({finding['reason']}), not {example.status.value} ({example.reason})"
+                )
     assert wrong == []
 
 
 def test_every_finding_shows_what_was_observed_and_what_was_expected(verdicts: dict[tuple[str, str], dict]) -> None:
-    mute = [key for key, finding in verdicts.items() if not finding["observed"] or not finding["expected"] or finding["expected"] == "not known"]
+    mute = [
+        key for key, finding in verdicts.items() if not finding["observed"] or not finding["expected"] or finding["expected"] == "not known"
+    ]
     assert mute == []
 
 

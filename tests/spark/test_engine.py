@@ -18,9 +18,22 @@ EXAMPLES = [{"name": status, "row": {}, "status": status} for status in ("pass",
 def control(name: str = "isr_is_whole", **fields: object) -> Control:
     return Control.model_validate(
         {
-            "id": name, "code": "TST-01", "title": "T", "subject": "partition", "severity": "high", "evidence": "observed", "needs": ["partitions"],
-            "pass_when": "isr_count >= 2", "observed": "concat(isr_count, ' in sync')", "expected": "at least 2", "rationale": "r",
-            "failure_scenario": "f", "remediation": {"text": "t"}, "remediation_impact": "none", "examples": EXAMPLES, **fields,
+            "id": name,
+            "code": "TST-01",
+            "title": "T",
+            "subject": "partition",
+            "severity": "high",
+            "evidence": "observed",
+            "needs": ["partitions"],
+            "pass_when": "isr_count >= 2",
+            "observed": "concat(isr_count, ' in sync')",
+            "expected": "at least 2",
+            "rationale": "r",
+            "failure_scenario": "f",
+            "remediation": {"text": "t"},
+            "remediation_impact": "none",
+            "examples": EXAMPLES,
+            **fields,
         }
     )
 
@@ -28,7 +41,10 @@ def control(name: str = "isr_is_whole", **fields: object) -> Control:
 @pytest.fixture(scope="module")
 def partition_rows(spark: SparkSession):
     def build(*rows: dict) -> DataFrame:
-        full = [{**dict.fromkeys(SUBJECTS["partition"].columns), "resource": f"t-{index}", "errors": {}, **row} for index, row in enumerate(rows)]
+        full = [
+            {**dict.fromkeys(SUBJECTS["partition"].columns), "resource": f"t-{index}", "errors": {}, **row}
+            for index, row in enumerate(rows)
+        ]
         return spark.createDataFrame(full, SUBJECTS["partition"].ddl)
 
     return build
@@ -72,7 +88,9 @@ def test_an_unknown_operand_is_never_taken_for_a_value(sql: str, status: str, pa
 
 def test_missing_evidence_stops_a_pass_but_not_a_failure(partition_rows) -> None:
     errors = {"partitions": "TIMEOUT: no answer", "quorum": "does not matter here"}
-    rows = partition_rows({"isr_count": 2, "errors": errors}, {"isr_count": 1, "errors": errors}, {"isr_count": 2, "errors": {"quorum": "x"}})
+    rows = partition_rows(
+        {"isr_count": 2, "errors": errors}, {"isr_count": 1, "errors": errors}, {"isr_count": 2, "errors": {"quorum": "x"}}
+    )
     assert verdicts(rows, control()) == [("not_assessed", "TIMEOUT: no answer"), ("fail", None), ("pass", None)]
 
 
@@ -103,7 +121,12 @@ def test_a_finding_names_its_resource_and_keeps_the_evidence_it_read_with_nulls_
     finding = judge(rows, [one]).collect()[0].asDict()
     assert finding["resource"] == f"{hostile}-3"
     assert (finding["topic"], finding["partition"], finding["broker_id"], finding["group_id"]) == (hostile, 3, None, None)
-    assert (finding["title"], finding["tier"], finding["expected"], finding["observed"]) == ("It's \\ a title", "gold", "isr of gold", "not known")
+    assert (finding["title"], finding["tier"], finding["expected"], finding["observed"]) == (
+        "It's \\ a title",
+        "gold",
+        "isr of gold",
+        "not known",
+    )
     assert json.loads(finding["evidence"]) == {"isr_count": 1, "topic": hostile, "confirmed": None, "policy.tier": "gold"}
 
 

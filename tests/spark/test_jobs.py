@@ -81,7 +81,9 @@ def test_spark_submit_runs_both_jobs_and_leaves_complete_findings(tmp_path: Path
         findings, summary = table(folder / "findings.parquet"), table(folder / "summary.parquet")
         assert tuple(findings[0]) == COLUMNS
         assert [(row["code"], row["resource"]) for row in findings] == sorted((row["code"], row["resource"]) for row in findings)
-        assert {(row["audit_id"], row["snapshot_id"], row["cluster"]) for row in findings} == {(audit.path.name, snapshot.snapshot_id, CLUSTER)}
+        assert {(row["audit_id"], row["snapshot_id"], row["cluster"]) for row in findings} == {
+            (audit.path.name, snapshot.snapshot_id, CLUSTER)
+        }
         assert [row["control_id"] for row in summary] == [control.id for control in catalogue.of_job(job)]
         for row in summary:
             counted = row["passed"] + row["failed"] + row["errored"] + row["not_assessed"] + row["not_applicable"]
@@ -129,9 +131,20 @@ def test_a_rule_that_raises_is_an_error_of_that_rule_alone(made, spark: SparkSes
 
 def own_control(name: str, pass_when: str) -> dict:
     return {
-        "id": name, "code": "OWN-01", "title": "t", "subject": "topic", "severity": "low", "evidence": "observed", "needs": ["topics"],
-        "pass_when": pass_when, "observed": "concat(partition_count, ' partitions')", "expected": "2", "rationale": "r", "failure_scenario": "f",
-        "remediation": {"text": "t"}, "remediation_impact": "i",
+        "id": name,
+        "code": "OWN-01",
+        "title": "t",
+        "subject": "topic",
+        "severity": "low",
+        "evidence": "observed",
+        "needs": ["topics"],
+        "pass_when": pass_when,
+        "observed": "concat(partition_count, ' partitions')",
+        "expected": "2",
+        "rationale": "r",
+        "failure_scenario": "f",
+        "remediation": {"text": "t"},
+        "remediation_impact": "i",
         "examples": [{"name": status, "row": {}, "status": status} for status in ("pass", "fail", "not_assessed")],
     }
 

@@ -14,12 +14,18 @@ def cluster() -> Synthetic:
     one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
     for topic in ("orders", "idle", "lossy", "short", "open", "unread", "left", "tiny", "big", "hidden-by-error"):
         one.topic(topic)
-    one.topic("table", config={"cleanup.policy": "compact,delete"}).topic("forever", config={"retention.ms": "-1"}).topic("dark", without_config=True)
+    one.topic("table", config={"cleanup.policy": "compact,delete"}).topic("forever", config={"retention.ms": "-1"}).topic(
+        "dark", without_config=True
+    )
     one.offsets("orders", **FULL).offsets("table", **FULL).offsets("forever", **FULL).offsets("dark", **FULL).offsets("left", **FULL)
     one.offsets("idle", log_start=100, log_end=100, last_stable=100).offsets("lossy", log_start=100, log_end=500, last_stable=500)
     one.offsets("short", log_start=0, log_end=200).offsets("open", log_start=0, log_end=1000, last_stable=900)
-    one.offsets("unread", error="LEADER_NOT_AVAILABLE").offsets("big", log_start=0, log_end=2**62, headroom_offset=5, headroom_timestamp_ms=7)
-    one.error("topic_configs", "TOPIC_AUTHORIZATION_FAILED", topic="dark").error("offsets", "LEADER_NOT_AVAILABLE", topic="unread", partition=0)
+    one.offsets("unread", error="LEADER_NOT_AVAILABLE").offsets(
+        "big", log_start=0, log_end=2**62, headroom_offset=5, headroom_timestamp_ms=7
+    )
+    one.error("topic_configs", "TOPIC_AUTHORIZATION_FAILED", topic="dark").error(
+        "offsets", "LEADER_NOT_AVAILABLE", topic="unread", partition=0
+    )
     one.group("g", assigned=[("orders", 0), ("unread", 0), ("tiny", 0)])
     for topic, committed in {"orders": 700, "idle": 40, "lossy": 40, "short": 500, "open": 900, "table": 1000, "forever": 1000}.items():
         one.commit("g", topic, committed)
@@ -58,7 +64,10 @@ CASES = {
     "not compacted": ("g:orders-0", {"compacted": False, "retention_ms": 604800000, "retention_bytes": -1}),
     "unlimited retention": ("g:forever-0", {"retention_ms": -1}),
     "refused configuration is unknown, not the default": ("g:dark-0", {"retention_ms": None, "compacted": None, "lag": 999}),
-    "an unread end offset gives no lag": ("g:unread-0", {"lag": None, "lost": None, "beyond_end": None, "has_commit": True, "topic_exists": True}),
+    "an unread end offset gives no lag": (
+        "g:unread-0",
+        {"lag": None, "lost": None, "beyond_end": None, "has_commit": True, "topic_exists": True},
+    ),
     "a deleted topic is no lag of 0": ("g:deleted-0", {"topic_exists": False, "lag": None, "has_commit": True, "assigned": False}),
     "offsets near the largest": ("g:big-0", {"lag": 2**62, "headroom_offset": 5, "headroom_timestamp_ms": 7}),
     "a refused commit is unknown": ("g:hidden-by-error-0", {"has_commit": None, "lag": None}),

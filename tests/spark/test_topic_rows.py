@@ -44,7 +44,9 @@ def cluster() -> Synthetic:
     recent, old = {"log_start": 0, "log_end": 9, "max_timestamp_ms": READ_MS - HOUR_MS}, {"max_timestamp_ms": READ_MS - 25 * HOUR_MS}
     for number in (0, 1, 2):
         one.offsets("writes", number, **recent)
-    one.offsets("writes", 3, **{**recent, **old}).offsets("writes", 4, log_start=7, log_end=7).offsets("writes", 5, error="NOT_LEADER_OR_FOLLOWER")
+    one.offsets("writes", 3, **{**recent, **old}).offsets("writes", 4, log_start=7, log_end=7).offsets(
+        "writes", 5, error="NOT_LEADER_OR_FOLLOWER"
+    )
     producer = {"producer_id": 1, "producer_epoch": 0, "last_sequence": 3, "coordinator_epoch": 0}
     one.add("producers", topic="writes", partition=0, last_timestamp_ms=READ_MS - HOUR_MS, **producer)
     one.add("producers", topic="writes", partition=1, last_timestamp_ms=READ_MS - 2 * HOUR_MS, **producer)
@@ -68,7 +70,10 @@ def partitions(rows_of, cluster, policy):
 
 
 TOPICS = {
-    "replication and racks": ("payments", {"replication_factor_min": 3, "rack_spread_min": 2, "rack_survivors_min": 1, "min_insync_replicas": 2}),
+    "replication and racks": (
+        "payments",
+        {"replication_factor_min": 3, "rack_spread_min": 2, "rack_survivors_min": 1, "min_insync_replicas": 2},
+    ),
     "the largest replica counts": ("payments", {"size_bytes_max": 5000, "partition_count": 1}),
     "an unknown rack makes the spread unknown": (
         "unracked",
@@ -100,7 +105,10 @@ TOPICS = {
         },
     ),
     "unread offsets are no absence of writes": ("payments", {"recent_write_partitions": None, "unreadable_write_partitions": 1}),
-    "a refused topic has no figures": ("refused", {"replication_factor_min": None, "unreadable_write_partitions": None, "partition_count": None}),
+    "a refused topic has no figures": (
+        "refused",
+        {"replication_factor_min": None, "unreadable_write_partitions": None, "partition_count": None},
+    ),
 }
 
 
@@ -130,7 +138,10 @@ def test_a_topic_carries_the_errors_of_its_partitions_with_count_and_first_examp
 
 
 PARTITIONS = {
-    "healthy": ("payments-0", {"leader_alive": True, "isr_count": 3, "lagging_replicas": [], "reassigning": False, "min_insync_replicas": 2}),
+    "healthy": (
+        "payments-0",
+        {"leader_alive": True, "isr_count": 3, "lagging_replicas": [], "reassigning": False, "min_insync_replicas": 2},
+    ),
     "out of sync": ("shrunk-0", {"isr_count": 1, "lagging_replicas": [2, 3]}),
     "without a leader": ("offline-0", {"leader": -1, "leader_alive": False, "isr_count": 0}),
     "a leader that is not alive": ("dead-leader-0", {"leader_alive": False}),
@@ -158,12 +169,26 @@ def test_a_leaderless_partition_is_a_state_and_no_missing_evidence(rows_of) -> N
 
 
 def test_whole_datasets_that_failed_leave_every_row_unknown_and_say_why(rows_of) -> None:
-    cluster = Synthetic().topic("t").error("brokers", "TIMEOUT").error("topic_configs", "REFUSED").error("reassignments", "CLUSTER_AUTHORIZATION_FAILED")
+    cluster = (
+        Synthetic()
+        .topic("t")
+        .error("brokers", "TIMEOUT")
+        .error("topic_configs", "REFUSED")
+        .error("reassignments", "CLUSTER_AUTHORIZATION_FAILED")
+    )
     cluster.error("offsets", "TIMEOUT")
     for dataset in ("topic_configs", "replica_sizes"):
         cluster.tables[dataset].clear()
     topic, partition = rows_of(cluster, "topic")["t"], rows_of(cluster, "partition")["t-0"]
-    unknown = ("config", "racks", "rack_spread_min", "rack_survivors_best_case", "size_bytes_max", "min_insync_replicas", "recent_write_partitions")
+    unknown = (
+        "config",
+        "racks",
+        "rack_spread_min",
+        "rack_survivors_best_case",
+        "size_bytes_max",
+        "min_insync_replicas",
+        "recent_write_partitions",
+    )
     assert {name: topic[name] for name in unknown} == dict.fromkeys(unknown)
     assert {name: partition[name] for name in ("leader_alive", "reassigning", "min_insync_replicas")} == {
         "leader_alive": None,

@@ -50,7 +50,9 @@ def refusal(*folders: Path) -> str:
 
 
 def test_a_good_control_is_loaded_with_everything_it_reads(tmp_path: Path) -> None:
-    write(tmp_path, observed="concat(isr_count, topic, policy.tier, errors['partitions'])", expected="sql: concat('all ', replication_factor)")
+    write(
+        tmp_path, observed="concat(isr_count, topic, policy.tier, errors['partitions'])", expected="sql: concat('all ', replication_factor)"
+    )
     control = load_catalogue([tmp_path]).controls[0]
     assert [reference.label for reference in control.decides_on] == ["isr_count", "replication_factor"]
     assert [reference.label for reference in control.reads] == ["isr_count", "replication_factor", "topic", "policy.tier"]
@@ -101,7 +103,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no dataset": ({"needs": []}, "needs: Tuple should have at least 1 item"),
     "malformed code": ({"code": "TST-1"}, "code: String should match pattern"),
     "another file's name": ({"id": "other_name"}, "id: is 'other_name'; write 'isr_is_whole', the file's name"),
-    "column of another subject": ({"pass_when": "lag = 0"}, "pass_when: reads lag, which is not a column of subject partition; write one of resource"),
+    "column of another subject": (
+        {"pass_when": "lag = 0"},
+        "pass_when: reads lag, which is not a column of subject partition; write one of resource",
+    ),
     "rule that reads nothing": ({"pass_when": "1 = 1"}, "pass_when: reads no column"),
     "broken observed": ({"observed": "concat(isr_count"}, "observed: is not valid SQL"),
     "broken computed expectation": ({"expected": "sql: nothing_like_it"}, "expected: reads nothing_like_it"),
@@ -147,7 +152,14 @@ def test_a_bad_control_is_refused_with_file_field_and_reason(case: str, tmp_path
 
 
 def test_a_key_that_no_snapshot_keeps_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, subject="topic", pass_when="config['retention.msec'].value = '1'", observed="topic", remediation={"text": "t"}, examples=[])
+    write(
+        tmp_path,
+        subject="topic",
+        pass_when="config['retention.msec'].value = '1'",
+        observed="topic",
+        remediation={"text": "t"},
+        examples=[],
+    )
     assert "pass_when: reads config.retention.msec, a key that snapshots do not keep; write one of cleanup.policy" in refusal(tmp_path)
 
 
@@ -163,7 +175,9 @@ def test_a_key_that_stands_twice_in_a_file_is_refused(tmp_path: Path) -> None:
     assert "key 'severity' stands there twice" in refusal(tmp_path)
 
 
-@pytest.mark.parametrize(("text", "reason"), [("- a\n- b\n", "must be a mapping"), ("", "must be a mapping"), ("a: [", "is not valid YAML")])
+@pytest.mark.parametrize(
+    ("text", "reason"), [("- a\n- b\n", "must be a mapping"), ("", "must be a mapping"), ("a: [", "is not valid YAML")]
+)
 def test_a_file_that_is_no_mapping_is_refused(text: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text(text)
     assert reason in refusal(tmp_path)

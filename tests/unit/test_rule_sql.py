@@ -26,7 +26,10 @@ def labels(sql: str, subject: str = "topic") -> list[str]:
         ("filter(config['retention.ms'].synonyms, s -> s.source = 'X')[0].value = '1'", ["config.retention.ms"]),
         ("transform(unidentified_partitions, (p, index) -> p + index)[0] > 1", ["unidentified_partitions"]),
         ("case when topic rlike 'a.*' and topic like 'b%' then racks between 1 and 2 end", ["topic", "racks"]),
-        ("try_cast(config['retention.ms'].value as bigint) in (1, 2) and (racks > 1) and (is_internal)", ["config.retention.ms", "racks", "is_internal"]),
+        (
+            "try_cast(config['retention.ms'].value as bigint) in (1, 2) and (racks > 1) and (is_internal)",
+            ["config.retention.ms", "racks", "is_internal"],
+        ),
         ("format_string('%d of %s', racks, topic) = concat_ws(', ', topic, errors['topics'])", ["racks", "topic", "errors.topics"]),
         ("if(racks <=> null, nvl(racks, 1), coalesce(racks, 2)) = greatest(racks, least(racks, 3))", ["racks"]),
         ("topic = 'it''s -- no comment /* here */ reflect(1)'", ["topic"]),
