@@ -22,7 +22,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 
 
 def positions(evidence: Evidence) -> DataFrame:
-    """The wide rows without what the policy adds, plus ``abandoned`` boolean. Computed once for a snapshot and kept."""
+    """The wide rows without what the policy adds. Computed once for a snapshot and kept."""
     return evidence.once("positions", lambda: _positions(evidence))
 
 
@@ -39,6 +39,9 @@ def _positions(evidence: Evidence) -> DataFrame:
         {
             "resource": F.concat_ws(":", "group_id", place),
             "compacted": F.contains(value_of("cleanup.policy"), F.lit("compact")),
+            "deletes": F.contains(value_of("cleanup.policy"), F.lit("delete")),
+            # A broker that does not know the key cannot tier.
+            "tiered": F.coalesce(value_of("remote.storage.enable") == "true", F.when(F.col("config").isNotNull(), F.lit(False))),
             "retention_ms": whole_number("retention.ms"),
             "retention_bytes": whole_number("retention.bytes"),
             "unread_bytes": _unread_bytes(),

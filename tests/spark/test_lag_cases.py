@@ -60,10 +60,10 @@ CASES = {
     "loss and remaining lag are two figures": ("g:lossy-0", {"lost": 60, "lag": 400}),
     "beyond the end is its own figure and no negative lag": ("g:short-0", {"beyond_end": 300, "lag": 0, "lost": 0}),
     "an open transaction shows both ends": ("g:open-0", {"lag": 100, "last_stable": 900, "log_end": 1000}),
-    "compacted is labelled": ("g:table-0", {"compacted": True, "lag": 0}),
-    "not compacted": ("g:orders-0", {"compacted": False, "retention_ms": 604800000, "retention_bytes": -1}),
+    "compacted is labelled": ("g:table-0", {"compacted": True, "deletes": False, "lag": 0}),
+    "not compacted": ("g:orders-0", {"compacted": False, "deletes": True, "tiered": False, "abandoned": False, "retention_ms": 604800000, "retention_bytes": -1}),
     "unlimited retention": ("g:forever-0", {"retention_ms": -1}),
-    "refused configuration is unknown, not the default": ("g:dark-0", {"retention_ms": None, "compacted": None, "lag": 999}),
+    "refused configuration is unknown, not the default": ("g:dark-0", {"retention_ms": None, "compacted": None, "deletes": None, "tiered": None, "lag": 999}),
     "an unread end offset gives no lag": (
         "g:unread-0",
         {"lag": None, "lost": None, "beyond_end": None, "has_commit": True, "topic_exists": True},
@@ -115,6 +115,7 @@ def test_one_unreadable_partition_does_not_spoil_the_group_but_its_sum_is_marked
 
 def test_partitions_of_a_topic_that_a_stable_group_left_do_not_count_as_its_lag(groups, positions) -> None:
     assert positions["moved:left-0"]["lag"] == 1000
+    assert positions["moved:left-0"]["abandoned"] is True
     assert groups["moved"]["lag_known"] == 0
     assert groups["moved"]["unknown_partitions"] == 0
     assert groups["moved"]["partition_count"] == 2
