@@ -49,7 +49,9 @@ def test_the_tables_tree_exists_so_that_the_other_tests_cannot_pass_on_nothing()
 @pytest.mark.parametrize("path", modules(PACKAGE), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_the_core_package_imports_no_airflow_spark_or_great_expectations(path: Path) -> None:
     part = path.relative_to(PACKAGE).parts[0]
-    allowed = {"airflow": {"airflow", "expectations", "spark_jobs"}, "cluster": {"kafka"}, "sandbox": {"kafka", "confluent_kafka"}}.get(part, set())
+    allowed = {"airflow": {"airflow", "expectations", "spark_jobs"}, "cluster": {"kafka"}, "sandbox": {"kafka", "confluent_kafka"}}.get(
+        part, set()
+    )
     forbidden = {"airflow", "pyspark", "great_expectations", "kafka", "confluent_kafka", "pandas"} - allowed
     assert not roots(imports(path)) & forbidden
 
@@ -79,7 +81,9 @@ def test_expectations_import_no_airflow_kafka_or_spark_jobs(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [p for f in ("plugins", "spark_jobs", "expectations", "dags", "tests", "bench") for p in modules(ROOT / f)], ids=lambda p: str(p.relative_to(ROOT))
+    "path",
+    [p for f in ("plugins", "spark_jobs", "expectations", "dags", "tests", "bench") for p in modules(ROOT / f)],
+    ids=lambda p: str(p.relative_to(ROOT)),
 )
 def test_every_module_has_a_telling_name_a_docstring_and_one_way_to_be_imported(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -61,9 +61,15 @@ CASES = {
     "beyond the end is its own figure and no negative lag": ("g:short-0", {"beyond_end": 300, "lag": 0, "lost": 0}),
     "an open transaction shows both ends": ("g:open-0", {"lag": 100, "last_stable": 900, "log_end": 1000}),
     "compacted is labelled": ("g:table-0", {"compacted": True, "deletes": True, "lag": 0}),
-    "not compacted": ("g:orders-0", {"compacted": False, "deletes": True, "tiered": False, "abandoned": False, "retention_ms": 604800000, "retention_bytes": -1}),
+    "not compacted": (
+        "g:orders-0",
+        {"compacted": False, "deletes": True, "tiered": False, "abandoned": False, "retention_ms": 604800000, "retention_bytes": -1},
+    ),
     "unlimited retention": ("g:forever-0", {"retention_ms": -1}),
-    "refused configuration is unknown, not the default": ("g:dark-0", {"retention_ms": None, "compacted": None, "deletes": None, "tiered": None, "lag": 999}),
+    "refused configuration is unknown, not the default": (
+        "g:dark-0",
+        {"retention_ms": None, "compacted": None, "deletes": None, "tiered": None, "lag": 999},
+    ),
     "an unread end offset gives no lag": (
         "g:unread-0",
         {"lag": None, "lost": None, "beyond_end": None, "has_commit": True, "topic_exists": True},

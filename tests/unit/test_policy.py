@@ -40,7 +40,11 @@ def test_the_hash_follows_the_content(tmp_path: Path) -> None:
     [
         (TIERS + "declared_topic: [a]\n", SLAS, r"tiers\.yaml: declared_topic: is not a known field"),
         (TIERS.replace("retention_ms: 86400000", "retention_ms: long"), SLAS, r"tiers\.yaml: tiers\.no_loss\.retention_ms: .*integer"),
-        (TIERS.replace("default_tier: no_loss", "default_tier: gold"), SLAS, "default_tier 'gold' is not one of the tiers: write one of no_loss"),
+        (
+            TIERS.replace("default_tier: no_loss", "default_tier: gold"),
+            SLAS,
+            "default_tier 'gold' is not one of the tiers: write one of no_loss",
+        ),
         (TIERS + "topics: [{pattern: 'a*', tier: gold}]\n", SLAS, "pattern 'a\\*' names tier 'gold'"),
         (TIERS.replace("min_insync_replicas: 2", "min_insync_replicas: 4"), SLAS, "no topic could ever pass"),
         (TIERS + "declared_groups: [a, a]\n", SLAS, "declared_groups: \\['a'\\] stand there twice"),
