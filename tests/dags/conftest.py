@@ -84,4 +84,5 @@ def steps(monkeypatch: pytest.MonkeyPatch):
         made.submit(operator, context)
 
     monkeypatch.setattr(SparkSubmitOperator, "execute", execute)
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[1]"}')
     return made

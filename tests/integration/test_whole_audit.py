@@ -77,7 +77,9 @@ def test_the_report_names_the_verdict_and_holds_the_same_figures_in_every_format
     assert failed == len(load("faulty").faults)
     assert f"{FAILED}" in page
     assert "<script>alert(1)" not in page
-    reported = [case for suite in suites.iter("testsuite") if suite.get("name") != "gate" for case in suite if case.find("failure") is not None]
+    reported = [
+        case for suite in suites.iter("testsuite") if suite.get("name") != "gate" for case in suite if case.find("failure") is not None
+    ]
     assert len(reported) == failed
 
 
