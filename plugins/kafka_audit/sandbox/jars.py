@@ -156,7 +156,7 @@ def _explain(configuration: Configuration, missing: list[str], tail: list[str]) 
     what = "\n".join(f"  {name}" for name in missing) if missing else "  (Ivy named none; its last words:)\n  " + "\n  ".join(tail)
     instead = "set KAFKA_HOME to an unpacked Kafka, or " if configuration == "broker" else ""
     return (
-        f"The {configuration} jars could not be fetched from https://repo1.maven.org/maven2:\n{what}\n"
+        f"The {configuration} jars could not be fetched from Maven Central:\n{what}\n"
         "Check that this machine reaches Maven Central. Behind a proxy or a company certificate, tell Java about it, for example "
         "JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=HOST -Dhttps.proxyPort=PORT -Djavax.net.ssl.trustStore=FILE'. "
         f"Or {instead}copy the folder {cache_directory() / 'jars'} from a machine that has it."
@@ -165,3 +165,8 @@ def _explain(configuration: Configuration, missing: list[str], tail: list[str]) 
 
 def _artifact(jar: Path) -> str:
     return re.sub(r"-\d[\w.\-]*$", "", jar.stem)
+
+
+if __name__ == "__main__":  # `make jars`: everything a machine without a network needs later
+    for jars in (broker_classpath(print), *spark_connector_jars(print)):
+        print(jars)
