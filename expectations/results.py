@@ -19,7 +19,7 @@ _ROWS_IN_FULL = 2
 class RuleResult:
     """One expectation of a suite, judged. ``exit_code`` is what the gate ends with when this rule blocks.
 
-    ``rows`` are the short names of the rows that fail it, as far as Great Expectations lists them; ``detail`` says all of them.
+    ``rows`` are the short names of failing rows, as far as Great Expectations lists them; ``more`` counts the ones it does not.
     """
 
     rule_id: str
@@ -31,6 +31,7 @@ class RuleResult:
     detail: str
     exit_code: int
     rows: tuple[str, ...] = ()
+    more: int = 0
 
     @property
     def blocks(self) -> bool:
@@ -41,7 +42,8 @@ class RuleResult:
     def reason(self) -> str:
         """One sentence for a person; starts with the rule's id. Many rows are only named here: ``detail`` has their values."""
         effect = "" if self.blocks else " (does not block)"
-        detail = f"{self.observed}: {', '.join(self.rows)}" if len(self.rows) > _ROWS_IN_FULL else self.detail
+        named = ", ".join(self.rows) + (f" and {self.more} more" if self.more else "")
+        detail = f"{self.observed}: {named}" if len(self.rows) > _ROWS_IN_FULL else self.detail
         return f"{self.rule_id} {self.status.value}{effect}: {self.description} {detail}".rstrip()
 
     def to_json(self) -> dict[str, str]:

@@ -122,6 +122,7 @@ def _judge(rule: Rule, table: Table, answer: Mapping[str, Any], error_exit_code:
         status, detail = Verdict.PASS, ""
     if status is Verdict.FAIL and missing:
         detail = f"{detail} Not known for: {_some(table.unknown(columns))}.".strip()
+    names = () if table.single else _short_names(table, result)
     codes = {Verdict.ERROR: error_exit_code, Verdict.VACUOUS: INCOMPLETE}
     return RuleResult(
         rule_id=rule.meta.rule_id,
@@ -132,7 +133,8 @@ def _judge(rule: Rule, table: Table, answer: Mapping[str, Any], error_exit_code:
         observed=_observed(table, columns, rows, result),
         detail=detail,
         exit_code=codes.get(status, rule.meta.exit_code),
-        rows=() if table.single else _short_names(table, result),
+        rows=names,
+        more=max(0, int(result.get("unexpected_count") or 0) - len(names)) if names else 0,
     )
 
 

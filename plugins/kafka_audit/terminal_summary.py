@@ -10,7 +10,7 @@ from rich.text import Text
 
 from kafka_audit.evidence import read_json
 from kafka_audit.findings import Severity, Status
-from kafka_audit.safe_text import visible
+from kafka_audit.safe_text import percent, visible
 
 if TYPE_CHECKING:
     from kafka_audit.airflow.run_dag import AuditOutcome
@@ -74,7 +74,7 @@ def _print_findings(report: Mapping[str, Any], console: Console) -> None:
             table.add_row(severity, control["code"], str(control["counts"]["failed"]), Text(control["title"]), Text(where))
         console.print(table)
     coverage, totals = report["coverage"], report["totals"]
-    share = "nothing was applicable" if coverage["ratio"] is None else f"{coverage['ratio']:.1%}"
+    share = percent(coverage["assessed"], coverage["applicable"]) if coverage["applicable"] else "not known: nothing was applicable"
     counted = {name: totals[name] for name in ("passed", "failed", "errored", "not_assessed", "not_applicable")}
     console.print(Text(f"Coverage {share} ({coverage['assessed']} of {coverage['applicable']} applicable results assessed)"))
     console.print(Text(", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counted.items()), style="dim"))

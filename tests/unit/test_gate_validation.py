@@ -55,6 +55,9 @@ def test_rows_outside_the_limit_fail_and_are_named():
 
 
 def test_long_lists_of_rows_are_cut_and_counted():
+    assert judge(things(*[1] * 30), column="bad", **ZERO).reason.endswith(
+        "30 of 30 differ: " + ", ".join(f"n{n}" for n in range(20)) + " and 10 more"
+    )
     assert judge(things(*[1] * 30), column="bad", **ZERO).detail.endswith("n19 (bad=1) and 10 more.")
 
 

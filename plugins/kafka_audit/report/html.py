@@ -22,7 +22,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _PARAMS_SHOWN = {
     "fail_on": "fails at severity",
     "min_coverage": "minimum coverage",
-    "max_age_seconds": "snapshot at most this many seconds old",
+    "max_age_seconds": "age of the snapshot in seconds, at most",
 }
 _COMMANDS_SHOWN = 30
 _ROWS_OPEN = 10

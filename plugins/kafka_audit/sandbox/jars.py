@@ -169,4 +169,4 @@ def _artifact(jar: Path) -> str:
 
 if __name__ == "__main__":  # `make jars`: everything a machine without a network needs later
     for jars in (broker_classpath(print), *spark_connector_jars(print)):
-        print(jars)
+        print(jars)  # noqa: T201
