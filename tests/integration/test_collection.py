@@ -1,5 +1,6 @@
 """Snapshots of real brokers: whole, restricted by ACLs, and with faults."""
 
+import subprocess
 from datetime import datetime, timezone
 
 import pyarrow.parquet as pq
@@ -158,3 +159,23 @@ def test_lag_facts_of_the_faulty_seed_are_read_as_they_were_made(faulty):
 
 def test_a_hostile_group_id_is_stored_as_it_is(faulty):
     assert "=cmd|' /C calc'!A0 <script>alert(1)</script>" in {row["group_id"] for row in rows(faulty, "groups")}
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A real file system of 64 KiB: less than the snapshot that will be written to it."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"a file system cannot be mounted here ({mounted.stderr.strip()}); the unit test injects the error")
+    yield folder
+    # Lazily: the caught exception's traceback keeps the refused file open until the test's frame is gone.
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_disk_that_really_fills_up_is_one_clear_error_and_leaves_nothing(faulty_cluster, tiny_disk):
+    with pytest.raises(CollectionError, match="the disk is full: free space") as caught:
+        snapshot({"bootstrap.servers": faulty_cluster.bootstrap}, tiny_disk)
+    assert caught.value.exit_code == 1
+    assert list((tiny_disk / "evidence" / "real").iterdir()) == []
