@@ -74,10 +74,12 @@ def test_producers_of_a_topic_without_read_are_an_error_and_the_others_are_there
     assert failed(restricted, "producers") == {("closed", None, "TOPIC_AUTHORIZATION_FAILED")}
 
 
-def test_a_group_that_may_not_be_described_is_listed_with_its_error(restricted):
-    groups = {row["group_id"]: row["error"] for row in rows(restricted, "groups")}
+def test_the_commits_of_a_group_that_may_not_be_described_are_an_error_and_no_row(restricted):
+    groups = {row["group_id"]: (row["state"], row["error"]) for row in rows(restricted, "groups")}
 
-    assert groups == {"private": "GROUP_AUTHORIZATION_FAILED", "readers": None}
+    # Both are Empty by ListGroups, which Describe on the cluster allows: that they have no members is known without asking.
+    assert groups == {"private": ("Empty", None), "readers": ("Empty", None)}
+    assert {row["group_id"] for row in rows(restricted, "committed_offsets")} == {"readers"}
     assert failed(restricted, "committed_offsets") == {(None, "private", "GROUP_AUTHORIZATION_FAILED")}
 
 
