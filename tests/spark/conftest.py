@@ -1,5 +1,6 @@
 """One Spark session for all Spark tests: starting it costs more than all of them."""
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session("kafka_audit tests")
     yield session
     session.stop()
+    # py4j says good-bye when the interpreter ends, to a stream that pytest has closed by then.
+    logging.getLogger("py4j").setLevel(logging.ERROR)
 
 
 Rows = dict[str, dict[str, Any]]

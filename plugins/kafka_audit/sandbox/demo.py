@@ -27,7 +27,8 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
         raise ConfigurationError(f"there is no seed {seed!r}: write SEED={' or SEED='.join(known)}")
     say(f"Starting three Kafka brokers and writing the seed '{seed}'")
     # Beside the root, as Airflow's home is: a sandbox that the user runs for something else is left alone.
-    with lifecycle.start(seed, directory=root.parent / ".demo-kafka", replace=True, progress=say) as sandbox:
+    sandbox = lifecycle.start(seed, directory=root.parent / ".demo-kafka", replace=True, progress=say)
+    try:
         say(f"Auditing {sandbox.bootstrap} through Airflow")
         outcome = audit_and_summarise(
             connection={"bootstrap.servers": sandbox.bootstrap},
@@ -38,6 +39,9 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
             say=say,
             console=console,
         )
+    finally:
+        say("Stopping the brokers and their clients")
+        sandbox.stop(say)
     if outcome.report_path is None:
         return outcome.exit_code or 1
     audit = Audit(path=outcome.report_path.parent.parent)

@@ -167,6 +167,6 @@ def _artifact(jar: Path) -> str:
     return re.sub(r"-\d[\w.\-]*$", "", jar.stem)
 
 
-if __name__ == "__main__":  # `make jars`: everything a machine without a network needs later
-    for jars in (broker_classpath(print), *spark_connector_jars(print)):
-        print(jars)  # noqa: T201
+if __name__ == "__main__":  # `make jars`: everything that would need the network later
+    broker_classpath(print)
+    spark_connector_jars(print)
