@@ -104,7 +104,7 @@ def test_the_list_shows_the_newest_audit_first_with_verdict_and_coverage(client,
     page = client.get("/kafka-audit/", headers=login)
     assert page.status_code == 200
     assert page.text.index(AUDIT_ID) < page.text.index(OLDER_ID)
-    assert "97.5 %" in page.text
+    assert "97.5%" in page.text
     assert "FAILED" in page.text
     assert "2026-11-20 23:16:00" in page.text
     assert "ERROR" in page.text

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.airflow.environment import airflow_home, audit_environment
+from kafka_audit.airflow.interrupted_runs import end_interrupted_runs
 from kafka_audit.airflow.process_group import stopped_at_exit
 from kafka_audit.errors import CollectionError
 from kafka_audit.evidence import check_cluster_name
@@ -141,7 +142,10 @@ def _tell(name: str, took: float, state: str, seconds: dict[str, float], progres
 
 @contextmanager
 def only_one(home: Path) -> Iterator[None]:
-    """Hold the home's lock; CollectionError when another run has it (SQLite and the chain of audits allow one at a time)."""
+    """Hold the home's lock; CollectionError when another run has it (SQLite and the chain of audits allow one at a time).
+
+    Runs that an interrupted Airflow left open here are ended first.
+    """
     with (home / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -149,6 +153,7 @@ def only_one(home: Path) -> Iterator[None]:
             raise CollectionError(
                 f"another audit, or Airflow's UI, is running in {home}: wait for it, stop it or use another --root"
             ) from problem
+        end_interrupted_runs(home / "airflow.db")
         yield
 
 
