@@ -1,1 +1,1 @@
-"""Kafka message definitions that kafka-python 3.0.12 lacks, copied unchanged from kafka-clients 4.3.1 (Apache License 2.0)."""
+"""Layouts of Kafka protocol messages that kafka-python 3.0.12 lacks: the wire format of Kafka 4.3.1 (KIP-848, KIP-932), fields only."""
