@@ -11,6 +11,7 @@ import psutil
 import pyarrow.dataset as ds
 import pytest
 
+from kafka_audit.catalogue import shipped_controls
 from kafka_audit.evidence import Audit, EvidenceRoot, sha256_of
 from kafka_audit.report.gates import FAILED, INCOMPLETE, PASSED
 from kafka_audit.sandbox.definition import load
@@ -125,14 +126,20 @@ def test_the_demo_of_a_healthy_cluster_ends_green_and_leaves_no_process(tmp_path
     assert left == []
 
 
-def test_a_cluster_without_topics_and_groups_is_judged_by_what_it_has(tmp_path: Path) -> None:
+def test_an_empty_cluster_is_judged_by_what_it_has_and_by_a_control_that_is_one_file_of_our_own(tmp_path: Path) -> None:
+    own = tmp_path / "controls"
+    own.mkdir()
+    shipped = (shipped_controls() / "topic_auto_creation_disabled.yaml").read_text()
+    text = shipped.replace("id: topic_auto_creation_disabled", "id: our_own_rule").replace("code: BRK-02", "code: OWN-01")
+    (own / "our_own_rule.yaml").write_text(text)
     root = tmp_path / "root"
     with start("none", directory=tmp_path / "sandbox") as sandbox:
-        done = kafka_audit("audit", "--bootstrap", sandbox.bootstrap, "--cluster", "empty", "--root", str(root), code=0)
+        base = ["audit", "--bootstrap", sandbox.bootstrap, "--cluster", "empty"]
+        done = kafka_audit(*base, "--root", str(root), "--controls", str(own), code=0)
     report = json.loads((only_audit(root, "empty").report / "report.json").read_text())
     counts = {control["code"]: control["counts"] for control in report["controls"]}
     assert counts["TOP-01"]["population"] == counts["TOP-01"]["passed"] == 0
-    assert counts["BRK-02"]["passed"] == 3
+    assert counts["BRK-02"]["passed"] == counts["OWN-01"]["passed"] == 3
     assert "PASSED" in done.stdout
 
 
