@@ -67,7 +67,11 @@ _TOPIC = _columns(
     ("identified_write_partitions", "int", "of those, partitions where an idempotent producer's last record is the newest record"),
     ("unidentified_write_partitions", "int", "of those, partitions where no active producer id explains the newest record"),
     ("unidentified_partitions", _INTS, "their numbers, at most 20"),
-    ("unreadable_write_partitions", "int", "partitions whose newest record or producer state could not be read"),
+    (
+        "undecided_write_partitions",
+        "int",
+        "where that cannot be told: not readable, or a producer id's last record is less than 1 h older",
+    ),
     _TOPIC_POLICY,
     _ERRORS,
 )

@@ -8,15 +8,18 @@ from spark_jobs.subjects import missing
 
 _DAY_MS = 86_400_000
 """How long a write counts as recent, and as long as brokers keep an idle producer id by default (producer.id.expiration.ms)."""
+_DISORDER_MS = 3_600_000
+"""Record times of one producer may be out of order by as much (message.timestamp.after.max.ms allows an hour by default)."""
 _LISTED = 20
 
-IDENTIFIED, UNIDENTIFIED, UNREADABLE, IDLE = "identified", "unidentified", "unreadable", "idle"
+IDENTIFIED, UNIDENTIFIED, UNDECIDED, IDLE = "identified", "unidentified", "undecided", "idle"
 
 
 def with_writes(partitions: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds ``recent_write`` boolean (NULL when the newest record could not be read) and ``write`` string to placed partitions.
 
-    ``write`` is one of identified, unidentified (recent), idle (older than 24 h, or empty) and unreadable.
+    ``write`` is one of identified, unidentified (recent), idle (older than 24 h, or empty) and undecided: something could not be
+    read, or a producer id's last record is less than an hour older than the newest, which its own earlier record may be.
     """
     offsets = evidence.table("offsets").select(
         "topic",
@@ -43,26 +46,27 @@ def _recent() -> Column:
 
 def _write() -> Column:
     producers_read = (F.col("leader") >= 0) & ~F.map_contains_key("errors", F.lit("producers"))
-    newest_is_known = F.coalesce(F.col("last_identified_ms") >= F.col("max_timestamp_ms"), F.lit(False))  # no producer id: none explains it
+    behind_ms = F.col("max_timestamp_ms") - F.col("last_identified_ms")  # NULL: there is no producer id, so none explains the record
     return (
-        F.when(F.col("recent_write").isNull(), F.lit(UNREADABLE))
+        F.when(F.col("recent_write").isNull(), F.lit(UNDECIDED))
         .when(~F.col("recent_write"), F.lit(IDLE))
-        .when(newest_is_known, F.lit(IDENTIFIED))
+        .when(behind_ms <= 0, F.lit(IDENTIFIED))
+        .when(behind_ms < _DISORDER_MS, F.lit(UNDECIDED))
         .when(producers_read, F.lit(UNIDENTIFIED))
-        .otherwise(F.lit(UNREADABLE))
+        .otherwise(F.lit(UNDECIDED))
     )
 
 
 def write_figures() -> list[Column]:
-    """Aggregates over a topic's partitions. A count is NULL when it is 0 only because partitions could not be read."""
-    unreadable = F.count_if(F.col("write") == UNREADABLE)
+    """Aggregates over a topic's partitions. A count is NULL when it is 0 only because partitions are undecided."""
+    undecided = F.count_if(F.col("write") == UNDECIDED)
     recent, unread = F.count_if(F.col("recent_write")), F.count_if(F.col("recent_write").isNull())
     identified, unidentified = F.count_if(F.col("write") == IDENTIFIED), F.count_if(F.col("write") == UNIDENTIFIED)
     numbers = F.slice(F.array_sort(F.collect_list(F.when(F.col("write") == UNIDENTIFIED, F.col("partition")))), 1, _LISTED)
     return [
         F.when((recent > 0) | (unread == 0), recent).cast("int").alias("recent_write_partitions"),
-        F.when((identified > 0) | (unreadable == 0), identified).cast("int").alias("identified_write_partitions"),
-        F.when((unidentified > 0) | (unreadable == 0), unidentified).cast("int").alias("unidentified_write_partitions"),
-        F.when((unidentified > 0) | (unreadable == 0), numbers).alias("unidentified_partitions"),
-        unreadable.cast("int").alias("unreadable_write_partitions"),
+        F.when((identified > 0) | (undecided == 0), identified).cast("int").alias("identified_write_partitions"),
+        F.when((unidentified > 0) | (undecided == 0), unidentified).cast("int").alias("unidentified_write_partitions"),
+        F.when((unidentified > 0) | (undecided == 0), numbers).alias("unidentified_partitions"),
+        undecided.cast("int").alias("undecided_write_partitions"),
     ]

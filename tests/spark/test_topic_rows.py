@@ -51,6 +51,9 @@ def cluster() -> Synthetic:
     one.add("producers", topic="writes", partition=0, last_timestamp_ms=READ_MS - HOUR_MS, **producer)
     one.add("producers", topic="writes", partition=1, last_timestamp_ms=READ_MS - 2 * HOUR_MS, **producer)
     one.error("producers", "TOPIC_AUTHORIZATION_FAILED", topic="writes", partition=2)
+    # Times out of order within an hour: the newest record may be an earlier one of the same idempotent producer.
+    one.topic("disordered").offsets("disordered", **recent)
+    one.add("producers", topic="disordered", partition=0, last_timestamp_ms=READ_MS - HOUR_MS - HOUR_MS + 1, **producer)
     one.topic("writ-unread", partitions=2)
     for number in (0, 1):
         one.offsets("writ-unread", number, **recent)
@@ -91,8 +94,12 @@ TOPICS = {
             "identified_write_partitions": 1,
             "unidentified_write_partitions": 1,
             "unidentified_partitions": [1],
-            "unreadable_write_partitions": 2,
+            "undecided_write_partitions": 2,
         },
+    ),
+    "times out of order are no proof of another writer": (
+        "disordered",
+        {"recent_write_partitions": 1, "unidentified_write_partitions": None, "undecided_write_partitions": 1},
     ),
     "unreadable producers are not idempotent ones": (
         "writ-unread",
@@ -101,13 +108,13 @@ TOPICS = {
             "identified_write_partitions": None,
             "unidentified_write_partitions": None,
             "unidentified_partitions": None,
-            "unreadable_write_partitions": 2,
+            "undecided_write_partitions": 2,
         },
     ),
-    "unread offsets are no absence of writes": ("payments", {"recent_write_partitions": None, "unreadable_write_partitions": 1}),
+    "unread offsets are no absence of writes": ("payments", {"recent_write_partitions": None, "undecided_write_partitions": 1}),
     "a refused topic has no figures": (
         "refused",
-        {"replication_factor_min": None, "unreadable_write_partitions": None, "partition_count": None},
+        {"replication_factor_min": None, "undecided_write_partitions": None, "partition_count": None},
     ),
 }
 
