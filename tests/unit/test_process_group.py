@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kafka_audit.airflow.process_group import stopped_at_exit
+from kafka_audit.airflow.process_group import interruptible, stopped_at_exit
 
 # A child that starts a grandchild in a session of its own which ignores SIGINT and SIGTERM, and then waits.
 FAMILY = """
@@ -57,3 +57,16 @@ def test_a_process_that_ended_by_itself_keeps_its_exit_status(tmp_path: Path) ->
     with stopped_at_exit(process):
         process.wait()
     assert process.returncode == 7
+
+
+def test_a_child_obeys_ctrl_c_although_we_were_started_to_ignore_it() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = interruptible([sys.executable, "-c", "print(1, flush=True); import time; time.sleep(600)"], stdout=subprocess.PIPE)
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) != 0

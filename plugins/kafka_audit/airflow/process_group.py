@@ -30,6 +30,16 @@ def stopped_at_exit(process: "subprocess.Popen[bytes]", *, grace_seconds: float 
             _stop(process, grace_seconds)
 
 
+def interruptible(*arguments: Any, **keywords: Any) -> "subprocess.Popen[bytes]":  # noqa: ANN401  (those of Popen)
+    """``subprocess.Popen`` in a session of its own, for a child that obeys SIGINT.
+
+    A background job of a script is started with SIGINT ignored, and its children would inherit that; then Airflow could only be killed.
+    """
+    with handling(signal.SIGINT, to=signal.default_int_handler):
+        process: subprocess.Popen[bytes] = subprocess.Popen(*arguments, **keywords, start_new_session=True)
+    return process
+
+
 @contextmanager
 def handling(*numbers: signal.Signals, to: Any) -> Iterator[None]:  # noqa: ANN401  (a handler or signal.SIG_IGN)
     """Handle these signals by ``to`` while the block runs; without effect outside the main thread, where Python forbids it."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from kafka_audit.airflow.environment import airflow_home, audit_environment
 from kafka_audit.airflow.interrupted_runs import end_interrupted_runs
-from kafka_audit.airflow.process_group import stopped_at_exit
+from kafka_audit.airflow.process_group import interruptible, stopped_at_exit
 from kafka_audit.errors import CollectionError
 from kafka_audit.evidence import check_cluster_name
 
@@ -85,7 +85,7 @@ def _run(conf: Mapping[str, Any], environment: dict[str, str], home: Path, log_p
         command = [sys.executable, "-m", "kafka_audit.airflow.run_once", "--conf", json.dumps(conf), "--events", str(writer)]
         try:
             # A session of its own: the terminal's Ctrl-C reaches only us, and we stop Airflow and Spark as one group.
-            process = subprocess.Popen(
+            process = interruptible(
                 command,
                 env=environment,
                 cwd=home,
@@ -93,7 +93,6 @@ def _run(conf: Mapping[str, Any], environment: dict[str, str], home: Path, log_p
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=[writer],
-                start_new_session=True,
             )
         finally:
             os.close(writer)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kafka_audit.airflow.environment import airflow_home, audit_environment
-from kafka_audit.airflow.process_group import stopped_at_exit
+from kafka_audit.airflow.process_group import interruptible, stopped_at_exit
 from kafka_audit.airflow.run_dag import only_one
 from kafka_audit.errors import CollectionError
 
@@ -56,9 +56,7 @@ def running_airflow(
     log_path = home / "standalone.log"
     with only_one(home), log_path.open("w", encoding="utf-8") as log:
         command = [str(Path(sys.executable).with_name("airflow")), "standalone"]
-        process = subprocess.Popen(
-            command, env=environment, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        process = interruptible(command, env=environment, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         with stopped_at_exit(process, grace_seconds=_GRACE_SECONDS):
             _wait_until_ready(process, port, log_path)
             yield process
