@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import psutil
 
@@ -36,8 +36,7 @@ def interruptible(*arguments: Any, **keywords: Any) -> "subprocess.Popen[bytes]"
     A background job of a script is started with SIGINT ignored, and its children would inherit that; then Airflow could only be killed.
     """
     with handling(signal.SIGINT, to=signal.default_int_handler):
-        process: subprocess.Popen[bytes] = subprocess.Popen(*arguments, **keywords, start_new_session=True)
-    return process
+        return cast("subprocess.Popen[bytes]", subprocess.Popen(*arguments, **keywords, start_new_session=True))
 
 
 @contextmanager
