@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_audit.errors import AuditError, GateFailedError, IncompleteError
 from kafka_audit.findings import Verdict
 
 SCHEMA_VERSION = 1
-INTERNAL = 1
-GATE_FAILED = 3
-INCOMPLETE = 4
+INTERNAL = AuditError.exit_code
+GATE_FAILED = GateFailedError.exit_code
+INCOMPLETE = IncompleteError.exit_code
 # Which failing rule decides the exit code when several fail: a known failure, then an untrustworthy audit, then a thin one.
 _PRECEDENCE = (GATE_FAILED, INTERNAL, INCOMPLETE)
 _ROWS_IN_FULL = 2

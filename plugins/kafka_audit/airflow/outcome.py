@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.airflow.step import STEPS, failures_of
+from kafka_audit.errors import AuditError
 
 if TYPE_CHECKING:
     from kafka_audit.evidence import Audit, Snapshot
 
 ERROR = "ERROR"
-_INTERNAL = 1  # exit codes of errors.py
+_INTERNAL = AuditError.exit_code
 # skipped and upstream_failed follow from another step, which is named.
 _BAD_STATES = frozenset({"failed", "removed", "None"})
 

@@ -32,11 +32,6 @@ class Failure:
     partition: int | None = None
     group_id: str | None = None
 
-    @property
-    def is_denied(self) -> bool:
-        """True when the principal lacks a permission."""
-        return self.error.endswith("_AUTHORIZATION_FAILED")
-
     def about(
         self, *, broker_id: int | None = None, topic: str | None = None, partition: int | None = None, group_id: str | None = None
     ) -> "Failure":

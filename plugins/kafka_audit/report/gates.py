@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.errors import IntegrityError
+from kafka_audit.errors import GateFailedError, IncompleteError, IntegrityError
 from kafka_audit.evidence import Snapshot, read_json
 
 PASSED = "PASSED"
@@ -14,8 +14,8 @@ FAILED = "FAILED"
 INCOMPLETE = "INCOMPLETE"
 VOID = "VOID"
 
-_GATE_FAILED = 3  # exit codes of errors.py
-_GATE_INCOMPLETE = 4
+_GATE_FAILED = GateFailedError.exit_code
+_GATE_INCOMPLETE = IncompleteError.exit_code
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from kafka_audit.errors import ConfigurationError
+from kafka_audit.errors import ConfigurationError, GateFailedError
 from kafka_audit.evidence import Audit
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.definition import SEEDS
@@ -14,7 +14,6 @@ from kafka_audit.sandbox.seeded_findings import Comparison, compare_failures, co
 from kafka_audit.terminal_summary import audit_and_summarise
 
 POLICIES = Path(__file__).with_name("policy")
-_GATE_FAILED = 3
 
 
 def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Console) -> int:
@@ -48,7 +47,7 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     failures, unknown = compare_failures(audit, seed), compare_not_assessed(audit, seed)
     print_comparison(failures, "seeded faults", console)
     print_comparison(unknown, "results that cannot be assessed", console)
-    wanted = _GATE_FAILED if seed != "healthy" else 0
+    wanted = GateFailedError.exit_code if seed != "healthy" else 0
     as_seeded = failures.exact and unknown.exact and outcome.exit_code == wanted
     if as_seeded and wanted:
         console.print(Text("The cluster is faulty on purpose, so the audit ended red, as it should.", style="green"))
