@@ -38,6 +38,22 @@ def test_a_process_is_known_again_by_pid_start_time_and_argument(tmp_path: Path,
     assert record.model_copy(update={"argument": "/another/plan.json"}).find() is None
 
 
+def test_a_process_is_found_from_its_very_first_moment(tmp_path: Path, launched: list[ProcessRecord]) -> None:
+    argument, log = str(tmp_path / "plan.json"), tmp_path / "it.log"
+    for _ in range(60):  # Popen returns while the kernel may still be replacing the child's program, with no command line to read
+        launched.append(processes.launch("it", ["sleep", "60", argument], argument=argument, log=log, cwd=tmp_path))
+        assert launched[-1].find() is not None
+
+
+def test_a_process_without_a_command_line_is_starting_up_unless_it_ended(
+    tmp_path: Path, launched: list[ProcessRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = launch(tmp_path, launched)
+    monkeypatch.setattr(psutil.Process, "cmdline", lambda self: [])
+    assert record.find() == psutil.Process(record.pid)
+    assert record.model_copy(update={"started": record.started - 60}).find() is None
+
+
 def test_a_process_that_no_state_file_names_is_found_by_its_exact_argument(tmp_path: Path, launched: list[ProcessRecord]) -> None:
     record = launch(tmp_path, launched)
     assert [process.pid for process in processes.running([record.argument])] == [record.pid]

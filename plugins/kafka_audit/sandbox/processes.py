@@ -27,7 +27,9 @@ class ProcessRecord(BaseModel):
         """Return the live process, or None when it ended or its pid belongs to something else by now."""
         try:
             process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.started) < 2 and self.argument in process.cmdline()
+            words = process.cmdline()
+            # While the kernel replaces a fresh child's program its command line reads as empty: that is a start, not an end.
+            same = abs(process.create_time() - self.started) < 2 and (not words or self.argument in words)
             return process if same and process.status() != psutil.STATUS_ZOMBIE else None
         except (psutil.NoSuchProcess, psutil.ZombieProcess, psutil.AccessDenied):
             return None
