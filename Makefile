@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 export KAFKA_AUDIT_ROOT := $(abspath $(ROOT))
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites install jars demo ui test test-fast lint types bench lock clean
+.PHONY: help prerequisites install jars demo ui test test-fast lint types bench docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ test-fast: $(STAMP) ## Only the tests that start no broker, Spark, Airflow or br
 
 bench: jars ## Measure, side by side with Kafka's own tools
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python bench/run.py
+
+docs: $(STAMP) ## Write docs/controls.md anew from the controls and the frameworks
+	@$(BIN)/kafka-audit controls docs --write docs/controls.md
 
 lock: ## Write constraints.txt anew from requirements.txt
 	@$(BIN)/uv pip compile requirements.txt --universal --python-version 3.10 --no-header --no-annotate -q -o constraints.txt

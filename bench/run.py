@@ -1,10 +1,11 @@
-"""Measure collection against Kafka's own tool, and the snapshot's memory, on a three-broker sandbox.
+"""Measure collection against Kafka's own tool, the snapshot's memory, and the judgement of large clusters.
 
-    make bench                                     both, at full size
+    make bench                                     all, at full size
     .venv/bin/python bench/run.py collection --groups 500
     .venv/bin/python bench/run.py memory
+    .venv/bin/python bench/run.py controls --scales 1 4 16
 
-Each figure is of a whole process (start of the interpreter or JVM included), on the same brokers in the same run.
+Collection and memory are of whole processes (start of the interpreter or JVM included), on the same brokers in the same run.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import controls
 from kafka import KafkaAdminClient, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError
@@ -128,15 +130,20 @@ def memory(work: Path, runs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=["all", "collection", "memory"], default="all")
+    parser.add_argument("what", nargs="?", choices=["all", "collection", "memory", "controls"], default="all")
     parser.add_argument("--groups", type=int, default=5000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--scales", type=int, nargs="+", default=[1, 4, 16])
+    parser.add_argument("--driver-memory", default="4g")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kafka-audit-bench-") as folder:
         if asked.what in ("all", "collection"):
             collection(Path(folder), asked.groups, asked.runs)
         if asked.what in ("all", "memory"):
             memory(Path(folder), asked.runs)
+        if asked.what in ("all", "controls"):
+            print(f"judging generated snapshots by every control, one Spark application, {machine()}")
+            controls.measure(Path(folder), tuple(asked.scales), asked.driver_memory)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as pads
 
+from expectations.recount import FindingKind, Recount, count_findings, unreadable
 from expectations.results import Coverage
 from expectations.tables import Kind, Table, Value
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import Audit
 from kafka_audit.findings import Severity, Status
+from kafka_audit.policy.waivers import Waiver
 
 STATUS_COLUMNS: Mapping[Status, str] = {
     Status.PASS: "passed",
@@ -24,10 +26,8 @@ STATUS_COLUMNS: Mapping[Status, str] = {
     Status.NOT_ASSESSED: "not_assessed",
     Status.NOT_APPLICABLE: "not_applicable",
 }
-_COUNTS = ("population", "findings", "distinct_resources", *STATUS_COLUMNS.values())
+_COUNTS = ("population", "findings", "distinct_resources", *STATUS_COLUMNS.values(), "waived")
 _SEVERITIES = {severity.value for severity in Severity}
-_STATUSES = {status.value for status in Status}
-_FINDING = ("control_id", "severity", "status", "snapshot_id")
 
 Row = dict[str, Value]
 
@@ -41,25 +41,16 @@ class ControlSummary:
     coverage: Coverage
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Recount:
-    """Findings counted again: (control_id, severity, status, snapshot_id) -> number. None: a column is missing."""
-
-    counts: Mapping[tuple[str | None, ...], int] | None
-
-    def of(self, control: Value) -> Counter[tuple[str | None, str | None]]:
-        """(severity, status) -> number, for one control."""
-        found: Counter[tuple[str | None, str | None]] = Counter()
-        for (control_id, severity, status, _), number in (self.counts or {}).items():
-            if control_id == control:
-                found[severity, status] += number
-        return found
-
-
 def summarise(
-    audit: Audit, *, snapshot_id: str, controls: Mapping[str, Severity], fail_on: Severity, evidence_verdict: str
+    audit: Audit,
+    *,
+    snapshot_id: str,
+    controls: Mapping[str, Severity],
+    waivers: Sequence[Waiver],
+    fail_on: Severity,
+    evidence_verdict: str,
 ) -> ControlSummary:
-    """Read ``settings`` and ``lag`` of an audit; ``controls`` is the catalogue as id -> severity.
+    """Read ``settings`` and ``lag`` of an audit; ``controls`` is the catalogue as id -> severity, ``waivers`` those in force.
 
     A column that both summaries lack is left out of table ``controls``, so that the rules on it end in ERROR.
     IntegrityError when a table cannot be read.
@@ -67,7 +58,7 @@ def summarise(
     steps = {"settings": audit.settings, "lag": audit.lag}
     read = {f"{name}/{kind}": _open(folder / f"{kind}.parquet") for name, folder in steps.items() for kind in ("summary", "findings")}
     rows, present = _summary_rows([read[f"{name}/summary"] for name in steps])
-    recount = _count_findings([read[f"{name}/findings"] for name in steps])
+    recount = count_findings([read[f"{name}/findings"] for name in steps], waivers)
     table = [{**row, **_derived(row, present, recount, fail_on)} for row in rows]
     kinds: dict[str, Kind] = {"control": "text", **{name: "count" for name in _COUNTS if name in present}}
     kinds.update(dict.fromkeys(_derived_names(present, recount), "count"))
@@ -82,8 +73,9 @@ def summarise(
             for row in rows
             if row.get("control_id") in controls and row.get("severity") != controls[str(row["control_id"])].value
         ),
-        "unknown_words": _unknown_words(recount),
-        "foreign_findings": None if recount.counts is None else sum(n for key, n in recount.counts.items() if key[3] != snapshot_id),
+        "unknown_words": _names(recount.unknown_words) if recount.known else None,
+        "foreign_findings": recount.foreign(snapshot_id) if recount.known else None,
+        "unfounded_waivers": _names(recount.unfounded) if recount.known else None,
         "coverage_ratio": coverage.ratio,
         "evidence_verdict": evidence_verdict,
     }
@@ -104,11 +96,7 @@ def _open(folder: Path) -> pads.Dataset | None:
         found = pads.dataset(str(folder), format="parquet")
         return found if found.files else None
     except (pa.ArrowException, OSError) as problem:
-        raise _unreadable(str(folder), problem) from problem
-
-
-def _unreadable(what: str, problem: Exception) -> IntegrityError:
-    return IntegrityError(f"{what} is not readable Parquet ({problem}): run the verification job again")
+        raise unreadable(str(folder), problem) from problem
 
 
 def _summary_rows(summaries: Sequence[pads.Dataset | None]) -> tuple[list[Row], set[str]]:
@@ -125,7 +113,7 @@ def _summary_rows(summaries: Sequence[pads.Dataset | None]) -> tuple[list[Row], 
         try:
             rows += summary.to_table(columns=names).to_pylist()
         except (pa.ArrowException, OSError) as problem:
-            raise _unreadable(summary.files[0], problem) from problem
+            raise unreadable(summary.files[0], problem) from problem
     if all(summary is None for summary in summaries):
         present = {"control_id", "code", "severity", *_COUNTS}  # without any table no column is known to be missing
     for row in rows:
@@ -133,52 +121,42 @@ def _summary_rows(summaries: Sequence[pads.Dataset | None]) -> tuple[list[Row], 
     return sorted(rows, key=lambda row: str(row["control"])), present
 
 
-def _count_findings(findings: Sequence[pads.Dataset | None]) -> _Recount:
-    counts: Counter[tuple[str | None, ...]] = Counter()
-    for dataset in findings:
-        if dataset is None:
-            continue
-        if not set(_FINDING) <= set(dataset.schema.names):
-            return _Recount(counts=None)
-        try:
-            for batch in dataset.to_batches(columns=list(_FINDING)):
-                grouped = pa.Table.from_batches([batch]).group_by(list(_FINDING)).aggregate([([], "count_all")])
-                for row in grouped.to_pylist():
-                    counts[tuple(row[name] for name in _FINDING)] += row["count_all"]
-        except (pa.ArrowException, OSError) as problem:
-            raise _unreadable(dataset.files[0], problem) from problem
-    return _Recount(counts=counts)
-
-
-def _derived_names(present: set[str], recount: _Recount) -> list[str]:
+def _derived_names(present: set[str], recount: Recount) -> list[str]:
     whole = set(STATUS_COLUMNS.values()) <= present
-    counted = recount.counts is not None and "control_id" in present
+    counted = recount.known and "control_id" in present
     return [
         *(["counted"] if whole else []),
-        *(["blocking_fails", "critical_unassessed"] if counted else []),
+        *(["blocking_fails", "waived_fails", "critical_unassessed"] if counted else []),
         *(["recount_difference"] if whole and counted else []),
     ]
 
 
-def _derived(row: Row, present: set[str], recount: _Recount, fail_on: Severity) -> Row:
+def _derived(row: Row, present: set[str], recount: Recount, fail_on: Severity) -> Row:
     """The columns computed here; :func:`_derived_names` says which of them the table keeps."""
     by_status = {status: row.get(column) for status, column in STATUS_COLUMNS.items()}
     found = recount.of(row.get("control_id"))
     unknown = any(value is None for value in by_status.values())
     known = {status.value: value for status, value in by_status.items() if isinstance(value, int)}
     again: Counter[str | None] = Counter()
-    for (_, status), number in found.items():
-        again[status] += number
+    for kind, number in found.items():
+        again[kind.status] += number
+    fails = {kind: n for kind, n in found.items() if kind.status == Status.FAIL.value and _at_least(kind.severity, fail_on)}
+    open_questions = (Status.NOT_ASSESSED.value, Status.ERROR.value)
+    waived = row.get("waived") if "waived" in present else 0  # an audit by a release without waivers has none
+    difference = sum(abs(known.get(str(status), 0) - again[status]) for status in {*known, *again})
     return {
         "counted": None if unknown else sum(known.values()),
-        "blocking_fails": sum(n for (severity, status), n in found.items() if status == Status.FAIL.value and _at_least(severity, fail_on)),
+        "blocking_fails": sum(n for kind, n in fails.items() if not kind.waived),
+        "waived_fails": sum(n for kind, n in fails.items() if kind.waived),
         "critical_unassessed": sum(
-            n
-            for (severity, status), n in found.items()
-            if status in (Status.NOT_ASSESSED.value, Status.ERROR.value) and _at_least(severity, Severity.CRITICAL)
+            n for kind, n in found.items() if kind.status in open_questions and _at_least(kind.severity, Severity.CRITICAL)
         ),
-        "recount_difference": None if unknown else sum(abs(known.get(str(s), 0) - again[s]) for s in {*known, *again}),
+        "recount_difference": None if unknown or not isinstance(waived, int) else difference + abs(waived - _waived(found)),
     }
+
+
+def _waived(found: Mapping[FindingKind, int]) -> int:
+    return sum(number for kind, number in found.items() if kind.waived)
 
 
 def _at_least(severity: str | None, limit: Severity) -> bool:
@@ -193,20 +171,10 @@ def _coverage(rows: Sequence[Row]) -> Coverage:
     return Coverage(assessed=total("passed") + total("failed"), applicable=total("findings") - total("not_applicable"))
 
 
-def _unknown_controls(rows: Sequence[Row], recount: _Recount, controls: Mapping[str, Severity]) -> str:
+def _unknown_controls(rows: Sequence[Row], recount: Recount, controls: Mapping[str, Severity]) -> str:
     times = Counter(str(row.get("control_id")) for row in rows)
-    judged = {str(control) for control, *_ in recount.counts or ()}
     repeated = [f"{name} ({number} times)" for name, number in times.items() if number > 1]
-    return _names([*((set(times) | judged) - set(controls)), *repeated])
-
-
-def _unknown_words(recount: _Recount) -> str | None:
-    if recount.counts is None:
-        return None
-    found = {(severity, status) for _, severity, status, _ in recount.counts}
-    return _names(
-        [str(severity) for severity, _ in found if severity not in _SEVERITIES] + [str(s) for _, s in found if s not in _STATUSES]
-    )
+    return _names([*((set(times) | recount.controls) - set(controls)), *repeated])
 
 
 def _names(names: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """The two gates of an audit: is the evidence fit to be judged, and do the findings pass?"""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from expectations.suites import SHIPPED, Suite, load_suite
 from expectations.validation import Validation, validate
 from kafka_audit.evidence import Audit, Snapshot, read_json, verify, write_json
 from kafka_audit.findings import Severity
+from kafka_audit.policy.waivers import Waiver, began, in_force
 
 EVIDENCE = "evidence"
 FINDINGS = "findings"
@@ -45,11 +46,13 @@ def judge_findings(
     fail_on: Severity,
     min_coverage: float,
     controls: Mapping[str, Severity] | None = None,
+    waivers: Sequence[Waiver] = (),
 ) -> GateResult:
     """Judge an audit's control summaries; ``controls`` is the catalogue that ran as id -> severity (default: the shipped one).
 
+    ``waivers`` are the policy's; those in force when the audit began keep the failures they cover from blocking.
     Writes ``out/findings.json``, ``out/raw/findings.json`` and ``out/data_docs/`` (both gates). Exit code: 3 when a finding
-    fails at or above ``fail_on``; else 1 when the audit contradicts itself or a rule could not be computed; else 4 when
+    fails at or above ``fail_on`` without a waiver; else 1 when the audit contradicts itself or a rule could not be computed; else 4 when
     coverage is below ``min_coverage``, a critical finding was not assessed, or the evidence gate in ``out`` did not pass this
     snapshot; else 0. IntegrityError (exit 5) when a table cannot be read.
     """
@@ -58,6 +61,7 @@ def judge_findings(
         audit,
         snapshot_id=snapshot.snapshot_id,
         controls=_shipped_controls() if controls is None else controls,
+        waivers=in_force(waivers, began(audit.run())) if waivers else (),
         fail_on=fail_on,
         evidence_verdict=_evidence_verdict(snapshot, out),
     )

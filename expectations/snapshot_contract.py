@@ -20,6 +20,9 @@ DATASETS: Mapping[str, Dataset] = {
     "cluster": Dataset(key=("cluster_id",)),
     "brokers": Dataset(key=("broker_id",), core=True),
     "broker_configs": Dataset(key=("broker_id", "name"), core=True),
+    "acls": Dataset(
+        key=("principal", "host", "operation", "permission_type", "resource_type", "resource_name", "pattern_type"),
+    ),
     "topics": Dataset(key=("topic",), core=True),
     "partitions": Dataset(key=("topic", "partition"), core=True),
     "reassignments": Dataset(key=("topic", "partition")),
@@ -29,13 +32,18 @@ DATASETS: Mapping[str, Dataset] = {
     "replica_sizes": Dataset(key=("broker_id", "path", "topic", "partition")),
     "groups": Dataset(key=("group_id",), core=True),
     "members": Dataset(key=("group_id", "member_id")),
+    "group_configs": Dataset(key=("group_id", "name")),
     "committed_offsets": Dataset(key=("group_id", "topic", "partition"), core=True),
     "offsets": Dataset(key=("topic", "partition"), core=True),
+    "last_batches": Dataset(key=("topic", "partition")),
     "producers": Dataset(key=("topic", "partition", "producer_id")),
     "transactions": Dataset(key=("transactional_id",)),
     "errors": Dataset(),
     "capabilities": Dataset(key=("api",)),
 }
+
+EVIDENCE_BY_ERROR = frozenset({"SECURITY_DISABLED"})
+"""Errors that answer the question: a cluster without an authorizer has no ACLs, and nothing was left unread."""
 
 
 def schema_of(dataset: str) -> pa.Schema:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expectations.snapshot_contract import DATASETS, schema_of, schema_problem
+from expectations.snapshot_contract import DATASETS, EVIDENCE_BY_ERROR, schema_of, schema_problem
 from expectations.snapshot_files import SnapshotFiles
 from expectations.snapshot_populations import evidence_gaps, populations
 from expectations.tables import Kind, Table, Value
@@ -139,10 +139,10 @@ def _reads_outside(files: SnapshotFiles, name: str, window: tuple[datetime, date
 
 def _errors_of(files: SnapshotFiles, name: str) -> tuple[int | None, int | None]:
     """(failures of the whole dataset, failures of single items); an empty dataset that every alive broker failed has failed whole."""
-    table = files.read("errors", ["dataset", *_ERROR_ITEM])
+    table = files.read("errors", ["dataset", "error", *_ERROR_ITEM])
     if table is None:
         return None, None
-    rows = table.filter(pc.equal(table["dataset"], name)).to_pylist()
+    rows = [row for row in table.filter(pc.equal(table["dataset"], name)).to_pylist() if row["error"] not in EVIDENCE_BY_ERROR]
     of_broker_or_all = [row["broker_id"] for row in rows if all(row[column] is None for column in _ERROR_ITEM[1:])]
     whole = of_broker_or_all.count(None)
     alive = _alive(files)

@@ -1,5 +1,6 @@
 """The datasets of one snapshot as Spark tables, read only when a subject asks for them."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,19 +12,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from kafka_audit.collect.scope import INTERNAL_TOPICS
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import Snapshot
+from kafka_audit.history import History
 
 
 @dataclass(kw_only=True)
 class Evidence:
-    """One verified snapshot. :meth:`table` gives a dataset with the columns it was collected with."""
+    """One verified snapshot and the earlier ones it is compared with. :meth:`table` gives a dataset with its collected columns."""
 
     spark: SparkSession
     snapshot: Snapshot
+    history: History = field(default_factory=History)
     _tables: dict[str, DataFrame] = field(default_factory=dict)
     _derived: dict[str, DataFrame] = field(default_factory=dict)
 
@@ -34,6 +39,25 @@ class Evidence:
             schema = from_arrow_schema(self._footer(name).schema.to_arrow_schema())
             self._tables[name] = self.spark.read.schema(schema).parquet(str(self.snapshot.dataset(name)))
         return self._tables[name]
+
+    def series(self, name: str, *columns: str) -> DataFrame:
+        """Columns of a dataset over all snapshots, this one included, with ``snapshot_id`` string and ``taken_ms`` bigint (its start, UTC).
+
+        A snapshot that did not collect the dataset has no rows; a column it did not collect is NULL.
+        """
+        snapshots = [one for one in (*self.history.snapshots, self.snapshot) if one.dataset(name).is_file()]
+        whole = from_arrow_schema(self._footer(name).schema.to_arrow_schema())
+        schema = StructType([whole[column] for column in columns])
+        taken = {one.snapshot_id: _millis(parse_time(one.manifest["started_at"])) for one in snapshots}
+        read = self.spark.read.schema(schema).parquet(*[str(one.dataset(name)) for one in snapshots])
+        snapshot_id = F.element_at(F.split("_metadata.file_path", "/"), -2)
+        times = F.from_json(F.lit(json.dumps({name: str(at) for name, at in taken.items()})), "map<string,string>")
+        return read.select(*columns, snapshot_id.alias("snapshot_id"), times[snapshot_id].cast("bigint").alias("taken_ms"))
+
+    @property
+    def taken_ms(self) -> int:
+        """When this snapshot began, in milliseconds since the epoch."""
+        return _millis(parse_time(self.snapshot.manifest["started_at"]))
 
     def rows(self, name: str) -> int:
         """Number of rows of a dataset, without reading them."""
@@ -96,17 +120,22 @@ class Evidence:
         """How long the snapshot took, by its manifest."""
         manifest = self.snapshot.manifest
         try:
-            started, finished = (_time(manifest[name]) for name in ("started_at", "finished_at"))
+            started, finished = (parse_time(manifest[name]) for name in ("started_at", "finished_at"))
         except (KeyError, ValueError):
             return None
         return (finished - started).total_seconds()
+
+
+def _millis(time: datetime) -> int:
+    return round(time.timestamp() * 1000)
 
 
 def _broken(path: Path, problem: object) -> IntegrityError:
     return IntegrityError(f"{path}: cannot be read as Parquet ({problem}); restore the snapshot from a copy or take a new one")
 
 
-def _time(text: object) -> datetime:
+def parse_time(text: object) -> datetime:
+    """A UTC time as manifests and run files write it; ValueError when it is none."""
     return datetime.fromisoformat(str(text).replace("Z", "+00:00"))  # Python 3.10 does not read the Z
 
 

@@ -14,7 +14,8 @@ from kafka_audit.catalogue import Control
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Status
 from kafka_audit.rule_sql import Reference
-from kafka_audit.subjects import SUBJECTS, Subject
+from kafka_audit.subjects import SUBJECTS
+from spark_jobs.overlay import Overlay, tier_of_row
 
 _NOT_KNOWN = "not known"
 _IDENTITY = {"topic": "string", "partition": "int", "broker_id": "int", "group_id": "string"}
@@ -23,27 +24,37 @@ _WIDEST_TEXT = 8_192  # a hostile value must not make a finding unreadable or a 
 COLUMNS = (
     *("audit_id", "snapshot_id", "cluster", "control_id", "code", "title", "subject", "resource", "topic", "partition", "broker_id"),
     *("group_id", "severity", "evidence_class", "status", "reason", "observed", "expected", "evidence", "tier"),
+    *("catalogue_severity", "loosened", "waiver"),
 )
 """The columns of findings.parquet; strings, except partition and broker_id (int)."""
 
 
-def judge(rows: DataFrame, controls: Sequence[Control], broken: Mapping[str, str] | None = None) -> DataFrame:
+def judge(
+    rows: DataFrame, controls: Sequence[Control], broken: Mapping[str, str] | None = None, overlay: Overlay | None = None
+) -> DataFrame:
     """Wide rows of one subject -> one finding for each row and control, without the audit's identity.
 
-    ``broken`` names controls whose SQL raised, with the message: their findings have status error.
+    ``broken`` names controls whose SQL raised, with the message: their findings have status error. Without an ``overlay`` the rows have
+    to bring the controls' parameters along, severities are the catalogue's, and nothing is waived.
     """
-    results = F.expr(f"array({', '.join(_raw_result(control, (broken or {}).get(control.id)) for control in controls)})")
     subject = SUBJECTS[controls[0].subject]
+    results = F.expr(f"array({', '.join(_raw_result(control, (broken or {}).get(control.id)) for control in controls)})")
     identity = [(F.col(name) if name in subject.columns else F.lit(None)).cast(kind).alias(name) for name, kind in _IDENTITY.items()]
-    judged = rows.select("resource", *identity, _tier(subject).alias("tier"), F.explode(results).alias("result"))
-    return judged.select("resource", *_IDENTITY, "tier", F.lit(subject.name).alias("subject"), "result.*").transform(_with_verdict)
-
-
-def _tier(subject: Subject) -> Column:
-    if "tier" in subject.columns:
-        return F.col("tier")
-    policy = subject.columns.get("policy")
-    return F.col("policy.tier") if policy is not None and "tier:" in policy.type else F.lit(None).cast("string")
+    tier = overlay.tier(subject) if overlay else tier_of_row(subject)
+    of_tier = [
+        F.struct(
+            (overlay.severity(subject, control) if overlay else F.lit(control.severity.value)).alias("severity"),
+            (overlay.loosened(subject, control) if overlay else F.lit(None).cast("string")).alias("loosened"),
+        )
+        for control in controls
+    ]
+    if overlay:
+        rows = overlay.with_parameters(rows, subject, controls)
+    result = F.explode(F.arrays_zip(results.alias("raw"), F.array(*of_tier).alias("by_tier"))).alias("result")
+    judged = rows.select("resource", *identity, tier.alias("tier"), result)
+    judged = judged.select("resource", *_IDENTITY, "tier", F.lit(subject.name).alias("subject"), "result.raw.*", "result.by_tier.*")
+    judged = judged.transform(_with_verdict)
+    return judged.transform(overlay.waiver) if overlay else judged.withColumn("waiver", F.lit(None).cast("string"))
 
 
 def _raw_result(control: Control, broken: str | None) -> str:
@@ -52,8 +63,7 @@ def _raw_result(control: Control, broken: str | None) -> str:
         "control_id": control.id,
         "code": control.code,
         "title": control.title,
-        "severity": control.severity.value,
-        "evidence_class": control.evidence.value,
+        "catalogue_severity": control.severity.value,
     }
     rule = {
         "applies": control.applies_when or "true",
@@ -64,9 +74,11 @@ def _raw_result(control: Control, broken: str | None) -> str:
         "expected": control.expected_sql or _text(control.expected),
         "nulls": _null_labels(control.decides_on),
         "evidence": _evidence(control.reads),
+        "evidence_class": f"coalesce({control.evidence_of_row or 'null'}, {_text(control.evidence.value)})",
     }
     if broken is not None:
-        rule = {**dict.fromkeys(rule, "null"), "nulls": rule["nulls"], "evidence": rule["evidence"]}
+        kept = {name: rule[name] for name in ("nulls", "evidence")}
+        rule = {**dict.fromkeys(rule, "null"), **kept, "evidence_class": _text(control.evidence.value)}
     rule["raised"] = "null" if broken is None else _text(broken)
     fields = {name: _text(value) for name, value in about.items()}
     # A rule's text stands on lines of its own, in parentheses: it has been checked to be one expression (kafka_audit.rule_sql).
@@ -139,6 +151,8 @@ def summarise(spark: SparkSession, findings: DataFrame, catalogue: Sequence[Cont
         F.count("*").alias("findings"),
         F.count_distinct("resource").alias("distinct_resources"),
         *[F.count_if(F.col("status") == status.value).alias(name) for name, status in counted.items()],
+        F.count_if(F.col("waiver").isNotNull()).alias("waived"),
+        F.count_if(F.col("loosened").isNotNull() & F.col("status").isin(Status.PASS.value, Status.FAIL.value)).alias("loosened"),
     )
     about = F.array(
         *[
@@ -154,19 +168,19 @@ def summarise(spark: SparkSession, findings: DataFrame, catalogue: Sequence[Cont
             for control in catalogue
         ]
     )
-    names = ("findings", "distinct_resources", *counted)
+    names = ("findings", "distinct_resources", *counted, "waived", "loosened")
     # A control without findings has really 0 of them: this table counts findings, it is no evidence of the cluster.
     every = spark.range(1).select(F.inline(about)).join(F.broadcast(counts), on="control_id", how="left").na.fill(0, list(names))
     first = ("control_id", "code", "title", "subject", "severity", "evidence_class", "population")
     return every.select(*first, *names)
 
 
-def check_rules(rows: Mapping[str, DataFrame], controls: Sequence[Control]) -> None:
+def check_rules(rows: Mapping[str, DataFrame], controls: Sequence[Control], overlay: Overlay) -> None:
     """Let Spark analyse every rule on its own; ConfigurationError names each control that Spark does not accept, and why."""
     problems = []
     for control in controls:
         try:
-            judge(rows[control.subject], [control])
+            judge(rows[control.subject], [control], None, overlay)
         except (AnalysisException, ParseException) as problem:
             problems.append(f"{control.id}.yaml: {' '.join(str(problem).split())[:500]}")
     if problems:

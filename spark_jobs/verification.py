@@ -15,12 +15,16 @@ from pyspark.sql import functions as F
 
 from kafka_audit.catalogue import Catalogue, Control, load_catalogue, shipped_controls
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
-from kafka_audit.evidence import Audit, open_snapshot, replaced_folder, unseal_audit, verify
+from kafka_audit.evidence import Audit, open_snapshot, replaced_folder, unseal_audit, verify, write_json
+from kafka_audit.history import read_history
 from kafka_audit.policy import Policy, load_policy
+from kafka_audit.policy.fit import check_policy
+from kafka_audit.policy.waivers import began
 from kafka_audit.subjects import SUBJECTS
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.evaluate import COLUMNS, check_rules, judge, summarise
+from spark_jobs.overlay import Overlay
 from spark_jobs.population import population
 from spark_jobs.session import spark_session
 
@@ -36,6 +40,7 @@ class Job:
     policy: Policy
     catalogue: Catalogue
     identity: Mapping[str, str]
+    overlay: Overlay
 
     @property
     def controls(self) -> tuple[Control, ...]:
@@ -82,12 +87,16 @@ def _run(name: str, arguments: argparse.Namespace, target: Callable[[Audit], Pat
         )
     policy = load_policy(arguments.policy)
     catalogue = load_catalogue([shipped_controls(), *(folder for group in arguments.controls for folder in group)])
+    check_policy(policy, catalogue)
     identity = {field: str(run.get(field)) for field in ("audit_id", "snapshot_id", "cluster")}
+    history = read_history(snapshot, policy.history.snapshots)
     spark = spark_session(f"kafka_audit {name}")
-    evidence = Evidence(spark=spark, snapshot=snapshot)
-    job = Job(name=name, evidence=evidence, policy=policy, catalogue=catalogue, identity=identity)
+    evidence = Evidence(spark=spark, snapshot=snapshot, history=history)
+    overlay = Overlay(policy=policy, at=began(run))
+    job = Job(name=name, evidence=evidence, policy=policy, catalogue=catalogue, identity=identity, overlay=overlay)
     unseal_audit(audit)
     with replaced_folder(target(audit)) as folder:
+        write_json(folder / "history.json", history.record())
         _write_findings(job, folder)
         _write_summary(job, folder)
         if extra is not None:
@@ -102,7 +111,7 @@ def wide_rows(job: Job) -> dict[str, DataFrame]:
 
 def findings(job: Job, rows: Mapping[str, DataFrame], broken: Mapping[str, str] | None = None) -> DataFrame:
     """All findings of the job, one for each row and control, in the order of control code and resource."""
-    parts = [judge(each, job.catalogue.of_subject(subject), broken) for subject, each in rows.items()]
+    parts = [judge(each, job.catalogue.of_subject(subject), broken, job.overlay) for subject, each in rows.items()]
     union = parts[0]
     for part in parts[1:]:
         union = union.unionByName(part)
@@ -118,7 +127,7 @@ def _write_findings(job: Job, folder: Path) -> None:
     try:
         write_parquet(findings(job, rows), target)
     except PySparkException:
-        check_rules(rows, job.controls)
+        check_rules(rows, job.controls, job.overlay)
         broken = _raising(job, rows)
         if not broken:
             raise
@@ -131,7 +140,7 @@ def _raising(job: Job, rows: Mapping[str, DataFrame]) -> dict[str, str]:
     broken = {}
     for control in job.controls:
         try:
-            judge(rows[control.subject], [control]).write.format("noop").mode("overwrite").save()
+            judge(rows[control.subject], [control], None, job.overlay).write.format("noop").mode("overwrite").save()
         except PySparkException as problem:
             broken[control.id] = " ".join(str(problem).split())[:500]
     return broken

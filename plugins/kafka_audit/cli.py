@@ -20,8 +20,10 @@ from kafka_audit.sandbox.commands import app as sandbox_app
 
 app = typer.Typer(help="Reliability audit for Apache Kafka: evidence, verdicts and reports.", no_args_is_help=True, add_completion=False)
 controls_app = typer.Typer(help="The control catalogue.", no_args_is_help=True)
+policy_app = typer.Typer(help="The policy: tiers, SLAs, declared clients, waivers, frameworks.", no_args_is_help=True)
 app.add_typer(sandbox_app, name="sandbox")
 app.add_typer(controls_app, name="controls")
+app.add_typer(policy_app, name="policy")
 # A log file or a pipe has no width of its own; the table of findings needs about this much.
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
@@ -162,6 +164,75 @@ def check_controls(
 
     catalogue = load_catalogue([shipped_controls(), *(folder or [])])
     print(f"{len(catalogue.controls)} controls are valid; sha256 {catalogue.sha256}")
+
+
+@controls_app.command(name="test")
+def test_controls(folder: Annotated[list[Path], typer.Argument(help="Folders with controls of your own.")]) -> None:
+    """Let Spark judge the controls of a folder by their own examples (exit code 2 when one gets another verdict than it names)."""
+    import subprocess
+
+    done = subprocess.run([sys.executable, "-m", "spark_jobs.check_examples", *map(str, folder)], check=False)
+    raise typer.Exit(done.returncode)
+
+
+@controls_app.command(name="docs")
+def document_controls(
+    write: Annotated[Path | None, typer.Option(help="File to write; default: print.")] = None,
+    controls: Controls = None,
+    policy: PolicyFolder = None,
+) -> None:
+    """The catalogue as one Markdown page: every control with its rule, reasons, fix and the framework requirements it supports."""
+    from kafka_audit.catalogue import load_catalogue, shipped_controls
+    from kafka_audit.control_docs import as_markdown
+    from kafka_audit.policy import load_policy
+    from kafka_audit.policy.fit import check_policy
+
+    catalogue, rules = load_catalogue([shipped_controls(), *(controls or [])]), load_policy(policy)
+    check_policy(rules, catalogue)
+    page = as_markdown(catalogue, rules.frameworks)
+    if write is None:
+        print(page, end="")
+    else:
+        write.write_text(page, encoding="utf-8")
+
+
+@policy_app.command(name="check")
+def check_policy_folder(
+    folder: Annotated[Path | None, typer.Argument(help="Folder of a policy; default: the shipped one.")] = None,
+    controls: Controls = None,
+) -> None:
+    """Load a policy and hold it against the catalogue and today's date; every problem is named with file, field and fix (exit code 2)."""
+    from kafka_audit.catalogue import load_catalogue, shipped_controls
+    from kafka_audit.policy import load_policy
+    from kafka_audit.policy.fit import check_dates, check_policy
+
+    policy = load_policy(folder)
+    check_policy(policy, load_catalogue([shipped_controls(), *(controls or [])]))
+    check_dates(policy, datetime.now(timezone.utc))
+    parts = ((len(policy.tiers), "tiers"), (len(policy.slas), "SLAs"), (len(policy.clients), "clients"), (len(policy.waivers), "waivers"))
+    counted = ", ".join(f"{number} {name}" for number, name in (*parts, (len(policy.frameworks), "frameworks")))
+    print(f"the policy is valid: {counted}; sha256 {policy.sha256}")
+
+
+@app.command(name="check-clients")
+def check_client_files(
+    path: Annotated[Path, typer.Argument(help="File with client settings, or a folder: its *.properties, *.conf, *.ini and clients.yaml.")],
+    kind: Annotated[str | None, typer.Option(help="producer or consumer, where the settings do not tell.")] = None,
+    implementation: Annotated[
+        str | None,
+        typer.Option(help="java, spring-kafka, kafka-connect, librdkafka, kafka-python or other; default: told by the settings."),
+    ] = None,
+    policy: PolicyFolder = None,
+    controls: Controls = None,
+) -> None:
+    """Judge producers and consumers by their configuration files, before they are deployed. Exit code 3: a grave failure."""
+    import subprocess
+
+    need_java()
+    options = (("kind", kind), ("implementation", implementation), ("policy", policy), *(("controls", folder) for folder in controls or []))
+    given = [f"--{name}={value}" for name, value in options if value is not None]
+    done = subprocess.run([sys.executable, "-m", "spark_jobs.check_clients", *given, "--", str(path)], check=False)
+    raise typer.Exit(done.returncode)
 
 
 @app.command()

@@ -195,9 +195,12 @@ class EvidenceRoot:
 
     def snapshots(self, cluster: str) -> list[Snapshot]:
         """All sealed snapshots of a cluster, oldest first."""
+        return [self.snapshot(cluster, name) for name in self.snapshot_ids(cluster)]
+
+    def snapshot_ids(self, cluster: str) -> list[str]:
+        """Ids of the sealed snapshots of a cluster, oldest first; their manifests may still turn out unreadable."""
         folder = self.path / "evidence" / check_cluster_name(cluster)
-        found = [path.parent for path in folder.glob(f"*/{MANIFEST}") if _ID.fullmatch(path.parent.name)]
-        return [open_snapshot(path) for path in sorted(found)]
+        return sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}") if _ID.fullmatch(path.parent.name))
 
     def audit(self, cluster: str, audit_id: str) -> Audit:
         return Audit(path=self.path / "audits" / check_cluster_name(cluster) / _check_id(audit_id))

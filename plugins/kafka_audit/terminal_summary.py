@@ -61,7 +61,7 @@ def _print_findings(report: Mapping[str, Any], console: Console) -> None:
     for finding in failing:
         named.setdefault(str(finding["control_id"]), []).append(visible(str(finding["resource"])))
     controls = [control for control in report["controls"] if control["counts"] and control["counts"]["failed"]]
-    controls.sort(key=lambda control: (Severity(control["severity"]).rank, control["code"]))
+    controls.sort(key=lambda control: (Severity(_worst(control)).rank, control["code"]))
     if controls:
         table = Table(box=None, pad_edge=False, show_edge=False)
         for heading in ("SEVERITY", "CONTROL", "FAILS", "WHAT IS NOT TRUE", "WHERE"):
@@ -70,11 +70,19 @@ def _print_findings(report: Mapping[str, Any], console: Console) -> None:
             resources = named.get(str(control["control_id"]), [])
             more = control["counts"]["failed"] - len(resources[:_NAMED])
             where = ", ".join(resources[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-            severity = Text(control["severity"], style=_COLOURS[control["severity"]])
-            table.add_row(severity, control["code"], str(control["counts"]["failed"]), Text(control["title"]), Text(where))
+            counts = control["counts"]
+            fails = f"{counts['failed']} ({counts['waived']} waived)" if counts["waived"] else str(counts["failed"])
+            table.add_row(
+                Text(_worst(control), style=_COLOURS[_worst(control)]), control["code"], fails, Text(control["title"]), Text(where)
+            )
         console.print(table)
     coverage, totals = report["coverage"], report["totals"]
     share = percent(coverage["assessed"], coverage["applicable"]) if coverage["applicable"] else "not known: nothing was applicable"
     counted = {name: totals[name] for name in ("passed", "failed", "errored", "not_assessed", "not_applicable")}
     console.print(Text(f"Coverage {share} ({coverage['assessed']} of {coverage['applicable']} applicable results assessed)"))
     console.print(Text(", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counted.items()), style="dim"))
+
+
+def _worst(control: Mapping[str, Any]) -> str:
+    """The worst severity that a tier gave one of the control's failures."""
+    return str(control["worst_failure"] or control["severity"])

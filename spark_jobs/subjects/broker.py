@@ -1,4 +1,4 @@
-"""Wide rows of brokers: configuration, rack and log dirs."""
+"""Wide rows of brokers: configuration, rack, log dirs and disks."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,6 +8,7 @@ from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import broker_facts
 from spark_jobs.subjects.configs import config_by
+from spark_jobs.subjects.disks import disk_space
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
@@ -17,6 +18,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         evidence.table("brokers")
         .join(config_by(evidence, "broker_configs", "broker_id"), on="broker_id", how="left")
         .join(_log_dirs(evidence), on="broker_id", how="left")
+        .join(disk_space(evidence), on="broker_id", how="left")
     )
     name = F.concat(F.lit("broker "), F.col("broker_id").cast("string"))
     dead, silent = F.concat(name, F.lit(" is not registered in the cluster")), F.concat(F.lit("nothing was read from "), name)

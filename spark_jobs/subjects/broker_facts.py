@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from spark_jobs.datasets import Evidence
 
 PER_BROKER = (
-    *("broker_configs", "log_dirs", "replica_sizes", "offsets", "producers"),
+    *("broker_configs", "log_dirs", "replica_sizes", "offsets", "last_batches", "producers"),
     *("groups", "members", "committed_offsets", "transactions"),
 )
 """Datasets that are asked of each broker."""

@@ -1,13 +1,17 @@
-"""The wide row of the cluster: its brokers, quorum, drift, and how complete the snapshot is."""
+"""The wide row of the cluster: its brokers, quorum, drift and access, and how complete the snapshot and its history are."""
+
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence
-from spark_jobs.subjects import missing
+from spark_jobs.subjects import access, missing
 from spark_jobs.subjects.broker_facts import broker_facts, ints
 from spark_jobs.subjects.config_comparison import drifting_keys, weaker_overrides
+from spark_jobs.subjects.features import feature_levels
+from spark_jobs.subjects.past_cluster import earlier_snapshots, series
 from spark_jobs.subjects.quorum import quorum
 from spark_jobs.subjects.topic_listing import disks_unread, hidden_topics
 
@@ -16,12 +20,14 @@ _LISTED = 20
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """Exactly one row, also when nothing of the cluster could be read."""
-    asked = policy.tiers[policy.default_tier].replication_factor
-    rows = (
-        _unread_items(evidence)
-        .crossJoin(F.broadcast(weaker_overrides(evidence)))
-        .crossJoin(F.broadcast(hidden_topics(evidence).agg(F.slice(F.array_sort(F.collect_list("topic")), 1, _LISTED).alias("hidden"))))
+    parts = (
+        weaker_overrides(evidence),
+        hidden_topics(evidence).agg(F.slice(F.array_sort(F.collect_list("topic")), 1, _LISTED).alias("hidden")),
+        access.destructive_grants(evidence, policy),
+        access.own_operations(evidence),
+        earlier_snapshots(evidence),
     )
+    rows = reduce(lambda left, right: left.crossJoin(F.broadcast(right)), parts, _unread_items(evidence))
     ids = [row["cluster_id"] for row in evidence.small("cluster", "cluster_id")]
     drifts = drifting_keys(evidence)
     return rows.withColumns(
@@ -33,9 +39,20 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "drifting_keys": F.lit(None).cast("array<string>") if drifts is None else F.array(*map(F.lit, drifts)).cast("array<string>"),
             "hidden_topics": _hidden(evidence),
             "snapshot_seconds": F.lit(evidence.seconds).cast("double"),
-            "policy": F.struct(F.lit(asked).cast("int").alias("replication_factor")),
+            "features": feature_levels(evidence),
+            **access.authorizer(evidence),
+            **series(evidence),
+            "policy": _policy(policy),
             "errors": missing.joined(_unread_brokers(evidence), F.col("item_errors"), missing.whole_datasets(evidence)),
         }
+    )
+
+
+def _policy(policy: Policy) -> Column:
+    return F.struct(
+        F.lit(policy.default_tier).alias("tier"),
+        F.lit(policy.tiers[policy.default_tier].replication_factor).cast("int").alias("replication_factor"),
+        F.lit(policy.history.interval_seconds * 1000).cast("bigint").alias("interval_ms"),
     )
 
 
@@ -65,8 +82,12 @@ def _quorum(evidence: Evidence) -> dict[str, Column]:
 
 def _unread_items(evidence: Evidence) -> DataFrame:
     """One row: unread_items bigint, unread_by_dataset map<dataset,bigint> and item_errors map<dataset, reason>."""
+    unread = (F.col("dataset") != "acls") | (F.col("error") != access.NO_AUTHORIZER)  # that there are no ACLs was read
     by_dataset = (
-        evidence.table("errors").groupBy("dataset").agg(F.count("*").alias("items"), F.min(missing.reason_text()).alias("first"))
+        evidence.table("errors")
+        .where(unread)
+        .groupBy("dataset")
+        .agg(F.count("*").alias("items"), F.min(missing.reason_text()).alias("first"))
     ).withColumn("text", F.concat(F.col("items").cast("string"), F.lit(" of its items could not be read, first: "), F.col("first")))
     entries = F.array_sort(F.collect_list(F.struct("dataset", "items", "text")))
     return by_dataset.agg(entries.alias("entries")).select(

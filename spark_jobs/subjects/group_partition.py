@@ -7,47 +7,50 @@ from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import broker_facts
-from spark_jobs.subjects.configs import config_by, value_of, whole_number
+from spark_jobs.subjects.configs import config_by, value_of, values_of_all_brokers, whole_number
+from spark_jobs.subjects.lag_time import with_lag_time
 from spark_jobs.subjects.membership import assignments, groups_with_members
-from spark_jobs.subjects.tiers import tier_of
+from spark_jobs.subjects.past_commits import past_commits, with_past_commits
+from spark_jobs.subjects.past_ends import past_ends
+from spark_jobs.subjects.past_groups import past_groups
+from spark_jobs.subjects.tiers import strictest, tier_of, tier_of_group
 from spark_jobs.subjects.topic_listing import exists, unlisted_reason, with_listing
 
 _KEYS = ["group_id", "topic", "partition"]
 _PLACE = ["topic", "partition"]
+_MINUTE_MS = 60_000
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row for each partition that a group has committed, or was asked for, or has assigned to a member."""
-    return positions(evidence).withColumn("tier", tier_of(policy, F.col("topic")))
+    tier = strictest(policy, tier_of(policy, F.col("topic")), tier_of_group(policy, F.col("group_id")))
+    return positions(evidence).withColumn("tier", tier)
 
 
 def positions(evidence: Evidence) -> DataFrame:
-    """The wide rows without what the policy adds. Computed once for a snapshot and kept."""
+    """The wide rows without what the policy adds, and ``lags`` array<bigint> by age. Computed once for a snapshot and kept."""
     return evidence.once("positions", lambda: _positions(evidence))
 
 
 def _positions(evidence: Evidence) -> DataFrame:
     rows = _places(evidence).join(_groups(evidence), on="group_id", how="left")
     rows = rows.join(_offsets(evidence), on=_PLACE, how="left").join(_sizes(evidence), on=_PLACE, how="left")
-    rows = rows.join(config_by(evidence, "topic_configs", "topic"), on="topic", how="left").transform(with_listing, evidence)
+    rows = rows.join(_retention(evidence), on="topic", how="left").transform(with_listing, evidence)
     levels = (missing.of_topics(evidence), missing.of_partitions(evidence), missing.of_group_partitions(evidence))
     rows = missing.with_item_errors(rows, *levels).withColumn("listing_reason", _listing_reason(evidence))
     rows = rows.withColumns({"topic_exists": exists(F.col("listing_reason")), "errors": _errors(evidence)})
-    rows = rows.withColumns(_commitment()).withColumns(_lag())
+    rows = rows.withColumns(_commitment()).withColumns(_lag()).withColumn("only_markers_unread", _only_markers_unread())
+    rows = rows.join(past_ends(evidence), on=_PLACE, how="left").transform(with_past_commits, evidence).transform(with_lag_time, evidence)
     place = F.concat_ws("-", "topic", F.col("partition").cast("string"))
     rows = rows.withColumns(
         {
             "resource": F.concat_ws(":", "group_id", place),
-            "compacted": F.contains(value_of("cleanup.policy"), F.lit("compact")),
-            "deletes": F.contains(value_of("cleanup.policy"), F.lit("delete")),
-            # A broker that does not know the key cannot tier.
-            "tiered": F.coalesce(value_of("remote.storage.enable") == "true", F.when(F.col("config").isNotNull(), F.lit(False))),
-            "retention_ms": whole_number("retention.ms"),
-            "retention_bytes": whole_number("retention.bytes"),
             "unread_bytes": _unread_bytes(),
+            "offsets_retention_ms": _offsets_retention(evidence),
         }
     )
-    return rows.drop("config", "group_errors", "item_errors", "listing_reason", "assigned_topics")
+    spent = ("group_errors", "item_errors", "listing_reason", "assigned_topics", "base_offset", "last_offset", "is_control")
+    return rows.drop(*spent, "same", "log_starts", "log_ends", "ends_at")
 
 
 def _places(evidence: Evidence) -> DataFrame:
@@ -58,19 +61,42 @@ def _places(evidence: Evidence) -> DataFrame:
         F.col("error").alias("commit_error"),
         F.lit(True).alias("asked"),
     )
-    return commits.join(assignments(evidence).withColumn("in_assignment", F.lit(True)), on=_KEYS, how="full")
+    assigned = assignments(evidence).withColumn("in_assignment", F.lit(True))
+    return commits.join(assigned, on=_KEYS, how="full").join(past_commits(evidence), on=_KEYS, how="left")
+
+
+def _retention(evidence: Evidence) -> DataFrame:
+    """topic, compacted, deletes and tiered boolean, retention_ms and retention_bytes bigint, of the topics whose configuration was read."""
+    return config_by(evidence, "topic_configs", "topic").select(
+        "topic",
+        F.contains(value_of("cleanup.policy"), F.lit("compact")).alias("compacted"),
+        F.contains(value_of("cleanup.policy"), F.lit("delete")).alias("deletes"),
+        # A broker that does not know the key cannot tier.
+        F.coalesce(value_of("remote.storage.enable") == "true", F.lit(False)).alias("tiered"),
+        whole_number("retention.ms").alias("retention_ms"),
+        whole_number("retention.bytes").alias("retention_bytes"),
+    )
 
 
 def _groups(evidence: Evidence) -> DataFrame:
-    columns = ("group_id", "group_type", "state", "assigned_topics")
-    return groups_with_members(evidence).select(*columns, F.col("errors").alias("group_errors"))
+    columns = ("group_id", "group_type", "protocol_type", "state", "assigned_topics")
+    groups = groups_with_members(evidence).select(*columns, F.col("errors").alias("group_errors"))
+    return groups.join(past_groups(evidence).select("group_id", "empty_ms", "empty_within_ms"), on="group_id", how="left")
 
 
 def _offsets(evidence: Evidence) -> DataFrame:
     leaders = evidence.table("partitions").select(*_PLACE, "leader")
     columns = ("log_start", "log_end", "last_stable", "headroom_timestamp_ms", "headroom_offset")
     offsets = evidence.table("offsets").select(*_PLACE, *columns, F.col("error").alias("offsets_error"))
-    return leaders.join(offsets, on=_PLACE, how="full")
+    return leaders.join(offsets, on=_PLACE, how="full").join(_last_batches(evidence), on=_PLACE, how="left")
+
+
+def _last_batches(evidence: Evidence) -> DataFrame:
+    """topic, partition, base_offset, last_offset and is_control of the batches that could be read."""
+    if not evidence.snapshot.dataset("last_batches").is_file():  # snapshots did not always keep them
+        return evidence.spark.createDataFrame([], "topic string, partition int, base_offset bigint, last_offset bigint, is_control boolean")
+    batches = evidence.table("last_batches").where(F.col("error").isNull())
+    return batches.select(*_PLACE, "base_offset", "last_offset", "is_control")
 
 
 def _sizes(evidence: Evidence) -> DataFrame:
@@ -114,6 +140,19 @@ def _lag() -> dict[str, Column]:
     committed, start, end = (F.when(F.col("has_commit"), F.col(name)) for name in ("committed", "log_start", "log_end"))
     position = F.when(start.isNotNull() & committed.isNotNull(), F.greatest(committed, start))
     return {"lag": _not_negative(end - position), "lost": _not_negative(start - committed), "beyond_end": _not_negative(committed - end)}
+
+
+def _only_markers_unread() -> Column:
+    """Whether nothing but the end of a transaction follows the committed offset; NULL without lag or when it could not be read."""
+    reaches_the_end = F.col("last_offset") >= F.col("log_end") - 1
+    one_batch = F.col("base_offset") <= F.greatest("committed", "log_start")
+    return F.when((F.col("lag") > 0) & reaches_the_end, F.col("is_control") & one_batch)
+
+
+def _offsets_retention(evidence: Evidence) -> Column:
+    values = values_of_all_brokers(evidence).get("offsets.retention.minutes", [])
+    minutes = [int(value) for value in values if value.isdecimal()]
+    return F.lit(min(minutes) * _MINUTE_MS if minutes and len(minutes) == len(values) else None).cast("bigint")
 
 
 def _not_negative(value: Column) -> Column:

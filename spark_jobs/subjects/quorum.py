@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
 from spark_jobs.datasets import Evidence
 
 _HEALTHY_WITHIN_MS = 10_000
@@ -33,3 +36,11 @@ def quorum(evidence: Evidence) -> Quorum:
     healthy = [voter for voter in ids or [] if voter in times and clock - times[voter] <= _HEALTHY_WITHIN_MS]
     read_ms = round(leader["read_at"].timestamp() * 1000) if leader["read_at"] else None
     return Quorum(voters=ids, healthy_voters=healthy if ids else None, clock_skew_ms=None if read_ms is None else read_ms - clock)
+
+
+def clock_skews(evidence: Evidence) -> DataFrame:
+    """snapshot_id and skew_ms (auditor's clock minus the quorum leader's, NULL where not told) of this snapshot and the earlier ones."""
+    leader = F.col("is_leader") & (F.col("last_caught_up_timestamp_ms") >= 0)
+    skew = F.unix_millis("read_at") - F.col("last_caught_up_timestamp_ms")
+    rows = evidence.series("quorum", "is_leader", "last_caught_up_timestamp_ms", "read_at")
+    return rows.groupBy("snapshot_id").agg(F.max(F.when(leader, skew)).alias("skew_ms"))

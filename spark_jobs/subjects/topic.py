@@ -1,4 +1,4 @@
-"""Wide rows of topics: replication, placement over racks, configuration, size and who writes."""
+"""Wide rows of topics: replication, placement over racks, configuration, size, who writes, and what earlier snapshots showed."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -8,11 +8,13 @@ from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import BrokerFacts, broker_facts
 from spark_jobs.subjects.configs import broker_values, config_by, effective_min_insync
+from spark_jobs.subjects.declared_clients import declared_clients
+from spark_jobs.subjects.past_topics import with_past_topics
 from spark_jobs.subjects.placement import placed_partitions
 from spark_jobs.subjects.tiers import topic_policy
 from spark_jobs.subjects.writes import with_writes, write_figures
 
-_FROM_PARTITIONS = ("partitions", "reassignments", "offsets", "producers", "replica_sizes")
+_FROM_PARTITIONS = ("partitions", "reassignments", "offsets", "producers", "last_batches", "replica_sizes")
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
@@ -25,17 +27,19 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         .join(config_by(evidence, "topic_configs", "topic"), on="topic", how="left")
         .join(_sizes(evidence), on="topic", how="left")
     )
-    return rows.withColumns(
+    rows = rows.withColumns(
         {
             "resource": F.col("topic"),
             "partition_count": F.coalesce("partition_count", "partitions_seen"),
             "min_insync_replicas": effective_min_insync(F.col("replication_factor_min")),
             "broker_values": broker_values(evidence),
             "racks": facts.alive_racks,
-            "policy": topic_policy(policy, F.col("topic")),
+            "declared_producers": declared_clients(policy, "producer", F.col("topic")),
+            "declared_consumers": declared_clients(policy, "consumer", F.col("topic")),
             "errors": _errors(evidence, facts),
         }
     )
+    return with_past_topics(rows, evidence).withColumn("policy", topic_policy(policy, F.col("topic")))
 
 
 def _least_if_all_known(column: str) -> Column:

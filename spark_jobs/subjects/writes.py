@@ -1,4 +1,4 @@
-"""Who wrote a partition's newest record, as far as broker-side producer state tells: the evidence behind idempotent writing."""
+"""Who wrote a partition's newest record: by the header of its last batch, and where that was not read, by the leader's producer state."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,10 +16,12 @@ IDENTIFIED, UNIDENTIFIED, UNDECIDED, IDLE = "identified", "unidentified", "undec
 
 
 def with_writes(partitions: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds ``recent_write`` boolean (NULL when the newest record could not be read) and ``write`` string to placed partitions.
+    """Adds ``recent_write`` boolean (NULL when the newest record could not be read), ``header`` and ``write`` string to placed partitions.
 
-    ``write`` is one of identified, unidentified (recent), idle (older than 24 h, or empty) and undecided: something could not be
-    read, or a producer id's last record is less than an hour older than the newest, which its own earlier record may be.
+    ``header`` is what the newest record batch itself proves: identified or unidentified (it has no producer id), NULL when it was not
+    read. ``write`` is one of identified, unidentified (recent), idle (older than 24 h, or empty) and undecided: something could not be
+    read, or there is no header and a producer id's last record is less than an hour older than the newest, which its own earlier record
+    may be.
     """
     offsets = evidence.table("offsets").select(
         "topic",
@@ -32,9 +34,18 @@ def with_writes(partitions: DataFrame, evidence: Evidence) -> DataFrame:
     )
     producers = evidence.table("producers").groupBy("topic", "partition").agg(F.max("last_timestamp_ms").alias("last_identified_ms"))
     keys = ["topic", "partition"]
-    rows = partitions.join(offsets, on=keys, how="left").join(producers, on=keys, how="left")
+    rows = partitions.join(offsets, on=keys, how="left").join(producers, on=keys, how="left").transform(_with_header, evidence)
     errors = missing.joined(missing.extra(offsets=F.col("offsets_error")), F.col("errors"))
     return rows.withColumns({"errors": errors, "recent_write": _recent()}).withColumn("write", _write())
+
+
+def _with_header(rows: DataFrame, evidence: Evidence) -> DataFrame:
+    if not evidence.snapshot.dataset("last_batches").is_file():  # a snapshot of a release that did not collect it
+        return rows.withColumn("header", F.lit(None).cast("string"))
+    # A batch that could not be read, or whose format is too old to name its producer, has an error and no producer id.
+    header = F.when(F.col("producer_id") >= 0, IDENTIFIED).when(F.col("producer_id") < 0, UNIDENTIFIED)
+    batches = evidence.table("last_batches").select("topic", "partition", header.alias("header"))
+    return rows.join(batches, on=["topic", "partition"], how="left")
 
 
 def _recent() -> Column:
@@ -50,6 +61,7 @@ def _write() -> Column:
     return (
         F.when(F.col("recent_write").isNull(), F.lit(UNDECIDED))
         .when(~F.col("recent_write"), F.lit(IDLE))
+        .when(F.col("header").isNotNull(), F.col("header"))
         .when(behind_ms <= 0, F.lit(IDENTIFIED))
         .when(behind_ms < _DISORDER_MS, F.lit(UNDECIDED))
         .when(producers_read, F.lit(UNIDENTIFIED))
@@ -69,4 +81,7 @@ def write_figures() -> list[Column]:
         F.when((unidentified > 0) | (undecided == 0), unidentified).cast("int").alias("unidentified_write_partitions"),
         F.when((unidentified > 0) | (undecided == 0), numbers).alias("unidentified_partitions"),
         undecided.cast("int").alias("undecided_write_partitions"),
+        F.when((recent > 0) | (unread == 0), F.count_if(F.col("recent_write") & F.col("header").isNotNull()))
+        .cast("int")
+        .alias("header_read_partitions"),
     ]

@@ -35,11 +35,14 @@ class Steps:
         verify(snapshot.path)
         self._gate(out, "evidence", self.evidence, now=now.isoformat())
 
-    def judge_findings(self, audit: Audit, snapshot: Snapshot, out: Path, *, fail_on: Any, min_coverage: float, controls: Any) -> None:
+    def judge_findings(
+        self, audit: Audit, snapshot: Snapshot, out: Path, *, fail_on: Any, min_coverage: float, controls: Any, waivers: Any
+    ) -> None:
         self._call("findings_gate")
         assert (audit.settings / "done").is_file()
         assert (audit.lag / "done").is_file()
         assert controls
+        assert waivers == []
         self._gate(out, "findings", self.findings)
 
     def _gate(self, out: Path, name: str, answer: tuple[str, int], **more: Any) -> None:

@@ -22,11 +22,11 @@ from confluent_kafka.admin import (
 
 from kafka_audit.sandbox.jars import broker_classpath, java
 
-ADMIN, AUDITOR = "admin", "auditor"
-PASSWORDS = {ADMIN: "admin-geheim", AUDITOR: "auditor-geheim"}
+ADMIN, AUDITOR, VISITOR = "admin", "auditor", "visitor"
+PASSWORDS = {ADMIN: "admin-geheim", AUDITOR: "auditor-geheim", VISITOR: "visitor-geheim"}
 _JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 _START_SECONDS = 60
-# What the auditor may do: topic "open" is described with its configuration, "closed" without, "hidden" not at all.
+# What the auditor may do: topic "open" is described with its configuration, "closed" without, "hidden" not at all. The visitor may nothing.
 _GRANTS = (
     (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE),
     (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE_CONFIGS),
@@ -66,6 +66,8 @@ def secured_broker(folder: Path) -> Iterator[int]:
         "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{_JAAS} username="{ADMIN}" password="{PASSWORDS[ADMIN]}" {users};',
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": f"User:{ADMIN};User:ANONYMOUS",
+        "allow.everyone.if.no.acl.found": "false",
+        "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
         "log.dirs": str(folder / "data"),
         "offsets.topic.num.partitions": "2",
         "offsets.topic.replication.factor": "1",

@@ -5,9 +5,10 @@ from datetime import datetime, timezone
 
 import pyarrow.parquet as pq
 import pytest
-from secured_broker import AUDITOR, connection, secured_broker
+from secured_broker import AUDITOR, VISITOR, connection, secured_broker
 
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.config_keys import BROKER_KEYS, GROUP_KEYS
 from kafka_audit.errors import CollectionError
 from kafka_audit.evidence import EvidenceRoot, new_id, verify
 from kafka_audit.snapshot import take_snapshot
@@ -42,6 +43,11 @@ def restricted(secured, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def uninvited(secured, tmp_path_factory):
+    return snapshot(connection(secured, VISITOR), tmp_path_factory.mktemp("uninvited"))
+
+
+@pytest.fixture(scope="module")
 def healthy(healthy_cluster, tmp_path_factory):
     return snapshot({"bootstrap.servers": healthy_cluster.bootstrap}, tmp_path_factory.mktemp("healthy"))
 
@@ -72,6 +78,48 @@ def test_a_topic_without_describe_is_found_on_disk_and_reported_as_hidden(restri
 def test_producers_of_a_topic_without_read_are_an_error_and_the_others_are_there(restricted):
     assert {row["topic"] for row in rows(restricted, "producers")} == {"open"}
     assert failed(restricted, "producers") == {("closed", None, "TOPIC_AUTHORIZATION_FAILED")}
+
+
+def test_the_last_batch_of_a_topic_without_read_is_an_error_and_the_others_are_there(restricted):
+    batches = {row["topic"]: row for row in rows(restricted, "last_batches")}
+
+    assert (batches["open"]["last_offset"], batches["open"]["base_sequence"], batches["open"]["error"]) == (0, 0, None)
+    assert batches["open"]["producer_id"] >= 0
+    assert (batches["closed"]["producer_id"], batches["closed"]["error"]) == (None, "TOPIC_AUTHORIZATION_FAILED")
+    assert failed(restricted, "last_batches") == {("closed", None, "TOPIC_AUTHORIZATION_FAILED")}
+
+
+def test_the_auditors_own_operations_are_exactly_those_it_was_granted(restricted):
+    assert rows(restricted, "cluster")[0]["authorized_operations"] == ["Describe", "DescribeConfigs"]
+    assert {row["topic"]: row["authorized_operations"] for row in rows(restricted, "topics")} == {
+        "closed": ["Describe"],
+        "open": ["Describe", "DescribeConfigs", "Read"],
+    }
+
+
+def test_acls_are_read_with_describe_on_the_cluster_and_refused_without(restricted, uninvited):
+    acl = {"principal": "User:auditor", "host": "*", "operation": "Read", "permission_type": "Allow"}
+    on_topic = {"resource_type": "Topic", "resource_name": "open", "pattern_type": "Literal"}
+
+    assert {**acl, **on_topic} in rows(restricted, "acls")
+    assert len(rows(restricted, "acls")) == 7
+    assert rows(uninvited, "acls") == []
+    assert failed(uninvited, "acls") == {(None, None, "CLUSTER_AUTHORIZATION_FAILED")}
+
+
+def test_a_cluster_without_an_authorizer_says_so_in_kafkas_own_word(faulty):
+    assert rows(faulty, "acls") == []
+    assert failed(faulty, "acls") == {(None, None, "SECURITY_DISABLED")}
+
+
+def test_settings_that_plug_ins_read_are_known_to_be_set_and_their_values_are_not(restricted):
+    settings = {row["name"]: (row["value"], row["is_sensitive"]) for row in rows(restricted, "broker_configs")}
+
+    assert settings["authorizer.class.name"] == ("org.apache.kafka.metadata.authorizer.StandardAuthorizer", False)
+    assert settings["allow.everyone.if.no.acl.found"] == (None, True)
+    assert settings["rlmm.config.remote.log.metadata.topic.replication.factor"] == (None, True)
+    assert set(settings) == BROKER_KEYS - {"rlmm.config.remote.log.metadata.topic.min.isr"}
+    assert "super.users" not in settings
 
 
 def test_the_commits_of_a_group_that_may_not_be_described_are_an_error_and_no_row(restricted):
@@ -138,6 +186,39 @@ def test_a_group_on_the_new_protocol_has_its_type_state_and_assignments(faulty):
 
     assert (group["group_type"], group["state"], group["error"]) == ("consumer", "Stable", None)
     assert {part["topic"] for assignment in assignments for part in assignment} == {"shipments"}
+
+
+def test_a_group_on_the_new_protocol_has_the_brokers_assignor_and_configuration_and_its_topics(faulty):
+    group = next(row for row in rows(faulty, "groups") if row["group_id"] == "shipping-kip848")
+    configs = {row["name"]: row["value"] for row in rows(faulty, "group_configs") if row["group_id"] == "shipping-kip848"}
+
+    assert group["assignor"] == "uniform"
+    assert {tuple(row["subscribed_topics"]) for row in rows(faulty, "members") if row["group_id"] == "shipping-kip848"} == {("shipments",)}
+    assert set(configs) == {key for key in GROUP_KEYS if key.startswith("consumer.")}
+    assert configs["consumer.session.timeout.ms"] == "45000"
+
+
+def test_members_of_a_classic_group_have_their_subscription_and_protocol(faulty):
+    classic = {row["group_id"]: row for row in rows(faulty, "groups") if row["group_type"] == "classic" and row["state"] == "Stable"}
+    members = [row for row in rows(faulty, "members") if row["group_id"] in classic]
+
+    assert members
+    for row in members:
+        assert classic[row["group_id"]]["assignor"]
+        assert {part["topic"] for part in row["assignment"]} <= set(row["subscribed_topics"])
+
+
+def test_the_last_batch_ends_where_the_log_ends_and_knows_whether_its_writer_was_idempotent(faulty):
+    ends = {(row["topic"], row["partition"]): (row["log_start"], row["log_end"]) for row in rows(faulty, "offsets")}
+    batches = {(row["topic"], row["partition"]): row for row in rows(faulty, "last_batches")}
+    read = {key: row for key, row in batches.items() if row["error"] is None}
+    remembered = {(row["topic"], row["partition"]) for row in rows(faulty, "producers")}
+
+    assert {key[0] for key, row in batches.items() if row["error"]} == {"legacy-import"}
+    assert all(row["last_offset"] >= ends[key][1] - 1 for key, row in read.items())
+    assert all(ends[key][0] < ends[key][1] for key in read)
+    assert {key for key, row in read.items() if row["producer_id"] >= 0} <= remembered
+    assert {row["producer_id"] >= 0 for row in read.values()} == {True, False}
 
 
 def test_a_partition_whose_only_replica_is_on_a_dead_disk_is_leaderless_confirmed_and_alone_unread(faulty):

@@ -1,13 +1,15 @@
 """One Spark session for all Spark tests: starting it costs more than all of them."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from snapshot_builder import Synthetic
+from snapshot_builder import READ_AT, Synthetic
 
+from kafka_audit.history import read_history
 from kafka_audit.policy import Policy, load_policy
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
@@ -28,11 +30,15 @@ Rows = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def rows_of(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Rows]:
-    """Wide rows of one subject by resource, from a synthetic cluster."""
+    """Wide rows of one subject by resource, from a synthetic cluster and, by age in hours, how it was in earlier snapshots."""
 
-    def build(cluster: Synthetic, subject: str, policy: Policy | None = None) -> Rows:
-        snapshot = cluster.write(tmp_path_factory.mktemp("root"))
-        rows = subjects.build(subject, Evidence(spark=spark, snapshot=snapshot), policy or load_policy()).collect()
+    def build(cluster: Synthetic, subject: str, policy: Policy | None = None, earlier: Mapping[float, Synthetic] | None = None) -> Rows:
+        root = tmp_path_factory.mktemp("root")
+        for hours, past in (earlier or {}).items():
+            past.write(root, READ_AT - timedelta(hours=hours))
+        snapshot = cluster.write(root)
+        evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
+        rows = subjects.build(subject, evidence, policy or load_policy()).collect()
         assert len({row["resource"] for row in rows}) == len(rows)
         return {row["resource"]: row.asDict(recursive=True) for row in rows}
 

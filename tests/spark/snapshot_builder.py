@@ -97,7 +97,7 @@ class Synthetic:
         **row: Any,
     ) -> "Synthetic":
         placed = [1, 2, 3] if replicas is None else replicas
-        self.add("topics", topic=topic, topic_id=f"id-{topic}", is_internal=internal, partition_count=partitions, **row)
+        self.add("topics", **{"topic": topic, "topic_id": f"id-{topic}", "is_internal": internal, "partition_count": partitions, **row})
         for number in range(partitions):
             self.add(
                 "partitions",
@@ -145,19 +145,21 @@ class Synthetic:
             "committed_offsets", group_id=group_id, topic=topic, partition=partition, committed=committed, read_at=READ_AT, **columns
         )
 
-    def write(self, folder: Path) -> Snapshot:
+    def write(self, folder: Path, at: datetime = READ_AT) -> Snapshot:
+        """Several snapshots of different times may lie in one folder: a history. What was read at READ_AT is then read at ``at``."""
         root = EvidenceRoot(path=folder)
-        snapshot_id = new_id(READ_AT, "snapshot")
+        snapshot_id = new_id(at, "snapshot")
         fields = {
             "cluster_id": "cluster-id",
-            "started_at": READ_AT.isoformat(),
-            "finished_at": (READ_AT + timedelta(seconds=1.5)).isoformat().replace("+00:00", "Z"),
+            "started_at": at.isoformat(),
+            "finished_at": (at + timedelta(seconds=1.5)).isoformat().replace("+00:00", "Z"),
             "scope": {"topics": self.topics_in_scope, "groups": self.groups_in_scope},
         }
         with root.snapshot_writer(CLUSTER, snapshot_id) as writer:
             for dataset, rows in self.tables.items():
                 schema = _schema(dataset)
-                writer.write(dataset, pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema))
+                values = [{name: at if row.get(name) is READ_AT else row.get(name) for name in schema.names} for row in rows]
+                writer.write(dataset, pa.Table.from_pylist(values, schema=schema))
             return open_snapshot(writer.seal(fields))
 
 

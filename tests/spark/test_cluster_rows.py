@@ -46,7 +46,7 @@ def test_a_healthy_cluster_has_nothing_unread_and_nothing_hidden(rows_of) -> Non
         "unread_by_dataset": {},
         "hidden_topics": [],
         "snapshot_seconds": 1.5,
-        "policy": {"replication_factor": 3},
+        "policy": {"tier": "no_loss", "replication_factor": 3, "interval_ms": 86_400_000},
         "errors": {},
     }
     assert {name: row[name] for name in expected} == expected

@@ -1,14 +1,18 @@
 """The engine's verdicts: three-valued logic, missing evidence, rules that raise, and what a finding holds."""
 
 import json
+from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.catalogue import Control
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.policy import load_policy
 from kafka_audit.subjects import SUBJECTS
 from spark_jobs.evaluate import check_rules, judge
+from spark_jobs.overlay import Overlay
 
 pytestmark = pytest.mark.spark
 
@@ -116,7 +120,7 @@ def test_a_rule_that_gives_no_answer_although_every_value_is_known_says_so(parti
 
 def test_a_finding_names_its_resource_and_keeps_the_evidence_it_read_with_nulls_visible(partition_rows) -> None:
     hostile = "o'; drop--\n<b>\\"
-    rows = partition_rows({"resource": f"{hostile}-3", "topic": hostile, "partition": 3, "isr_count": 1, "policy": ("gold", 3, 2, 1)})
+    rows = partition_rows({"resource": f"{hostile}-3", "topic": hostile, "partition": 3, "isr_count": 1, "policy": {"tier": "gold"}})
     one = control(title="It's \\ a title", observed="concat(topic, ': ', confirmed)", expected="sql: concat('isr of ', policy.tier)")
     finding = judge(rows, [one]).collect()[0].asDict()
     assert finding["resource"] == f"{hostile}-3"
@@ -154,10 +158,78 @@ def test_a_rule_that_raised_gives_errors_and_leaves_other_rules_alone(partition_
     }
 
 
-def test_rules_that_spark_does_not_accept_are_all_named(partition_rows) -> None:
+def test_rules_that_spark_does_not_accept_are_all_named(partition_rows, overlay: Overlay) -> None:
     wrong = [control("mistyped", pass_when="isr_count + isr > 1"), control("miscalled", pass_when="size(isr, isr) = 1"), control("fine")]
     with pytest.raises(ConfigurationError) as problem:
-        check_rules({"partition": partition_rows({})}, wrong)
+        check_rules({"partition": partition_rows({})}, wrong, overlay)
     assert "mistyped.yaml" in str(problem.value)
     assert "miscalled.yaml" in str(problem.value)
     assert "fine.yaml" not in str(problem.value)
+
+
+TIERS = """
+version: 1
+default_tier: standard
+tiers:
+  no_loss: {replication_factor: 3, min_insync_replicas: 2, retention_ms: -1, parameters: {TST-01: {least: 3}}}
+  standard: {replication_factor: 3, min_insync_replicas: 2, retention_ms: 86400000}
+  best_effort: {replication_factor: 2, min_insync_replicas: 1, retention_ms: 1, severities: {TST-01: low}, parameters: {TST-01: {least: 1}}}
+"""
+WAIVER = """
+  - {id: %s, control: %s, resource: "%s", owner: Ada, approver: Bob, ticket: T-1, justification: until the new disks,
+     approved_on: 2026-11-01, expires: "%s"}
+"""
+
+
+@pytest.fixture(scope="module")
+def overlay(tmp_path_factory: pytest.TempPathFactory) -> Overlay:
+    folder: Path = tmp_path_factory.mktemp("policy")
+    (folder / "tiers.yaml").write_text(TIERS)
+    (folder / "slas.yaml").write_text("version: 1\n")
+    later, past = "2027-01-31T00:00:00Z", "2026-11-20T00:00:00Z"
+    waivers = [
+        ("EXPIRED", "TST-01", "*", past),
+        ("OTHER", "TST-02", "*", later),
+        ("FIRST", "TST-01", "a[*]b-?", later),
+        ("NEXT", "TST-01", "a*", later),
+    ]
+    (folder / "waivers.yaml").write_text("version: 1\nwaivers:" + "".join(WAIVER % one for one in waivers))
+    return Overlay(policy=load_policy(folder), at=datetime(2026, 11, 20, 12, tzinfo=timezone.utc))
+
+
+def of_tier(tier: str | None, isr_count: int | None, resource: str, replication_factor: int = 3) -> dict:
+    policy = {"tier": tier, "replication_factor": replication_factor} if tier else None
+    return {"resource": resource, "isr_count": isr_count, "policy": policy}
+
+
+def test_a_tier_sets_parameters_and_severity_and_what_it_loosened_is_said(spark: SparkSession, partition_rows, overlay: Overlay) -> None:
+    rows = [of_tier("no_loss", 2, "x-0"), of_tier("standard", 2, "x-1"), of_tier("best_effort", 1, "x-2", 2), of_tier(None, 1, "x-3")]
+    one = control(
+        pass_when="isr_count >= parameters.least and isr_count < 9 + policy.replication_factor",
+        parameters={"least": {"default": 2, "stricter": "higher", "meaning": "replicas"}},
+        needs=["partitions"],
+    )
+    found = judge(partition_rows(*rows), [one], None, overlay).orderBy("resource").collect()
+    assert [(row["tier"], row["status"], row["severity"], row["catalogue_severity"], row["loosened"]) for row in found] == [
+        ("no_loss", "fail", "high", "high", None),
+        ("standard", "pass", "high", "high", None),
+        ("best_effort", "pass", "low", "high", "least 1 (strict: 2), replication_factor 2 (strict: 3)"),
+        ("standard", "fail", "high", "high", None),
+    ]
+    assert json.loads(found[2]["evidence"])["parameters.least"] == 1
+
+
+def test_the_first_waiver_in_force_covers_a_failure_and_nothing_else(spark: SparkSession, partition_rows, overlay: Overlay) -> None:
+    failing = ["a*b-0", "axb-0", "a*b-10", "b-0", "A*b-0"]
+    rows = [of_tier("standard", 1, name) for name in failing] + [of_tier("standard", 2, "a-pass"), of_tier("standard", None, "a-unknown")]
+    found = judge(partition_rows(*rows), [control()], None, overlay).collect()
+    assert {row["resource"]: row["waiver"] for row in found} == {
+        "a*b-0": "FIRST",
+        "axb-0": "NEXT",
+        "a*b-10": "NEXT",
+        "b-0": None,
+        "A*b-0": None,
+        "a-pass": None,
+        "a-unknown": None,
+    }
+    assert {row["status"] for row in found if row["waiver"]} == {"fail"}

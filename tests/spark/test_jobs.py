@@ -71,9 +71,11 @@ def test_spark_submit_runs_both_jobs_and_leaves_complete_findings(tmp_path: Path
     assert sorted(files(audit.path)) == [
         "lag/findings.parquet/part-00000.parquet",
         "lag/group_partitions.parquet/part-00000.parquet",
+        "lag/history.json",
         "lag/summary.parquet/part-00000.parquet",
         "run.json",
         "settings/findings.parquet/part-00000.parquet",
+        "settings/history.json",
         "settings/summary.parquet/part-00000.parquet",
     ]
     catalogue = load_catalogue()

@@ -40,8 +40,29 @@ def cluster() -> Synthetic:
     one.group("undescribed", error="GROUP_ID_NOT_FOUND").commit("undescribed", "orders", 1000)
     one.group("half").commit("half", "orders", 1000).add("members", group_id="half", member_id="m", client_id="c")
     one.group("refused", assigned=[("orders", 0)]).error("committed_offsets", "GROUP_AUTHORIZATION_FAILED", group_id="refused")
+    _add_subscriptions(one)
     one.group("moved", assigned=[("orders", 0)]).commit("moved", "orders", 1000).commit("moved", "left", 0)
     return one.group(HOSTILE, assigned=[("orders", 0)]).commit(HOSTILE, "orders", 999)
+
+
+def _add_subscriptions(one: Synthetic) -> None:
+    one.topic("wide", partitions=3).add(
+        "replica_sizes", broker_id=1, path="/data", topic="secret", partition=0, size_bytes=1, is_future=False
+    )
+    members = {
+        "sub-whole": [(["wide"], ["wide-0", "wide-1"]), (["wide", "orders"], ["wide-2", "orders-0"])],
+        "sub-gap": [(["wide"], ["wide-0"]), (["wide"], ["wide-2"])],
+        "sub-regex": [(None, ["orders-0"])],
+        "sub-regex-gap": [(None, ["wide-0"]), (["orders"], ["orders-0"])],
+        "sub-absent": [(["orders", "never-made"], ["orders-0"])],
+        "sub-hidden": [(["orders", "secret"], ["orders-0"])],
+    }
+    for group_id, listed in members.items():
+        one.group(group_id, kind="consumer")
+        for number, (subscribed, assigned) in enumerate(listed):
+            places = [{"topic": name.rpartition("-")[0], "partition": int(name.rpartition("-")[2])} for name in assigned]
+            one.add("members", group_id=group_id, member_id=str(number), client_id="c", assignment=places, subscribed_topics=subscribed)
+    one.group("sub-empty", state="Empty")
 
 
 @pytest.fixture(scope="module")
@@ -143,4 +164,18 @@ def test_member_counts_are_unknown_where_members_could_not_be_described(groups) 
 
 def test_the_largest_lag_names_its_partition(groups) -> None:
     assert (groups["empty"]["lag_max"], groups["empty"]["lag_max_partition"]) == (1000, "orders-0")
-    assert groups[HOSTILE]["policy"] == {"sla": "default", "max_lag_records": 10000}
+    assert groups[HOSTILE]["policy"] == {"tier": "no_loss", "sla": "default", "max_lag_records": 10000, "max_lag_ms": None}
+
+
+def test_a_partition_of_a_subscribed_topic_that_no_member_has_is_found(groups) -> None:
+    found = {name: (groups[name]["unassigned_count"], groups[name]["unassigned_partitions"]) for name in groups if name.startswith("sub-")}
+    assert found == {
+        "sub-whole": (0, []),
+        "sub-gap": (1, ["wide-1"]),
+        "sub-regex": (None, None),  # what else the expression matches is not known
+        "sub-regex-gap": (2, ["wide-1", "wide-2"]),  # a topic that is read in part is subscribed
+        "sub-absent": (0, []),  # a topic that does not exist has no partitions
+        "sub-hidden": (None, None),
+        "sub-empty": (None, None),
+    }
+    assert groups["undescribed"]["unassigned_count"] is None

@@ -16,9 +16,18 @@ tiers:
   best_effort: {replication_factor: 1, min_insync_replicas: 1, retention_ms: 1000}
   no_loss: {replication_factor: 3, min_insync_replicas: 2, retention_ms: -1}
 topics:
-  - {pattern: "pay*", tier: no_loss}
-  - {pattern: "pay.log", tier: best_effort}
+  - {pattern: "pay*s", tier: no_loss, owner: till, cleanup_policy: delete}
+  - {pattern: "pay*", tier: best_effort}
   - {pattern: "wr[io]*", tier: no_loss}
+"""
+
+CLIENTS = """
+version: 1
+clients:
+  - {name: till, kind: producer, implementation: java, owner: shop, declared_on: 2025-01-01, source: till.properties,
+     topics: ["pay*"], settings: {max.request.size: 5000000}}
+  - {name: report, kind: consumer, implementation: java, owner: shop, declared_on: 2025-01-01, source: report.properties,
+     group: report, topics: ["payments"], settings: {fetch.max.bytes: "1000"}}
 """
 
 
@@ -27,6 +36,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
     folder: Path = tmp_path_factory.mktemp("policy")
     (folder / "tiers.yaml").write_text(TIERS)
     (folder / "slas.yaml").write_text("version: 1\ngroups: []\n")
+    (folder / "clients.yaml").write_text(CLIENTS)
     return load_policy(folder)
 
 
@@ -58,6 +68,11 @@ def cluster() -> Synthetic:
     for number in (0, 1):
         one.offsets("writ-unread", number, **recent)
     one.error("producers", "TOPIC_AUTHORIZATION_FAILED", topic="writ-unread")
+    one.topic("headers", partitions=4)
+    for number, told in enumerate(({"producer_id": 1}, {"producer_id": -1}, {"error": "OLD_FORMAT"}, {"error": "UNREAD"})):
+        one.offsets("headers", number, **recent).add("last_batches", topic="headers", partition=number, **told)
+    for number in (1, 2):
+        one.add("producers", topic="headers", partition=number, last_timestamp_ms=READ_MS - HOUR_MS, **producer)
     one.add("topics", topic="refused", is_internal=False, error="TOPIC_AUTHORIZATION_FAILED")
     return one.add("replica_sizes", broker_id=2, path="/d", topic="payments", partition=0, size_bytes=5000, offset_lag=0, is_future=False)
 
@@ -97,6 +112,17 @@ TOPICS = {
             "undecided_write_partitions": 2,
         },
     ),
+    "a batch's own header decides before the producer state": (
+        "headers",
+        {
+            "recent_write_partitions": 4,
+            "identified_write_partitions": 2,
+            "unidentified_write_partitions": 2,
+            "unidentified_partitions": [1, 3],
+            "undecided_write_partitions": 0,
+            "header_read_partitions": 2,
+        },
+    ),
     "times out of order are no proof of another writer": (
         "disordered",
         {"recent_write_partitions": 1, "unidentified_write_partitions": None, "undecided_write_partitions": 1},
@@ -127,8 +153,19 @@ def test_a_topic(case: str, topics) -> None:
 
 def test_the_first_matching_pattern_decides_the_tier(topics) -> None:
     tiers = {name: topics[name]["policy"]["tier"] for name in ("payments", "pay.log", "writes", "shrunk")}
-    assert tiers == {"payments": "no_loss", "pay.log": "no_loss", "writes": "no_loss", "shrunk": "best_effort"}
-    assert topics["payments"]["policy"] == {"tier": "no_loss", "replication_factor": 3, "min_insync_replicas": 2, "retention_ms": -1}
+    assert tiers == {"payments": "no_loss", "pay.log": "best_effort", "writes": "no_loss", "shrunk": "best_effort"}
+    asked = {"tier": "no_loss", "replication_factor": 3, "min_insync_replicas": 2, "retention_ms": -1, "cleanup_policy": "delete"}
+    declared = topics["payments"]["policy"]
+    assert {name: declared[name] for name in asked} == asked
+    assert (declared["owner"], declared["unique_keys"], topics["shrunk"]["policy"]["owner"]) == ("till", None, None)
+
+
+def test_a_topic_names_the_clients_that_are_declared_for_it(topics) -> None:
+    producers, consumers = topics["payments"]["declared_producers"], topics["payments"]["declared_consumers"]
+    assert [(one["name"], one["settings"]["max.request.size"]) for one in producers] == [("till", "5000000")]
+    assert [(one["name"], one["settings"]["fetch.max.bytes"]) for one in consumers] == [("report", "1000")]
+    assert [one["name"] for one in topics["pay.log"]["declared_producers"]] == ["till"]
+    assert topics["pay.log"]["declared_consumers"] == topics["shrunk"]["declared_producers"] == []
 
 
 def test_broker_values_are_the_distinct_values_of_all_brokers(topics) -> None:

@@ -1,19 +1,26 @@
 """What a fake cluster answers when a test says nothing else, and makers of other answers."""
 
+import struct
+from collections.abc import Callable
 from typing import Any
 
+from kafka.protocol.admin.acl import DescribeAclsResponse
 from kafka.protocol.admin.cluster import DescribeClusterResponse, DescribeLogDirsResponse, DescribeQuorumResponse
 from kafka.protocol.admin.configs import DescribeConfigsResponse
 from kafka.protocol.admin.groups import DescribeGroupsResponse, ListGroupsResponse
 from kafka.protocol.admin.topics import DescribeTopicPartitionsResponse, ListPartitionReassignmentsResponse
 from kafka.protocol.admin.transactions import DescribeProducersResponse, DescribeTransactionsResponse, ListTransactionsResponse
 from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.consumer.group import OffsetFetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsResponse, FindCoordinatorResponse, MetadataResponse
 
 from kafka_audit.cluster.group_messages import ConsumerGroupDescribeResponse, ShareGroupDescribeResponse
 from kafka_audit.cluster.read_apis import READ_APIS
+
+ABSENT = -1
+"""Newest version of an API that a broker does not have."""
 
 
 def request_classes() -> dict[int, Any]:
@@ -40,6 +47,7 @@ class EmptyAnswers:
                 api_key=int(key), min_version=0, max_version=self.max_versions.get(key.name, _MAX.get(int(key), 0))
             )
             for key in READ_APIS
+            if self.max_versions.get(key.name) != ABSENT
         ]
         return ApiVersionsResponse(error_code=0, api_keys=keys, throttle_time_ms=0)
 
@@ -57,6 +65,9 @@ class EmptyAnswers:
         return DescribeClusterResponse(
             error_code=0, error_message=None, cluster_id="fake-cluster", controller_id=1, brokers=[], authorized_operations={8}
         )
+
+    def _DescribeAcls(self, _: int, request: Any) -> Any:
+        return DescribeAclsResponse(throttle_time_ms=0, error_code=0, error_message=None, resources=[])
 
     def _DescribeQuorum(self, _: int, request: Any) -> Any:
         return DescribeQuorumResponse(error_code=0, error_message=None, topics=[], nodes=[])
@@ -146,6 +157,9 @@ class EmptyAnswers:
         ]
         return ListOffsetsResponse(throttle_time_ms=0, topics=topics)
 
+    def _Fetch(self, _: int, request: Any) -> Any:
+        return records_of(request, lambda topic, p: batch(p.fetch_offset))
+
     def _DescribeProducers(self, _: int, request: Any) -> Any:
         topic = DescribeProducersResponse.TopicResponse
         topics = [
@@ -201,12 +215,19 @@ def listed(*groups: tuple[str, str, str]) -> Any:
     return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=made)
 
 
-def described(group_id: str, *, code: int = 0, state: str = "Stable", assignments: tuple[bytes, ...] = ()) -> Any:
+def described(
+    group_id: str, *, code: int = 0, state: str = "Stable", assignments: tuple[bytes, ...] = (), subscription: bytes = b"", **changes: Any
+) -> Any:
     """One group of a DescribeGroups answer."""
     group = DescribeGroupsResponse.DescribedGroup
     members = [
         group.DescribedGroupMember(
-            member_id=f"m{i}", group_instance_id=None, client_id="c", client_host="/10.0.0.1", member_metadata=b"", member_assignment=data
+            member_id=f"m{i}",
+            group_instance_id=None,
+            client_id="c",
+            client_host="/10.0.0.1",
+            member_metadata=subscription,
+            member_assignment=data,
         )
         for i, data in enumerate(assignments)
     ]
@@ -216,9 +237,9 @@ def described(group_id: str, *, code: int = 0, state: str = "Stable", assignment
         group_id=group_id,
         group_state=state,
         protocol_type="consumer",
-        protocol_data="range",
+        protocol_data=changes.get("assignor", "range"),
         members=members,
-        authorized_operations=None,
+        authorized_operations=changes.get("operations"),
     )
 
 
@@ -238,3 +259,30 @@ def fetched(group_id: str, offsets: dict[tuple[str, int], int] | None = None, *,
         for (topic, index), offset in (offsets or {}).items()
     ]
     return group(group_id=group_id, topics=topics, error_code=code)
+
+
+def batch(
+    base: int, last: int | None = None, *, attributes: int = 0, producer: tuple[int, int, int] = (-1, -1, -1), size: int = 61
+) -> bytes:
+    """A record batch of format 2 of ``size`` bytes, whose records are zeros; ``producer`` is its id, epoch and base sequence."""
+    delta = (base if last is None else last) - base
+    header = struct.pack(">qiibIhiqqqhii", base, size - 12, 0, 2, 0, attributes, delta, 1, 1700000000000, *producer, delta + 1)
+    return header + bytes(size - len(header))
+
+
+def records_of(request: Any, records: Callable[[str, Any], bytes | int]) -> Any:
+    """A Fetch answer with the bytes, or the error code, that ``records`` gives for each topic and partition asked."""
+    topic = FetchResponse.FetchableTopicResponse
+    answers = []
+    for t in request.topics:
+        partitions = []
+        for p in t.partitions:
+            found = records(t.topic, p)
+            code, data = (found, b"") if isinstance(found, int) else (0, found)
+            partitions.append(
+                topic.PartitionData(
+                    partition_index=p.partition, error_code=code, high_watermark=100, aborted_transactions=None, records=data
+                )
+            )
+        answers.append(topic(topic=t.topic, partitions=partitions))
+    return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=answers)

@@ -1,5 +1,6 @@
 """Small snapshots and audits that pass both gates, for the tests to damage one thing at a time."""
 
+import glob
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
@@ -9,9 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from expectations.gate import judge_findings
+from expectations.results import GateResult
 from expectations.snapshot_contract import DATASETS, schema_of
 from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, open_snapshot
-from kafka_audit.findings import Severity
+from kafka_audit.findings import Severity, Verdict
+from kafka_audit.policy.waivers import Waiver
 
 STARTED = datetime(2026, 11, 20, 23, 15, 0, tzinfo=timezone.utc)
 READ = STARTED + timedelta(seconds=2)
@@ -74,9 +78,11 @@ def findings_of(statuses: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
         {
             "snapshot_id": SNAPSHOT_ID,
             "control_id": control,
+            "code": CONTROLS[control][0] if control in CONTROLS else "XXX-01",
             "resource": f"{HOSTILE}-{number}",
             "severity": CONTROLS[control][1].value if control in CONTROLS else "low",
             "status": status,
+            "waiver": None,
         }
         for control, found in statuses.items()
         for number, status in enumerate(found)
@@ -88,7 +94,7 @@ def summary_of(statuses: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     for control, found in statuses.items():
         code, severity, _ = CONTROLS.get(control, ("XXX-01", Severity.LOW, "settings"))
         counts = {column: list(found).count(status) for status, column in _COLUMNS.items()}
-        total = {"population": len(found), "findings": len(found), "distinct_resources": len(found)}
+        total = {"population": len(found), "findings": len(found), "distinct_resources": len(found), "waived": 0}
         rows.append({"control_id": control, "code": code, "severity": severity.value, **total, **counts})
     return rows
 
@@ -97,6 +103,7 @@ def write_audit(root: Path, summary: Sequence[Mapping[str, Any]], findings: Sequ
     """The tables of both jobs, in folders as Spark leaves them."""
     audit = EvidenceRoot(path=root).audit("demo", SNAPSHOT_ID)
     audit.gate.mkdir(parents=True)
+    audit.run_file.write_text(json.dumps({"started_at": FINISHED.isoformat()}))
     for job, folder in (("settings", audit.settings), ("lag", audit.lag)):
         for name, rows in (("summary", summary), ("findings", findings)):
             own = [dict(row) for row in rows if CONTROLS.get(str(row.get("control_id")), ("", "", "settings"))[2] == job]
@@ -115,3 +122,61 @@ def mark_evidence(out: Path, snapshot: Snapshot, *, exit_code: int = 0, verdict:
     """What the findings gate reads of an earlier evidence gate, without running that one."""
     about = {"snapshot_id": snapshot.snapshot_id, "manifest_sha256": snapshot.manifest_sha256}
     (out / "evidence.json").write_text(json.dumps({"verdict": verdict, "exit_code": exit_code, "snapshot": about}))
+
+
+class Case:
+    """Tables of an audit about to be written; tests damage them first."""
+
+    def __init__(self, statuses=HEALTHY):
+        self.summary = summary_of(statuses)
+        self.findings = findings_of(statuses)
+        self.controls = CATALOGUE
+        self.evidence = {}
+        self.waivers = []
+
+    def waive(self, **changes):
+        """Let the one failure of CON-01 be waived, by finding, summary and policy; ``changes`` damage the policy's waiver."""
+        failing = next(row for row in self.findings if row["status"] == "fail")
+        failing["waiver"] = "W-1"
+        self.row(failing["control_id"])["waived"] = 1
+        self.waivers = [waiver(**{"control": failing["code"], "resource": glob.escape(failing["resource"]), **changes})]
+        return self
+
+    def row(self, control):
+        return next(row for row in self.summary if row["control_id"] == control)
+
+
+def judge(tmp_path, case, *, after=None, fail_on=Severity.HIGH, min_coverage=0.9):
+    snapshot = write_snapshot(tmp_path, healthy_rows())
+    audit = write_audit(tmp_path, case.summary, case.findings)
+    if case.evidence is not None:
+        mark_evidence(audit.gate, snapshot, **case.evidence)
+    if after:
+        after(audit)
+    return judge_findings(
+        audit, snapshot, audit.gate, fail_on=fail_on, min_coverage=min_coverage, controls=case.controls, waivers=case.waivers
+    )
+
+
+def waiver(**changes: Any) -> Waiver:
+    fields = {
+        "id": "W-1",
+        "control": "CON-01",
+        "resource": "*",
+        "owner": "ada",
+        "approver": "bob",
+        "ticket": "OPS-1",
+        "justification": "until the new consumers are deployed",
+        "approved_on": "2026-11-01",
+        "expires": "2027-01-31T00:00:00Z",
+    }
+    return Waiver.model_validate({**fields, **changes})
+
+
+def lagging() -> Case:
+    """Findings that are healthy but for one failure of CON-01."""
+    return Case({**HEALTHY, "lag_within_sla": ["pass", "pass", "fail"]})
+
+
+def statuses(result: GateResult) -> dict[str, Verdict]:
+    return {row.rule_id: row.status for row in result.results}

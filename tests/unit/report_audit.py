@@ -1,6 +1,7 @@
 """Builds small audits on disk, in the files that the jobs and gates write, for the tests of the report."""
 
 import json
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +42,7 @@ FINDINGS = pa.schema(
             (name, pa.string())
             for name in ("group_id", "severity", "evidence_class", "status", "reason", "observed", "expected", "evidence", "tier")
         ),
+        *((name, pa.string()) for name in ("catalogue_severity", "loosened", "waiver")),
     ]
 )
 SUMMARY = pa.schema(
@@ -148,9 +150,11 @@ def finding(of: Control, resource: str, status: str = "fail", **changes: object)
             "subject": of.subject,
             "resource": resource,
             "severity": of.severity.value,
+            "catalogue_severity": of.severity.value,
             "evidence_class": of.evidence.value,
             "status": status,
         },
+        "tier": "no_loss",
         "topic": resource if of.subject == "topic" else None,
         "group_id": resource if of.subject == "group" else None,
         **{"observed": "1", "expected": "at least 3", "evidence": json.dumps({"replicas": [1], "partition": 0})},
@@ -217,7 +221,9 @@ class FakeAudit:
 
     def __init__(self, root: Path, controls: tuple[Control, ...]) -> None:
         self.catalogue = Catalogue(controls=controls, sha256="ca" * 32)
-        self.policy = load_policy()
+        self.policy = replace(load_policy(), frameworks=())
+        self.history: list[dict[str, str]] = []
+        self.left_out: list[str] = []
         evidence = EvidenceRoot(path=root)
         self.audit: Audit = evidence.audit("orders-prod", AUDIT_ID)
         self._evidence = evidence
@@ -254,6 +260,7 @@ class FakeAudit:
     def _step(self, name: str, rows: list[dict[str, object]], summaries: list[dict[str, object]], parts: int) -> None:
         spark_folder(self.audit.path / name / "findings.parquet", rows, FINDINGS, parts)
         spark_folder(self.audit.path / name / "summary.parquet", summaries, SUMMARY)
+        write_json(self.audit.path / name / "history.json", {"used": self.history, "left_out": self.left_out})
 
     def gates(self, evidence: tuple[str, int] = ("PASS", 0), findings: tuple[str, int] = ("FAIL", 3), **changes: object) -> None:
         write_json(self.audit.gate / "evidence.json", gate("evidence", *evidence))

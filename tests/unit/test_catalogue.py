@@ -33,6 +33,7 @@ GOOD: dict[str, Any] = {
         {"name": "unread", "row": {"errors": {"partitions": "refused"}}, "status": "not_assessed", "reason": "refused"},
     ],
 }
+PARAMETERS = {"least": {"default": 2, "stricter": "higher", "meaning": "replicas in sync"}}
 
 
 def write(folder: Path, name: str = "isr_is_whole", **changes: Any) -> Path:
@@ -99,7 +100,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "missing field": ({"rationale": None}, "rationale: is missing"),
     "unknown subject": ({"subject": "disk"}, "subject: is not a subject: write one of topic, partition"),
     "unknown severity": ({"severity": "urgent"}, "severity: Input should be 'critical', 'high'"),
-    "unknown dataset": ({"needs": ["partitionz"]}, "partitionz is not a dataset: write some of broker_configs"),
+    "unknown dataset": ({"needs": ["partitionz"]}, "partitionz is not a dataset: write some of acls, broker_configs"),
     "no dataset": ({"needs": []}, "needs: Tuple should have at least 1 item"),
     "malformed code": ({"code": "TST-1"}, "code: String should match pattern"),
     "another file's name": ({"id": "other_name"}, "id: is 'other_name'; write 'isr_is_whole', the file's name"),
@@ -111,6 +112,26 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "broken observed": ({"observed": "concat(isr_count"}, "observed: is not valid SQL"),
     "broken computed expectation": ({"expected": "sql: nothing_like_it"}, "expected: reads nothing_like_it"),
     "broken applicability": ({"applies_when": "rand() > 1 or isr_count > 0"}, "applies_when: calls rand(), which is not allowed"),
+    "rule that calls Java": (
+        {"pass_when": "reflect('java.lang.System', 'exit', isr_count) = ''"},
+        "pass_when: calls reflect(), which is not allowed",
+    ),
+    "text that calls Java": (
+        {"observed": "java_method('java.lang.System', 'getenv', topic)"},
+        "observed: calls java_method(), which is not allowed",
+    ),
+    "unknown parameter": (
+        {"pass_when": "isr_count >= parameters.leest", "parameters": PARAMETERS},
+        "pass_when: reads parameters.leest, but there is no field leest; its fields are least",
+    ),
+    "parameter without a direction": (
+        {"parameters": {"least": {"default": 2, "meaning": "replicas"}}},
+        "parameters.least.stricter: is missing: add it",
+    ),
+    "evidence class of a row by an unknown column": (
+        {"evidence_of_row": "if(read, 'observed', null)"},
+        "evidence_of_row: reads read, which",
+    ),
     "no failing example": ({"examples": [GOOD["examples"][0], GOOD["examples"][2]]}, "examples: none has status fail; add one"),
     "no unknown example": ({"examples": GOOD["examples"][:2]}, "examples: none has status not_assessed; add one"),
     "two examples of one name": ({"examples": [*GOOD["examples"], GOOD["examples"][0]]}, "examples: 'whole' stands there twice"),
@@ -207,6 +228,12 @@ def test_a_code_or_an_id_that_is_used_twice_is_refused_with_both_files(tmp_path:
     again.mkdir()
     write(again, code="TST-09")
     assert "id: 'isr_is_whole' is used by each" in refusal(own, again)
+
+
+def test_a_parameter_that_two_controls_of_a_subject_name_alike_is_refused(tmp_path: Path) -> None:
+    for name, code in (("one", "TST-01"), ("two", "TST-02")):
+        write(tmp_path, name, code=code, pass_when="isr_count >= parameters.least", parameters=PARAMETERS)
+    assert "two.yaml: parameters.least: " in refusal(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["control.yml", "control.yaml.bak", "notes.txt", "folder"])

@@ -4,6 +4,7 @@ import pytest
 from fake_answers import request_classes
 from fake_brokers import SILENCE, FakeCluster
 from kafka.protocol.admin.topics import CreateTopicsRequest, DeleteTopicsRequest
+from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_audit.cluster.channel import Channel
@@ -28,6 +29,7 @@ def test_exactly_the_reading_requests_of_the_protocol_may_be_sent():
     assert allowed == {
         "ApiVersions",
         "ConsumerGroupDescribe",
+        "DescribeAcls",
         "DescribeCluster",
         "DescribeConfigs",
         "DescribeGroups",
@@ -36,6 +38,7 @@ def test_exactly_the_reading_requests_of_the_protocol_may_be_sent():
         "DescribeQuorum",
         "DescribeTopicPartitions",
         "DescribeTransactions",
+        "Fetch",
         "FindCoordinator",
         "ListGroups",
         "ListOffsets",
@@ -76,6 +79,14 @@ def test_metadata_that_may_create_the_topics_it_names_is_refused():
     with pytest.raises(MutationRefusedError, match="create"):
         check_read_only(MetadataRequest(topics=named, allow_auto_topic_creation=True))
     assert check_read_only(MetadataRequest(topics=named, allow_auto_topic_creation=False)) == "Metadata"
+
+
+def test_fetching_in_the_name_of_a_replica_is_refused_because_it_moves_the_high_watermark():
+    with pytest.raises(MutationRefusedError, match="replica"):
+        check_read_only(FetchRequest(replica_id=2, topics=[]))
+    with pytest.raises(MutationRefusedError, match="replica"):
+        check_read_only(FetchRequest(replica_state=FetchRequest.ReplicaState(replica_id=2, replica_epoch=1), topics=[]))
+    assert check_read_only(FetchRequest(replica_id=-1, topics=[])) == "Fetch"
 
 
 def test_an_unreachable_bootstrap_server_is_named_with_what_to_check():

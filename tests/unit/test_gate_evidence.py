@@ -130,6 +130,14 @@ def test_a_core_dataset_that_every_broker_refused_counts_as_failed_whole(tmp_pat
     assert statuses(result)["EVD-05"] is Verdict.PASS
 
 
+def test_a_cluster_without_an_authorizer_has_answered_about_its_acls(tmp_path):
+    rows = healthy_rows()
+    rows["errors"].append({**error("acls"), "error": "SECURITY_DISABLED"})
+    assert judge(tmp_path, rows=rows).reasons == ()
+    rows["errors"].append({**error("acls"), "error": "CLUSTER_AUTHORIZATION_FAILED"})
+    assert statuses(judge(tmp_path / "again", rows=rows))["EVD-06"] is Verdict.FAIL
+
+
 @pytest.mark.parametrize(
     "item",
     [{"topic": HOSTILE, "partition": 1}, {"topic": HOSTILE}, {"broker_id": 1}],

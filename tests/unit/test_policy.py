@@ -7,6 +7,7 @@ import pytest
 
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import glob_to_regex, load_policy
+from kafka_audit.policy.tiers import STRICT_REQUIREMENTS
 
 TIERS = """
 version: 1
@@ -23,10 +24,16 @@ def folder(tmp_path: Path, tiers: str = TIERS, slas: str = SLAS) -> Path:
     return tmp_path
 
 
-def test_the_shipped_policy_loads() -> None:
+def test_the_shipped_policy_is_strict_unless_somebody_decides_otherwise() -> None:
     policy = load_policy()
-    assert policy.tiers[policy.default_tier].replication_factor == 3
+    assert list(policy.tiers) == ["no_loss", "standard", "best_effort"]
+    assert policy.default_tier == "no_loss"
+    assert {rule.tier for rule in (*policy.topics, *policy.groups)} <= {"no_loss"}
+    assert not policy.tiers["no_loss"].severities
+    assert not policy.tiers["no_loss"].parameters
+    assert all(getattr(policy.tiers["no_loss"], field) >= value for field, value in STRICT_REQUIREMENTS.items())
     assert policy.slas[-1].pattern == "*"
+    assert policy.waivers == []
 
 
 def test_the_hash_follows_the_content(tmp_path: Path) -> None:
@@ -50,6 +57,24 @@ def test_the_hash_follows_the_content(tmp_path: Path) -> None:
         (TIERS + "declared_groups: [a, a]\n", SLAS, "declared_groups: \\['a'\\] stand there twice"),
         (TIERS + "default_tier: other\n", SLAS, r"tiers\.yaml: is not valid YAML: key 'default_tier' stands there twice"),
         (TIERS, "version: 1\ngroups: [{pattern: x, name: y}]\n", r"slas\.yaml: groups\.0\.max_lag_records: is missing: add it"),
+        (
+            TIERS + "topics: [{pattern: 'a*'}, {pattern: 'ab?', tier: no_loss}]\n",
+            SLAS,
+            "topics: pattern 'ab\\?' can never decide, because 'a\\*' before it matches the same names: put the narrower one first",
+        ),
+        (TIERS + "groups: [{pattern: '*'}, {pattern: g}]\n", SLAS, "groups: pattern 'g' can never decide"),
+        (TIERS, SLAS.replace("]", ", {pattern: x, name: y, max_lag_records: 1}]"), "groups: pattern 'x' can never decide"),
+        (TIERS + "topics: [{pattern: a, unique_keys: 1}]\n", SLAS, r"topics\.0\.unique_keys: Input should be a valid boolean"),
+        (
+            TIERS + "topics: [{pattern: a, cleanup_policy: compacted}]\n",
+            SLAS,
+            r"topics\.0\.cleanup_policy: Input should be 'delete', 'compact'",
+        ),
+        (TIERS + "history: {interval_seconds: 0}\n", SLAS, r"history\.interval_seconds: Input should be greater than or equal to 1"),
+        (TIERS.replace("86400000}", "1, severities: {TOP-1: low}}"), SLAS, r"severities\.TOP-1\.\[key\]: String should match pattern"),
+        (TIERS.replace("86400000}", "1, severities: {TOP-01: urgent}}"), SLAS, r"severities\.TOP-01: Input should be 'critical'"),
+        (TIERS.replace("86400000}", "1, parameters: {TOP-01: {n: '1'}}}"), SLAS, r"parameters\.TOP-01\.n.*: Input should be a valid"),
+        (TIERS.replace("2, retention_ms", "true, retention_ms"), SLAS, r"min_insync_replicas: Input should be a valid integer"),
         (TIERS, "version: 2\n", r"slas\.yaml: version"),
         (TIERS, "version: [1\n", r"slas\.yaml: is not valid YAML"),
     ],

@@ -86,7 +86,7 @@ def test_failures_come_worst_severity_first(tmp_path: Path) -> None:
     fake.lag([])
     report = read(fake)
     assert [result.code for result in report.failing] == ["TOP-01", "AAA-01"]
-    assert [(name, failed) for name, _, failed in report.by_severity()][:2] == [("critical", 1), ("high", 0)]
+    assert [(one.name, one.failed) for one in report.by_severity()][:2] == [("critical", 1), ("high", 0)]
 
 
 def test_a_summary_that_names_a_control_twice_is_refused(tmp_path: Path) -> None:

@@ -41,13 +41,13 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
     from kafka_audit.collect.scope import Scope  # noqa: PLC0415  (heavy)
     from kafka_audit.evidence import read_json, unseal_audit, write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
+    from kafka_audit.policy.fit import check_policy  # noqa: PLC0415  (heavy)
 
     try:
         request = check_request(params, dag_run.conf)
         # Read here only to refuse what cannot be used before the cluster is touched; each step reads them again.
         Scope.from_text(topics=request.topics, groups=request.groups)
-        _catalogue(request)
-        load_policy(request.policy_folder)
+        check_policy(load_policy(request.policy_folder), _catalogue(request))
     except ConfigurationError as problem:
         raise AirflowFailException(str(problem)) from problem
     made = make_plan(request, root=audit_root(), dag_id=dag_run.dag_id, run_id=dag_run.run_id, run_after=dag_run.run_after)
@@ -120,14 +120,21 @@ def evidence_gate(plan: dict[str, Any]) -> dict[str, Any]:
 def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
     """Judge the findings against the policy; records the answer and never fails the run."""
     from expectations.gate import judge_findings  # noqa: PLC0415  (heavy)
+    from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
 
     made = AuditPlan(**plan)
     with audit_step(made, "findings_gate") as due:
         found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
         if due:
-            controls = {control.id: control.severity for control in _catalogue(made).controls}
-            fail_on = Severity(made.fail_on)
-            judge_findings(made.audit, found, made.audit.gate, fail_on=fail_on, min_coverage=made.min_coverage, controls=controls)
+            judge_findings(
+                made.audit,
+                found,
+                made.audit.gate,
+                fail_on=Severity(made.fail_on),
+                min_coverage=made.min_coverage,
+                controls={control.id: control.severity for control in _catalogue(made).controls},
+                waivers=load_policy(made.policy_folder).waivers,
+            )
     return _said(made, "findings", found)
 
 

@@ -1,4 +1,4 @@
-"""Decodes the partition assignment that a classic consumer stored with its group."""
+"""Decodes what a classic consumer stored with its group: its subscription and its partition assignment."""
 
 from struct import error as struct_error
 from struct import unpack_from
@@ -7,7 +7,24 @@ _MAX_NAME_BYTES = 249  # Kafka's limit for topic names
 
 
 class MalformedAssignmentError(ValueError):
-    """The bytes are not a consumer protocol assignment; any client may store anything there."""
+    """The bytes are not of the consumer protocol; any client may store anything there."""
+
+
+def decode_subscription(data: bytes) -> tuple[str, ...]:
+    """Topics in a ConsumerProtocolSubscription: int16 version, then topic names, then fields that differ between versions.
+
+    Source: Kafka's ``ConsumerProtocolSubscription.json``. MalformedAssignmentError for anything else.
+    """
+    try:
+        (count,) = unpack_from(">i", data, 2)
+        position = 6
+        found: list[str] = []
+        for _ in range(count):
+            name, position = _topic(data, position)
+            found.append(name)
+    except (struct_error, UnicodeDecodeError) as problem:
+        raise MalformedAssignmentError(str(problem)) from problem
+    return tuple(found)
 
 
 def decode_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
@@ -20,11 +37,7 @@ def decode_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
         position = 6
         found: list[tuple[str, int]] = []
         for _ in range(topics):
-            (length,) = unpack_from(">h", data, position)
-            if not 0 < length <= _MAX_NAME_BYTES:
-                raise MalformedAssignmentError(f"a topic name of {length} bytes")
-            name = data[position + 2 : position + 2 + length].decode("utf-8")
-            position += 2 + length
+            name, position = _topic(data, position)
             (count,) = unpack_from(">i", data, position)
             position += 4
             if count < 0 or count > (len(data) - position) // 4:
@@ -34,3 +47,12 @@ def decode_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
     except (struct_error, UnicodeDecodeError) as problem:
         raise MalformedAssignmentError(str(problem)) from problem
     return tuple(found)
+
+
+def _topic(data: bytes, position: int) -> tuple[str, int]:
+    """The topic name at a position, and the position after it."""
+    (length,) = unpack_from(">h", data, position)
+    end = position + 2 + length
+    if not 0 < length <= _MAX_NAME_BYTES or end > len(data):
+        raise MalformedAssignmentError(f"a topic name of {length} bytes")
+    return data[position + 2 : end].decode("utf-8"), end

@@ -7,10 +7,10 @@ from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeLogDirs
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import Failure, error_name, refused
+from kafka_audit.cluster.operations import DESCRIBE, OPERATIONS, operation_names
 from kafka_audit.cluster.wire import Message
 
 _CLUSTER_AUTHORIZATION_FAILED = 31
-_DESCRIBE_OPERATION = 8
 _METADATA_TOPIC = "__cluster_metadata"
 
 
@@ -27,11 +27,16 @@ class ClusterNode:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterDescription:
-    """The answer to DescribeCluster; ``may_describe_cluster`` tells whether ListGroups shows every group."""
+    """The answer to DescribeCluster; ``authorized_operations`` are the asking principal's, None where the broker did not tell."""
 
     nodes: tuple[ClusterNode, ...] = ()
-    may_describe_cluster: bool | None = None
+    authorized_operations: tuple[str, ...] | None = None
     failure: Failure | None = None
+
+    @property
+    def may_describe_cluster(self) -> bool | None:
+        """Whether ListGroups shows every group."""
+        return None if self.authorized_operations is None else OPERATIONS[DESCRIBE] in self.authorized_operations
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,9 +95,7 @@ def describe_cluster(channel: Channel) -> ClusterDescription:
         ClusterNode(broker_id=b.broker_id, host=b.host, port=b.port, rack=b.rack, is_fenced=bool(b.is_fenced))
         for b in sorted(response.brokers, key=lambda broker: broker.broker_id)
     )
-    operations = response.authorized_operations
-    may = None if operations is None else _DESCRIBE_OPERATION in {int(operation) for operation in operations}
-    return ClusterDescription(nodes=nodes, may_describe_cluster=may)
+    return ClusterDescription(nodes=nodes, authorized_operations=operation_names(response.authorized_operations))
 
 
 def describe_log_dirs(channel: Channel, broker_ids: Sequence[int]) -> Iterator[BrokerLogDirs]:

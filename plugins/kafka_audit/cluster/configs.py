@@ -1,4 +1,4 @@
-"""Reads effective configuration of topics and brokers, with its source and synonyms, and never drops an error per resource."""
+"""Reads effective configuration of topics, brokers and groups, with its source and synonyms, and never drops an error per resource."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ from kafka_audit.cluster.wire import Message
 _API = "DescribeConfigs"
 _TOPIC = 2
 _BROKER = 4
-_TOPICS_PER_REQUEST = 250
+_GROUP = 32
+_RESOURCES_PER_REQUEST = 250
 
 # org.apache.kafka.clients.admin.ConfigEntry.ConfigSource, by its number on the wire
 SOURCES: Mapping[int, str] = {
@@ -50,7 +51,7 @@ class Config:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Described:
-    """The configuration of one topic or broker, or why it is not known."""
+    """The configuration of one topic, broker or group, or why it is not known."""
 
     resource: str
     configs: tuple[Config, ...] = ()
@@ -59,14 +60,20 @@ class Described:
 
 def describe_topic_configs(channel: Channel, topics: Sequence[str], keys: Collection[str]) -> Iterator[Described]:
     """Effective values of ``keys`` on each topic; any broker can answer, so the topics are spread over all."""
-    requests = [_request(_TOPIC, topics[start : start + _TOPICS_PER_REQUEST], keys) for start in range(0, len(topics), _TOPICS_PER_REQUEST)]
-    for reply in channel.ask_any_each(requests):
-        for described in _read(channel, reply, keys):
-            if described.failure is None:
-                yield described
-            else:
-                failure = described.failure.about(topic=described.resource)
-                yield Described(resource=described.resource, failure=failure)
+    for described in _describe_anywhere(channel, _TOPIC, topics, keys):
+        if described.failure is None:
+            yield described
+        else:
+            yield Described(resource=described.resource, failure=described.failure.about(topic=described.resource))
+
+
+def describe_group_configs(channel: Channel, group_ids: Sequence[str], keys: Collection[str]) -> Iterator[Described]:
+    """Effective values of ``keys`` on each group (KIP-848), spread over all brokers; needs DescribeConfigs on the group."""
+    for described in _describe_anywhere(channel, _GROUP, group_ids, keys):
+        if described.failure is None:
+            yield described
+        else:
+            yield Described(resource=described.resource, failure=described.failure.about(group_id=described.resource))
 
 
 def describe_broker_configs(channel: Channel, broker_ids: Sequence[int], keys: Collection[str]) -> Iterator[Described]:
@@ -78,6 +85,12 @@ def describe_broker_configs(channel: Channel, broker_ids: Sequence[int], keys: C
                 yield described
             else:
                 yield Described(resource=described.resource, failure=described.failure.about(broker_id=int(described.resource)))
+
+
+def _describe_anywhere(channel: Channel, kind: int, names: Sequence[str], keys: Collection[str]) -> Iterator[Described]:
+    starts = range(0, len(names), _RESOURCES_PER_REQUEST)
+    for reply in channel.ask_any_each([_request(kind, names[start : start + _RESOURCES_PER_REQUEST], keys) for start in starts]):
+        yield from _read(channel, reply, keys)
 
 
 def _request(kind: int, names: Sequence[str], keys: Collection[str]) -> Message:
@@ -105,7 +118,7 @@ def _read(channel: Channel, reply: Reply, keys: Collection[str]) -> Iterator[Des
         if configs:
             yield Described(resource=result.resource_name, configs=configs)
         else:
-            # A topic or broker always has values for these keys: nothing at all is a gap, never "all defaults".
+            # A resource always has values for these keys: nothing at all is a gap, never "all defaults".
             empty = Failure(api=_API, error=INVALID_RESPONSE, message="the broker returned no configuration")
             yield Described(resource=result.resource_name, failure=empty)
     for name in sorted(asked):

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 
-from kafka_audit.cluster import brokers, commits, configs, groups, offsets, topics, transactions
+from kafka_audit.cluster import acls, brokers, commits, configs, groups, last_batches, offsets, topics, transactions
 from kafka_audit.cluster.bootstrap import BrokerAddress, BrokerVersions, find_brokers, read_versions
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.connection import ConnectionSettings
@@ -84,6 +84,10 @@ class Cluster:
         """See :func:`kafka_audit.cluster.brokers.describe_quorum`."""
         return brokers.describe_quorum(self._channel)
 
+    def describe_acls(self) -> tuple[tuple[acls.Acl, ...], Failure | None]:
+        """See :func:`kafka_audit.cluster.acls.describe_acls`."""
+        return acls.describe_acls(self._channel)
+
     def describe_log_dirs(self) -> Iterator[brokers.BrokerLogDirs]:
         """See :func:`kafka_audit.cluster.brokers.describe_log_dirs`."""
         return brokers.describe_log_dirs(self._channel, self._channel.brokers)
@@ -113,6 +117,10 @@ class Cluster:
     def describe_broker_configs(self, keys: Collection[str]) -> Iterator[configs.Described]:
         """See :func:`kafka_audit.cluster.configs.describe_broker_configs`."""
         return configs.describe_broker_configs(self._channel, self._channel.brokers, keys)
+
+    def describe_group_configs(self, group_ids: Sequence[str], keys: Collection[str]) -> Iterator[configs.Described]:
+        """See :func:`kafka_audit.cluster.configs.describe_group_configs`."""
+        return configs.describe_group_configs(self._channel, group_ids, keys)
 
     def list_groups(self) -> tuple[tuple[groups.Group, ...], tuple[Failure, ...]]:
         """See :func:`kafka_audit.cluster.groups.list_groups`."""
@@ -145,6 +153,12 @@ class Cluster:
     ) -> dict[TopicPartition, offsets.Offset | Failure]:
         """See :func:`kafka_audit.cluster.offsets.list_offsets`."""
         return offsets.list_offsets(self._channel, leaders, wanted, read_committed=read_committed)
+
+    def read_last_batches(
+        self, leaders: Leaders, last_offsets: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, last_batches.LastBatch | Failure]:
+        """See :func:`kafka_audit.cluster.last_batches.read_last_batches`."""
+        return last_batches.read_last_batches(self._channel, leaders, last_offsets)
 
     def describe_producers(
         self, leaders: Leaders, partitions: Iterable[TopicPartition]

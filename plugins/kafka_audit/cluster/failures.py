@@ -17,6 +17,8 @@ REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
 UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
 DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
 INVALID_RESPONSE = "INVALID_RESPONSE"
+NO_BATCH = "NO_BATCH"
+OLD_FORMAT = "OLD_FORMAT"
 TRANSPORT_ERRORS = frozenset({BROKER_NOT_AVAILABLE, REQUEST_TIMED_OUT})
 
 
@@ -59,17 +61,17 @@ def error_name(code: int) -> str:
 
 
 _HINTS = {
-    "TOPIC_AUTHORIZATION_FAILED": "the audit's principal lacks a permission on this topic",
-    "GROUP_AUTHORIZATION_FAILED": "the audit's principal lacks Describe on this group",
     "CLUSTER_AUTHORIZATION_FAILED": "the audit's principal lacks Describe (or DescribeConfigs) on the cluster",
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "the audit's principal lacks Describe on this transactional id",
     "LEADER_NOT_AVAILABLE": "the partition has no leader, so no broker can answer for it",
     "GROUP_ID_NOT_FOUND": "the group was gone when it was described",
     "UNKNOWN_TOPIC_OR_PARTITION": "the topic was gone when it was asked for, or may not be seen",
 }
+_RESOURCES = {"TOPIC_AUTHORIZATION_FAILED": "topic", "GROUP_AUTHORIZATION_FAILED": "group"}
 _NEEDS = {
     "DescribeConfigs": "DescribeConfigs",
     "DescribeProducers": "Read",
+    "Fetch": "Read",
 }
 
 
@@ -77,8 +79,8 @@ def refused(api: str, code: int, message: str | None = None) -> Failure:
     """The failure behind a broker's error code."""
     name = error_name(code)
     hint = _HINTS.get(name, "")
-    if name == "TOPIC_AUTHORIZATION_FAILED":
-        hint = f"the audit's principal lacks {_NEEDS.get(api, 'Describe')} on this topic"
+    if name in _RESOURCES:
+        hint = f"the audit's principal lacks {_NEEDS.get(api, 'Describe')} on this {_RESOURCES[name]}"
     text = "; ".join(part for part in (message, hint) if part)
     return Failure(api=api, error=name, message=text or f"{api} answered error {code}")
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from kafka.protocol.admin.groups import DescribeGroupsRequest, ListGroupsRequest
 
-from kafka_audit.cluster.assignment import MalformedAssignmentError, decode_assignment
+from kafka_audit.cluster.assignment import MalformedAssignmentError, decode_assignment, decode_subscription
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.coordinators import Coordinators
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, INVALID_RESPONSE, UNSUPPORTED_VERSION, Failure, refused
 from kafka_audit.cluster.group_messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest
+from kafka_audit.cluster.operations import operation_names
 from kafka_audit.cluster.routing import Parsed, Question, ask_each
 from kafka_audit.cluster.wire import Message
 
@@ -33,21 +34,24 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Member:
-    """One member of a group; ``assignment`` is None when it could not be told, which is not the same as empty."""
+    """One member of a group; assignment and subscribed topics are None when they could not be told, which is not the same as empty."""
 
     member_id: str
     client_id: str
     instance_id: str | None
     assignment: tuple[tuple[str, int], ...] | None
+    subscribed_topics: tuple[str, ...] | None
     failure: Failure | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DescribedGroup:
-    """State and members of a group at the moment of description."""
+    """State and members of a group at the moment of description; the assignor is None where the group has none at that moment."""
 
     state: str
     members: tuple[Member, ...]
+    assignor: str | None = None
+    authorized_operations: tuple[str, ...] | None = None
 
 
 def list_groups(channel: Channel) -> tuple[tuple[Group, ...], tuple[Failure, ...]]:
@@ -124,24 +128,34 @@ def _parse_classic(_: Message, response: Message) -> Iterator[Parsed[str, Descri
         if code == 0 and raw.group_state == "Dead":
             code = _GROUP_ID_NOT_FOUND  # before version 6 a group that is gone is answered as Dead, without an error
         members = tuple(_classic_member(raw, member) for member in raw.members)
-        yield Parsed(raw.group_id, code, raw.error_message, DescribedGroup(state=raw.group_state, members=members))
+        yield Parsed(raw.group_id, code, raw.error_message, _described(raw, members, raw.protocol_data))
+
+
+def _described(raw: Message, members: tuple[Member, ...], assignor: str | None) -> DescribedGroup:
+    operations = operation_names(raw.authorized_operations)
+    return DescribedGroup(state=raw.group_state, members=members, assignor=assignor or None, authorized_operations=operations)
 
 
 def _classic_member(group: Message, raw: Message) -> Member:
     assignment: tuple[tuple[str, int], ...] | None = None
+    subscribed: tuple[str, ...] | None = None
     failure = None
     if group.protocol_type == _CONSUMER_PROTOCOL:
-        data = bytes(raw.member_assignment or b"")
-        if data:
-            try:
-                assignment = decode_assignment(data)
-            except MalformedAssignmentError as problem:
-                text = f"the assignment of a member cannot be decoded: {problem}"
-                failure = Failure(api="DescribeGroups", error=INVALID_RESPONSE, message=text, group_id=group.group_id)
-        elif group.group_state == "Stable":
-            assignment = ()  # in other states an empty value only means that the rebalance is not over
+        stored = bytes(raw.member_assignment or b"")
+        try:
+            # In other states than Stable, empty values only mean that the rebalance is not over.
+            assignment = decode_assignment(stored) if stored else () if group.group_state == "Stable" else None
+            subscribed = decode_subscription(bytes(raw.member_metadata)) if raw.member_metadata else None
+        except MalformedAssignmentError as problem:
+            text = f"the {'assignment' if assignment is None else 'subscription'} of a member cannot be decoded: {problem}"
+            failure = Failure(api="DescribeGroups", error=INVALID_RESPONSE, message=text, group_id=group.group_id)
     return Member(
-        member_id=raw.member_id, client_id=raw.client_id, instance_id=raw.group_instance_id, assignment=assignment, failure=failure
+        member_id=raw.member_id,
+        client_id=raw.client_id,
+        instance_id=raw.group_instance_id,
+        assignment=assignment,
+        subscribed_topics=subscribed,
+        failure=failure,
     )
 
 
@@ -153,31 +167,33 @@ def _parse_modern(_: Message, response: Message) -> Iterator[Parsed[str, Describ
                 client_id=member.client_id,
                 instance_id=getattr(member, "instance_id", None),
                 assignment=tuple((topic.topic_name, index) for topic in member.assignment.topic_partitions for index in topic.partitions),
+                # The topics that a regular expression matches are known to the coordinator only.
+                subscribed_topics=None if getattr(member, "subscribed_topic_regex", None) else tuple(member.subscribed_topic_names),
             )
             for member in raw.members
         )
-        yield Parsed(raw.group_id, raw.error_code, raw.error_message, DescribedGroup(state=raw.group_state, members=members))
+        yield Parsed(raw.group_id, raw.error_code, raw.error_message, _described(raw, members, raw.assignor_name))
 
 
 _QUESTIONS: Mapping[str, Question[str, DescribedGroup]] = {
     "classic": Question(
         api="DescribeGroups",
         chunk=_GROUPS_PER_REQUEST,
-        build=lambda ids: DescribeGroupsRequest(groups=list(ids), include_authorized_operations=False),
+        build=lambda ids: DescribeGroupsRequest(groups=list(ids), include_authorized_operations=True),
         parse=_parse_classic,
         retriable=COORDINATOR_MOVING,
     ),
     "consumer": Question(
         api="ConsumerGroupDescribe",
         chunk=_GROUPS_PER_REQUEST,
-        build=lambda ids: ConsumerGroupDescribeRequest(group_ids=list(ids), include_authorized_operations=False),
+        build=lambda ids: ConsumerGroupDescribeRequest(group_ids=list(ids), include_authorized_operations=True),
         parse=_parse_modern,
         retriable=COORDINATOR_MOVING,
     ),
     "share": Question(
         api="ShareGroupDescribe",
         chunk=_GROUPS_PER_REQUEST,
-        build=lambda ids: ShareGroupDescribeRequest(group_ids=list(ids), include_authorized_operations=False),
+        build=lambda ids: ShareGroupDescribeRequest(group_ids=list(ids), include_authorized_operations=True),
         parse=_parse_modern,
         retriable=COORDINATOR_MOVING,
     ),

@@ -27,6 +27,8 @@ READ_APIS: frozenset[ApiKey] = frozenset(
         ApiKey.ShareGroupDescribe,
         ApiKey.FindCoordinator,
         ApiKey.OffsetFetch,
+        ApiKey.DescribeAcls,
+        ApiKey.Fetch,
     }
 )
 CONNECTION_APIS = frozenset({ApiKey.SaslHandshake, ApiKey.SaslAuthenticate})
@@ -39,7 +41,8 @@ class MutationRefusedError(RuntimeError):
 def check_read_only(request: Message) -> str:
     """Return the API's name if ``request`` cannot change anything on a cluster; else raise MutationRefusedError.
 
-    Metadata is a read only while it may not create the topics it names (``auto.create.topics.enable``).
+    Metadata is a read only while it may not create the topics it names (``auto.create.topics.enable``), and Fetch while it does
+    not come from a replica: a leader moves its high watermark by what its followers fetch.
     """
     key = getattr(request, "API_KEY", None)
     if key is None:
@@ -51,4 +54,12 @@ def check_read_only(request: Message) -> str:
         raise MutationRefusedError(f"refused to send {type(request).__name__} (API {key}): it is not on the list of read-only requests")
     if key == ApiKey.Metadata and request.topics and request.allow_auto_topic_creation is not False:
         raise MutationRefusedError("refused to send Metadata that may create the topics it names")
+    if key == ApiKey.Fetch and any(replica != -1 for replica in _fetching_replicas(request)):
+        raise MutationRefusedError("refused to send Fetch in the name of a replica")
     return str(ApiKey(key).name)
+
+
+def _fetching_replicas(request: Message) -> tuple[int, ...]:
+    """Who fetches, in the field of versions up to 14 and in that of later ones; -1 is a consumer."""
+    later = request.replica_state
+    return request.replica_id, -1 if later is None else later.replica_id

@@ -10,6 +10,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import Failure, error_name, refused
+from kafka_audit.cluster.operations import operation_names
 from kafka_audit.cluster.wire import Message
 
 # The broker's own limit (max.request.partition.size.limit) is 2000 by default; more would only be cut there.
@@ -19,13 +20,14 @@ DESCRIBE_PARTITIONS: int = DescribeTopicPartitionsRequest.API_KEY
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Topic:
-    """One topic as Metadata lists it; ``topic_id`` in Kafka's own text form."""
+    """One topic as Metadata lists it; ``topic_id`` in Kafka's own text form, ``authorized_operations`` are the asking principal's."""
 
     name: str
     topic_id: str | None
     is_internal: bool
     partition_count: int | None
     failure: Failure | None = None
+    authorized_operations: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,7 +74,7 @@ class Reassignment:
 
 def list_topics(channel: Channel) -> TopicListing:
     """All visible topics and their partitions, in one request."""
-    reply = channel.ask_any(MetadataRequest(topics=None, allow_auto_topic_creation=False))
+    reply = channel.ask_any(MetadataRequest(topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=True))
     if reply.failure is not None:
         return TopicListing(cluster_id=None, controller_id=None, topics=(), partitions=(), failures=(reply.failure,))
     response = reply.response
@@ -92,6 +94,7 @@ def list_topics(channel: Channel) -> TopicListing:
                 is_internal=bool(found.is_internal),
                 partition_count=None if failure else len(found.partitions),
                 failure=failure,
+                authorized_operations=None if failure else operation_names(found.authorized_operations),
             )
         )
         partitions.extend(_partition(found.name, p) for p in sorted(found.partitions, key=lambda p: p.partition_index))

@@ -1,12 +1,12 @@
 """Identity and feature levels of the cluster: one row."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import pyarrow as pa
 
 from kafka_audit.cluster.bootstrap import BrokerVersions, Feature
-from kafka_audit.collect.tables import READ_AT, table
+from kafka_audit.collect.tables import NAMES, READ_AT, table
 
 NAME = "cluster"
 _LEVEL = pa.int16()
@@ -29,12 +29,20 @@ SCHEMA = pa.schema(
                 )
             ),
         ),
+        ("authorized_operations", NAMES),
     ]
 )
 
 
-def collect(*, cluster_id: str | None, controller_id: int | None, features: Iterable[Feature], read_at: datetime) -> pa.Table:
-    """One row; ``controller_id`` is the active controller, null where it could not be told."""
+def collect(
+    *,
+    cluster_id: str | None,
+    controller_id: int | None,
+    features: Iterable[Feature],
+    read_at: datetime,
+    authorized_operations: Sequence[str] | None,
+) -> pa.Table:
+    """One row; ``controller_id`` is the active controller, ``authorized_operations`` what the audit's principal may do, null = not told."""
     listed = [
         {
             "name": f.name,
@@ -45,7 +53,7 @@ def collect(*, cluster_id: str | None, controller_id: int | None, features: Iter
         }
         for f in features
     ]
-    return table(SCHEMA, [(cluster_id, controller_id, read_at, listed)])
+    return table(SCHEMA, [(cluster_id, controller_id, read_at, listed, authorized_operations)])
 
 
 def common_features(versions: Mapping[int, BrokerVersions]) -> tuple[Feature, ...]:

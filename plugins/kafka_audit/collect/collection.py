@@ -11,13 +11,16 @@ from kafka_audit.cluster.facade import Cluster
 from kafka_audit.cluster.leaders import Leaders
 from kafka_audit.cluster.topics import Topic, TopicListing
 from kafka_audit.collect import (
+    acls,
     broker_configs,
     brokers,
     capabilities,
     cluster,
     committed_offsets,
     errors,
+    group_configs,
     groups,
+    last_batches,
     log_dirs,
     members,
     offsets,
@@ -76,8 +79,18 @@ class Collection:
         if controller is None and not source.supports(source.read_apis()["DescribeQuorum"]):
             controller = listing.controller_id  # only before KRaft does Metadata name the true controller
         yield quorum.NAME, quorum.collect(replicas, self._now())
-        yield cluster.NAME, cluster.collect(cluster_id=self.cluster_id, controller_id=controller, features=features, read_at=read_at)
+        yield (
+            cluster.NAME,
+            cluster.collect(
+                cluster_id=self.cluster_id,
+                controller_id=controller,
+                features=features,
+                read_at=read_at,
+                authorized_operations=description.authorized_operations,
+            ),
+        )
         yield broker_configs.NAME, broker_configs.collect(source, log)
+        yield acls.NAME, acls.collect(source, log)
         yield from self._storage(listing.topics)
         yield topics.NAME, topics.collect(in_scope, log)
         configs = topic_configs.collect(source, sorted(topic.name for topic in in_scope if topic.failure is None), log)
@@ -85,8 +98,8 @@ class Collection:
         retention = _retention(configs)
         del configs
         leaders = source.leaders(one.partition for one in seen.values())
-        yield from self._groups_and_offsets(leaders, sorted(seen), retention)
         internal = {topic.name for topic in in_scope if topic.is_internal}
+        yield from self._groups_and_offsets(leaders, sorted(seen), retention, internal)
         yield producers.NAME, producers.collect(source, leaders, [key for key in sorted(seen) if key[0] not in internal], log)
         yield transactions.NAME, transactions.collect(source, log)
 
@@ -126,7 +139,9 @@ class Collection:
         on_disk = {replica.topic for broker in stored for directory in broker.dirs for replica in directory.replicas}
         topics.note_hidden(on_disk, (topic.name for topic in visible), self.scope, self.errors)
 
-    def _groups_and_offsets(self, leaders: Leaders, keys: Sequence[tuple[str, int]], retention: Mapping[str, int]) -> Iterator[Dataset]:
+    def _groups_and_offsets(
+        self, leaders: Leaders, keys: Sequence[tuple[str, int]], retention: Mapping[str, int], internal: set[str]
+    ) -> Iterator[Dataset]:
         source, log = self._cluster, self.errors
         found, missing = source.list_groups()
         listed = [group for group in found if self.scope.covers_group(group.group_id)]
@@ -134,13 +149,13 @@ class Collection:
         described = source.describe_groups(coordinators, listed)
         # Commits before ends: the other order would show groups beyond the end of what they read.
         committed = committed_offsets.read(source, coordinators, listed, described, scope=self.scope, now=self._now, errors=log)
-        yield (
-            offsets.NAME,
-            offsets.collect(source, leaders, keys, commits=committed.highest, retention_ms=retention, now=self._now, errors=log),
-        )
+        ends = offsets.collect(source, leaders, keys, commits=committed.highest, retention_ms=retention, now=self._now, errors=log)
+        yield offsets.NAME, ends
+        yield last_batches.NAME, last_batches.collect(source, leaders, ends, internal=internal, now=self._now, errors=log)
         yield groups.NAME, groups.collect(listed, described, missing, log)
         yield members.NAME, members.collect(described, self.scope, missing, log)
         yield committed_offsets.NAME, committed_offsets.collect(committed, missing, log)
+        yield group_configs.NAME, group_configs.collect(source, listed, log)
 
 
 def _retention(configs: pa.Table) -> dict[str, int]:

@@ -35,14 +35,32 @@ TOPIC_KEYS: frozenset[str] = frozenset(
     }
 )
 
+# Keys that the broker itself does not define, because plug-ins read them: brokers list them only where they are set, and answer them
+# as sensitive, without a value (seen on Kafka 4.3.1 with StandardAuthorizer: allow.everyone.if.no.acl.found=false came back as null).
+# So a row says that the key is set, not to what; the prefix of rlmm.config. is remote.log.metadata.manager.impl.prefix's default.
+HIDDEN_BROKER_KEYS: frozenset[str] = frozenset(
+    {
+        "allow.everyone.if.no.acl.found",
+        "rlmm.config.remote.log.metadata.topic.min.isr",
+        "rlmm.config.remote.log.metadata.topic.replication.factor",
+    }
+)
+
 BROKER_KEYS: frozenset[str] = frozenset(
     {
+        "authorizer.class.name",
         "auto.create.topics.enable",
         "auto.leader.rebalance.enable",
         "broker.rack",
         "controlled.shutdown.enable",
         "default.replication.factor",
         "delete.topic.enable",
+        "group.consumer.heartbeat.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+        "group.consumer.max.session.timeout.ms",
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.session.timeout.ms",
         "group.coordinator.rebalance.protocols",
         "group.initial.rebalance.delay.ms",
         "group.max.session.timeout.ms",
@@ -86,6 +104,7 @@ BROKER_KEYS: frozenset[str] = frozenset(
         "replica.selector.class",
         "share.coordinator.state.topic.min.isr",
         "share.coordinator.state.topic.replication.factor",
+        "socket.request.max.bytes",
         "transaction.max.timeout.ms",
         "transaction.partition.verification.enable",
         "transaction.state.log.min.isr",
@@ -93,5 +112,29 @@ BROKER_KEYS: frozenset[str] = frozenset(
         "transaction.state.log.replication.factor",
         "transactional.id.expiration.ms",
         "unclean.leader.election.enable",
+    }
+    | HIDDEN_BROKER_KEYS
+)
+
+# GroupConfig of Kafka 4.3.1 (KIP-848, KIP-932, KIP-1071); older brokers answer those that they have.
+GROUP_KEYS: frozenset[str] = frozenset(
+    {
+        "consumer.assignment.interval.ms",
+        "consumer.heartbeat.interval.ms",
+        "consumer.session.timeout.ms",
+        "share.assignment.interval.ms",
+        "share.auto.offset.reset",
+        "share.delivery.count.limit",
+        "share.heartbeat.interval.ms",
+        "share.isolation.level",
+        "share.partition.max.record.locks",
+        "share.record.lock.duration.ms",
+        "share.renew.acknowledge.enable",
+        "share.session.timeout.ms",
+        "streams.assignment.interval.ms",
+        "streams.heartbeat.interval.ms",
+        "streams.initial.rebalance.delay.ms",
+        "streams.num.standby.replicas",
+        "streams.session.timeout.ms",
     }
 )

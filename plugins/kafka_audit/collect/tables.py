@@ -13,6 +13,7 @@ import pyarrow as pa
 READ_AT = pa.timestamp("us", tz="UTC")
 BROKER_IDS = pa.list_(pa.int32())
 PARTITION_LIST = pa.list_(pa.struct([("topic", pa.string()), ("partition", pa.int32())]))
+NAMES = pa.list_(pa.string())
 SYNONYMS = pa.list_(pa.struct([("name", pa.string()), ("value", pa.string()), ("source", pa.string())]))
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

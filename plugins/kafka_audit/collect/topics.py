@@ -8,7 +8,7 @@ from kafka_audit.cluster.failures import Failure
 from kafka_audit.cluster.topics import Topic
 from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.scope import Scope
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import NAMES, table
 
 NAME = "topics"
 TOPIC_HIDDEN = "TOPIC_HIDDEN"
@@ -19,14 +19,18 @@ SCHEMA = pa.schema(
         ("is_internal", pa.bool_()),
         ("partition_count", pa.int32()),
         ("error", pa.string()),
+        ("authorized_operations", NAMES),
     ]
 )
 
 
 def collect(topics: Sequence[Topic], errors: ErrorLog) -> pa.Table:
-    """One row per topic in scope."""
+    """One row per topic in scope; ``authorized_operations`` are those of the audit's principal (KIP-430), null = not told."""
     errors.add_all(NAME, (topic.failure for topic in topics if topic.failure is not None))
-    rows = [(t.name, t.topic_id, t.is_internal, t.partition_count, t.failure.error if t.failure else None) for t in topics]
+    rows = [
+        (t.name, t.topic_id, t.is_internal, t.partition_count, t.failure.error if t.failure else None, t.authorized_operations)
+        for t in topics
+    ]
     return table(SCHEMA, sorted(rows, key=lambda row: str(row[0])))
 
 

@@ -7,11 +7,14 @@ from typing import Any
 from kafka_audit import __version__
 from kafka_audit.report import sentences
 from kafka_audit.report.collection import Collection
+from kafka_audit.report.frameworks import FrameworkResult, Support
 from kafka_audit.report.gates import Gate
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Counts, Finding
+from kafka_audit.report.waivers import WaiverTable
 
 SCHEMA_VERSION = 1
+_OF_WAIVER = ("id", "owner", "approver", "ticket", "expires")
 
 REASONS_SHOWN = 500
 """How many different reasons for missing results are listed, those with the most results first."""
@@ -24,7 +27,7 @@ def _coverage(counts: Counts) -> dict[str, Any]:
 
 
 def _totals(report: Report) -> dict[str, Any]:
-    severities = {name: {"controls": len(results), "results": failed} for name, results, failed in report.by_severity()}
+    severities = {one.name: {"controls": len(one.failing), "results": one.failed, "waived": one.waived} for one in report.by_severity()}
     return {
         **asdict(report.counts),
         "controls": len(report.results),
@@ -38,6 +41,8 @@ def _control(result: ControlResult) -> dict[str, Any]:
     words = ("control_id", "code", "title", "subject", "severity", "evidence_class")
     return {
         **{word: getattr(result, word) for word in words},
+        "worst_failure": result.worst if result.counted.failed else None,
+        "failed_by_severity": {name: results.failed for name, results in result.failing_severities.items()},
         "ran": result.counts is not None,
         "counts": asdict(result.counts) if result.counts is not None else None,
         "coverage": _coverage(result.counted),
@@ -51,9 +56,11 @@ def _truncated(result: ControlResult) -> bool:
     return any(len(findings) < count for findings, count in listed)
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    """One finding; its evidence as JSON where it is JSON, else as the text it is."""
+def _finding(finding: Finding, waivers: WaiverTable) -> dict[str, Any]:
+    """One finding with the waiver that covers it, if any; its evidence as JSON where it is JSON, else as the text it is."""
+    waiver = waivers.find(finding.waiver)
     value = asdict(finding)
+    value["waiver"] = {name: getattr(waiver, name) for name in _OF_WAIVER} if waiver else None
     if finding.evidence:
         try:
             value["evidence"] = json.loads(finding.evidence)
@@ -76,6 +83,20 @@ def _gate(gate: Gate) -> dict[str, Any]:
         "parameters": dict(gate.parameters),
         "results": [asdict(rule) for rule in gate.rules],
     }
+
+
+def _framework(framework: FrameworkResult) -> dict[str, Any]:
+    counts = {support.value: framework.counts[support.value] for support in Support if support is not Support.NOT_APPLICABLE}
+    value = asdict(framework)
+    for requirement in value["requirements"]:
+        requirement["support"] = requirement["support"].value
+        requirement["controls"] = [{**control, "support": control["support"].value} for control in requirement["controls"]]
+    return {**value, "counts": counts}
+
+
+def _waivers(table: WaiverTable) -> dict[str, Any]:
+    unfounded = [{"id": waiver_id, "findings": number} for waiver_id, number in table.unfounded]
+    return {"listed": [asdict(waiver) for waiver in table.listed], "unfounded": unfounded}
 
 
 def _cluster(report: Report) -> dict[str, Any]:
@@ -121,8 +142,13 @@ def as_json(report: Report) -> dict[str, Any]:
         "truncated": any(_truncated(result) for result in report.results),
         "findings_per_control_and_status": report.limit,
         "controls": [_control(result) for result in report.results],
-        "findings": [_finding(finding) for finding in findings],
+        "findings": [_finding(finding, report.waivers) for finding in findings],
         "unassessed": {"kinds": len(report.reasons), "listed": [asdict(reason) for reason in report.reasons[:REASONS_SHOWN]]},
+        "tiers": [{"tier": tier, **asdict(results)} for tier, results in report.tiers],
+        "loosened": [asdict(one) for one in report.loosened],
+        "waivers": _waivers(report.waivers),
+        "frameworks": [_framework(framework) for framework in report.frameworks],
+        "history": [asdict(one) for one in report.history],
         "lag": asdict(report.lag),
         "gates": [_gate(gate) for gate in report.gates],
         "cluster": _cluster(report),

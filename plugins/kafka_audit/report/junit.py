@@ -7,6 +7,8 @@ from kafka_audit import safe_text as text
 from kafka_audit.report.gates import Gate
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
+from kafka_audit.report.sentences import waiver_sentence
+from kafka_audit.report.waivers import WaiverTable, WaiverUse
 
 _LONGEST = 1000
 
@@ -21,24 +23,36 @@ def _case(suite: ET.Element, result: ControlResult, name: str) -> ET.Element:
     return ET.SubElement(suite, "testcase", classname=_safe(f"{result.subject}.{result.control_id}"), name=_safe(name), time="0")
 
 
-def _details(result: ControlResult, finding: Finding) -> str:
+def _severity(finding: Finding) -> str:
+    """The severity by tier, with the catalogue's beside it when they differ."""
+    changed = finding.severity != finding.catalogue_severity
+    return f"{finding.severity} (catalogue: {finding.catalogue_severity})" if changed else finding.severity
+
+
+def _details(result: ControlResult, finding: Finding, waiver: WaiverUse | None = None) -> str:
     lines = [
         f"control: {result.code} {result.title}",
-        f"severity: {finding.severity}",
+        f"severity: {_severity(finding)}",
         f"observed: {finding.observed or 'not known'}",
         f"expected: {finding.expected or 'not known'}",
     ]
     lines += [f"reason: {finding.reason}"] if finding.reason else []
+    lines += [f"loosened by tier {finding.tier}: {finding.loosened}"] if finding.loosened else []
+    lines += [f"waived: {waiver_sentence(waiver)}; {waiver.justification}"] if waiver else []
     lines += [f"evidence: {finding.evidence}"] if finding.evidence else []
     return "\n".join(_safe(line) for line in lines)
 
 
-def _failures(suite: ET.Element, result: ControlResult) -> None:
+def _failures(suite: ET.Element, result: ControlResult, waivers: WaiverTable) -> None:
+    """A waived failure stays a failure, of a type and with a message of its own."""
     for finding in result.failures:
         observed, expected = finding.observed or "not known", finding.expected or "not known"
-        message = f"{result.code} {finding.severity}: observed {observed}, expected {expected}"
-        failure = ET.SubElement(_case(suite, result, finding.resource), "failure", type=_safe(finding.severity), message=_safe(message))
-        failure.text = _details(result, finding)
+        waiver = waivers.find(finding.waiver)
+        waived = f", waived by {waiver.id} until {waiver.expires}" if waiver else ""
+        message = f"{result.code} {finding.severity}{waived}: observed {observed}, expected {expected}"
+        kind = f"waived {finding.severity}" if waiver else finding.severity
+        failure = ET.SubElement(_case(suite, result, finding.resource), "failure", type=_safe(kind), message=_safe(message))
+        failure.text = _details(result, finding, waiver)
     for finding in result.errors:
         message = finding.reason or "the rule raised an error"
         error = ET.SubElement(_case(suite, result, finding.resource), "error", type="error", message=_safe(message))
@@ -111,7 +125,7 @@ def render(report: Report) -> str:
         suite = ET.SubElement(root, "testsuite", name=_safe(subject), timestamp=stamp, time="0")
         for result in report.results:
             if result.subject == subject:
-                _failures(suite, result)
+                _failures(suite, result, report.waivers)
                 _left_out(suite, result)
                 _others(suite, result)
     for suite in root:

@@ -1,5 +1,6 @@
 """The report as data, read from one audit's folder and its snapshot: every output format is written from this."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,11 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_audit.evidence import Audit, Snapshot
 from kafka_audit.findings import Severity
+from kafka_audit.policy.waivers import began, in_force
 from kafka_audit.report.collection import Collection, FileHash, audit_files, read_collection
-from kafka_audit.report.gates import Gate, Outcome, judge, read_gate
+from kafka_audit.report.frameworks import FrameworkResult, assess
+from kafka_audit.report.gates import VOID, Gate, Outcome, judge, read_gate
+from kafka_audit.report.judged import Judged, read_judged
 from kafka_audit.report.lag import LagTables, read_lag
+from kafka_audit.report.past import UsedHistory, read_used_history
 from kafka_audit.report.results import ControlResult, Counts, FindingReader, Reason, control_results, read_summary, total, worst_first
 from kafka_audit.report.rows import exists
+from kafka_audit.report.tally import Kind, Loosened, Results, by_tier, loosened_results, read_tally
+from kafka_audit.report.waivers import WaiverTable, waiver_table
 
 if TYPE_CHECKING:
     from kafka_audit.catalogue import Catalogue
@@ -24,17 +31,15 @@ _STEPS = (("settings", "verify_settings", "topics, partitions, brokers and the c
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
-    """What the audit was judged against: hashes of catalogue and policy, and the policy's demands in words."""
+class AtSeverity:
+    """One severity: how many controls have results of it, which fail, and their failures of exactly this severity."""
 
-    catalogue_sha256: str
-    policy_sha256: str
-    default_tier: str
-    tiers: tuple[tuple[str, int, int, int], ...]
-    topic_rules: tuple[tuple[str, str], ...]
-    slas: tuple[tuple[str, str, int], ...]
-    declared_topics: tuple[str, ...]
-    declared_groups: tuple[str, ...]
+    name: str
+    controls: int
+    assessed: int
+    failing: tuple[ControlResult, ...]
+    failed: int
+    waived: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +57,11 @@ class Report:
     collection: Collection
     results: tuple[ControlResult, ...]
     reasons: tuple[Reason, ...]
+    tiers: tuple[tuple[str, Results], ...]
+    loosened: tuple[Loosened, ...]
+    waivers: WaiverTable
+    frameworks: tuple[FrameworkResult, ...]
+    history: tuple[UsedHistory, ...]
     lag: LagTables
     missing: tuple[str, ...]
     audit_files: tuple[FileHash, ...]
@@ -77,26 +87,20 @@ class Report:
         """Controls without a single pass or failure: they say nothing of this cluster."""
         return tuple(result for result in self.results if not result.counted.assessed)
 
-    def by_severity(self) -> list[tuple[str, list[ControlResult], int]]:
-        """For each severity, worst first: its name, its failing controls and their failures."""
-        failing = self.failing
-        rows = [(one.value, [result for result in failing if result.severity == one.value]) for one in Severity]
-        return [(name, results, sum(result.counted.failed for result in results)) for name, results in rows]
+    def by_severity(self) -> list[AtSeverity]:
+        """For each severity, worst first, the results that have it by their tier."""
+        return [self._at(severity.value) for severity in Severity]
 
-
-def _judged(catalogue: "Catalogue", policy: "Policy") -> Judged:
-    return Judged(
-        catalogue_sha256=catalogue.sha256,
-        policy_sha256=policy.sha256,
-        default_tier=policy.default_tier,
-        tiers=tuple(
-            (name, tier.replication_factor, tier.min_insync_replicas, tier.retention_ms) for name, tier in sorted(policy.tiers.items())
-        ),
-        topic_rules=tuple((rule.pattern, rule.tier) for rule in policy.topics),
-        slas=tuple((sla.pattern, sla.name, sla.max_lag_records) for sla in policy.slas),
-        declared_topics=tuple(policy.declared_topics),
-        declared_groups=tuple(policy.declared_groups),
-    )
+    def _at(self, severity: str) -> AtSeverity:
+        found = [(result, result.by_severity[severity]) for result in self.results if severity in result.by_severity]
+        return AtSeverity(
+            name=severity,
+            controls=len(found),
+            assessed=sum(results.assessed for _, results in found),
+            failing=tuple(result for result in self.failing if severity in result.failing_severities),
+            failed=sum(results.failed for _, results in found),
+            waived=sum(results.waived for _, results in found),
+        )
 
 
 def read_report(
@@ -108,7 +112,11 @@ def read_report(
     Files that are there but broken raise IntegrityError (exit 5).
     """
     run = audit.run()
+    at = began(run)
     findings = FindingReader(limit)
+    held = {waiver.id for waiver in in_force(policy.waivers, at)}
+    tally: Counter[Kind] = Counter()
+    unfounded: Counter[str] = Counter()
     summaries: dict[str, dict[str, Any]] = {}
     missing: list[str] = []
     for folder, job, about in _STEPS:
@@ -117,22 +125,32 @@ def read_report(
         if exists(summary) and exists(found):
             summaries.update(read_summary(summary))
             findings.read(found)
+            kinds, strangers = read_tally(found, held)
+            tally.update(kinds)
+            unfounded.update(strangers)
         else:
             missing.append(f"{job} left no results: nothing was judged about {about}.")
     evidence_gate, findings_gate = (read_gate(audit.gate, name, snapshot) for name in ("evidence", "findings"))
     params: Mapping[str, Any] = run["params"] if isinstance(run.get("params"), Mapping) else {}
+    outcome = judge(evidence_gate, findings_gate, missing)
+    results = control_results(catalogue, summaries, findings, tally)
     return Report(
         audit_id=str(run.get("audit_id", audit.path.name)),
         cluster=str(run.get("cluster") or snapshot.manifest.get("cluster") or ""),
         started_at=str(run.get("started_at") or ""),
         generated_at=generated_at,
         params=tuple(sorted(params.items())),
-        outcome=judge(evidence_gate, findings_gate, missing),
+        outcome=outcome,
         gates=(evidence_gate, findings_gate),
-        judged=_judged(catalogue, policy),
+        judged=read_judged(catalogue, policy),
         collection=read_collection(snapshot),
-        results=control_results(catalogue, summaries, findings),
+        results=results,
         reasons=findings.reasons(),
+        tiers=tuple(by_tier(tally, policy.tiers)),
+        loosened=tuple(loosened_results(tally)),
+        waivers=waiver_table(policy.waivers, tally, unfounded, at),
+        frameworks=assess(policy.frameworks, results, void=outcome.verdict == VOID),
+        history=read_used_history(audit),
         lag=read_lag(audit.lag / "group_partitions.parquet", snapshot.dataset("groups")),
         missing=tuple(missing),
         audit_files=audit_files(audit.path),

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,49 +11,40 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import Severity, Status
+from kafka_audit.findings import Status
 from kafka_audit.report.rows import all_rows, batches, first_rows
+from kafka_audit.report.tally import SEVERITIES, Kind, Results, Tally, by_severity, rank, results_of
 
 if TYPE_CHECKING:
     from kafka_audit.catalogue import Catalogue, Control
 
 _COUNTS = ("population", "findings", "passed", "failed", "errored", "not_assessed", "not_applicable")
+_OF_TALLY = ("waived", "loosened")
 _SUMMARY = ("control_id", "code", "title", "subject", "severity", "evidence_class", *_COUNTS)
 _FINDING = (
     *("control_id", "code", "subject", "resource", "topic", "partition", "broker_id", "group_id"),
     *("severity", "evidence_class", "status", "reason", "observed", "expected", "evidence", "tier"),
+    *("catalogue_severity", "loosened", "waiver"),
 )
 LISTED = (Status.FAIL, Status.ERROR, Status.NOT_ASSESSED)
 """The statuses whose findings a report lists one by one; the others are counted."""
 
 _EXAMPLES = 3
+_RANK = "rank"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts:
-    """How many results a control has in each status."""
+class Counts(Results):
+    """How many results a control has in each status, of how many resources."""
 
     population: int = 0
     findings: int = 0
-    passed: int = 0
-    failed: int = 0
-    errored: int = 0
-    not_assessed: int = 0
-    not_applicable: int = 0
-
-    @property
-    def assessed(self) -> int:
-        return self.passed + self.failed
-
-    @property
-    def applicable(self) -> int:
-        return self.passed + self.failed + self.errored + self.not_assessed
 
 
 def total(counts: Iterable[Counts]) -> Counts:
     """The sum of counts, field by field."""
     listed = list(counts)
-    return Counts(**{name: sum(getattr(one, name) for one in listed) for name in _COUNTS})
+    return Counts(**{name: sum(getattr(one, name) for one in listed) for name in (*_COUNTS, *_OF_TALLY)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +67,9 @@ class Finding:
     expected: str | None
     evidence: str | None
     tier: str | None
+    catalogue_severity: str
+    loosened: str | None
+    waiver: str | None
 
     @property
     def names(self) -> dict[str, str]:
@@ -85,9 +80,10 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class ControlResult:
-    """One control, what it counted and the first of its failures, errors and unassessed resources in resource order.
+    """One control, what it counted and the first of its failures, errors and unassessed resources: worst first, then by resource.
 
-    ``counts`` is None when the control did not run; ``control`` is None when the catalogue at hand does not hold it.
+    ``severity`` is the catalogue's; ``tally`` has the results by their own. ``counts`` is None when the control did not run; ``control``
+    is None when the catalogue at hand does not hold it.
     """
 
     control_id: str
@@ -97,6 +93,7 @@ class ControlResult:
     severity: str
     evidence_class: str
     counts: Counts | None
+    tally: Tally
     control: "Control | None"
     failures: tuple[Finding, ...]
     errors: tuple[Finding, ...]
@@ -106,6 +103,21 @@ class ControlResult:
     def counted(self) -> Counts:
         """The counts, all 0 when the control did not run."""
         return self.counts or Counts()
+
+    @cached_property
+    def by_severity(self) -> dict[str, Results]:
+        """Its results by the severity that their tier gives them, worst first; the catalogue's severity when it has none."""
+        return by_severity(self.tally) or {self.severity: Results()}
+
+    @property
+    def failing_severities(self) -> dict[str, Results]:
+        """The severities at which it fails."""
+        return {name: results for name, results in self.by_severity.items() if results.failed}
+
+    @property
+    def worst(self) -> str:
+        """The worst severity of its failures; the catalogue's when nothing fails."""
+        return next(iter(self.failing_severities), self.severity)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,12 +129,6 @@ class Reason:
     count: int
     codes: tuple[str, ...]
     resources: tuple[str, ...]
-
-
-def rank(severity: str) -> int:
-    """Order of a severity's name, 0 for critical; unknown names come last."""
-    names = [one.value for one in Severity]
-    return names.index(severity) if severity in names else len(names)
 
 
 def read_summary(path: Path) -> dict[str, dict[str, Any]]:
@@ -156,7 +162,9 @@ class FindingReader:
 
     def _keep(self, control_id: str, status: str, rows: pa.Table) -> None:
         key = (control_id, status)
-        self._kept[key] = first_rows(self._kept.get(key), rows, [("resource", "ascending")], self._limit)
+        ranks = pc.index_in(rows["severity"], value_set=pa.array(SEVERITIES))  # an unknown word is NULL, and comes last
+        order = [(_RANK, "ascending"), ("resource", "ascending")]
+        self._kept[key] = first_rows(self._kept.get(key), rows.append_column(_RANK, ranks), order, self._limit)
         if status == Status.FAIL.value:
             return
         code = rows["code"][0].as_py()
@@ -167,9 +175,9 @@ class FindingReader:
             examples[:] = sorted({*examples, *row["resource_list"]})[:_EXAMPLES]
 
     def findings(self, control_id: str, status: Status) -> tuple[Finding, ...]:
-        """The first findings of one control in one status, in resource order."""
+        """The first findings of one control in one status: worst first, then by resource."""
         table = self._kept.get((control_id, status.value))
-        return tuple(Finding(**row) for row in table.to_pylist()) if table is not None else ()
+        return tuple(Finding(**row) for row in table.drop_columns([_RANK]).to_pylist()) if table is not None else ()
 
     def reasons(self) -> tuple[Reason, ...]:
         """Why results are missing, most results first, each reason once over all controls; errors before not assessed."""
@@ -192,11 +200,17 @@ class FindingReader:
 
 
 def control_results(
-    catalogue: "Catalogue", summaries: Mapping[str, Mapping[str, Any]], findings: FindingReader
+    catalogue: "Catalogue", summaries: Mapping[str, Mapping[str, Any]], findings: FindingReader, tally: Tally
 ) -> tuple[ControlResult, ...]:
     """One result per control of the catalogue or of the summaries, in code order."""
     known = {control.id: control for control in catalogue.controls}
-    results = [_result(control_id, known.get(control_id), summaries.get(control_id), findings) for control_id in {*known, *summaries}]
+    tallies: dict[str, dict[Kind, int]] = {}
+    for kind, number in tally.items():
+        tallies.setdefault(kind.control_id, {})[kind] = number
+    results = [
+        _result(control_id, known.get(control_id), summaries.get(control_id), findings, tallies.get(control_id, {}))
+        for control_id in {*known, *summaries}
+    ]
     return tuple(sorted(results, key=lambda one: (one.code, one.control_id)))
 
 
@@ -205,10 +219,13 @@ def _word(value: object) -> str:
     return str(getattr(value, "value", value))
 
 
-def _result(control_id: str, control: "Control | None", row: Mapping[str, Any] | None, findings: FindingReader) -> ControlResult:
+def _result(
+    control_id: str, control: "Control | None", row: Mapping[str, Any] | None, findings: FindingReader, tally: Tally
+) -> ControlResult:
     if row is not None:
         words = {name: str(row[name]) for name in ("code", "title", "subject", "severity", "evidence_class")}
-        counts = Counts(**{name: int(row[name] or 0) for name in _COUNTS})
+        counted = results_of(tally.items())
+        counts = Counts(**{name: int(row[name] or 0) for name in _COUNTS}, waived=counted.waived, loosened=counted.loosened)
     elif control is not None:
         words = {name: _word(getattr(control, name)) for name in ("code", "title", "subject", "severity")}
         words["evidence_class"] = _word(control.evidence)
@@ -219,6 +236,7 @@ def _result(control_id: str, control: "Control | None", row: Mapping[str, Any] |
         control_id=control_id,
         **words,
         counts=counts,
+        tally=tally,
         control=control,
         failures=findings.findings(control_id, Status.FAIL),
         errors=findings.findings(control_id, Status.ERROR),
@@ -227,5 +245,5 @@ def _result(control_id: str, control: "Control | None", row: Mapping[str, Any] |
 
 
 def worst_first(results: Sequence[ControlResult]) -> tuple[ControlResult, ...]:
-    """Results by severity, then code."""
-    return tuple(sorted(results, key=lambda one: (rank(one.severity), one.code, one.control_id)))
+    """Results by their worst failure, then code."""
+    return tuple(sorted(results, key=lambda one: (rank(one.worst), one.code, one.control_id)))

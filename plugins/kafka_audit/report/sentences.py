@@ -1,8 +1,11 @@
 """The plain sentences of a report: what the verdict means, and how big the failures are."""
 
+from collections import Counter
+
 from kafka_audit.report.gates import FAILED, INCOMPLETE, PASSED
 from kafka_audit.report.model import Report
-from kafka_audit.safe_text import percent
+from kafka_audit.report.waivers import WaiverUse
+from kafka_audit.safe_text import percent, utc
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -19,14 +22,22 @@ def coverage(report: Report) -> str:
 
 
 def failures(report: Report) -> str:
-    """How many controls fail, by severity; says so when none does."""
+    """How many controls fail, by their worst failure; says so when none does."""
     failing = report.failing
     ran = sum(result.counts is not None for result in report.results)
     if not failing:
         return f"none of {counted(ran, 'control')} fails" if ran else "no control ran"
-    severities = [f"{len(results)} {name}" for name, results, _ in report.by_severity() if results]
+    worst = Counter(result.worst for result in failing)
+    severities = [f"{number} {name}" for name, number in worst.items()]
     verb = "fails" if len(failing) == 1 else "fail"
-    return f"{len(failing)} of {counted(ran, 'control')} {verb} ({', '.join(severities)})"
+    waived = f", {report.counts.waived:,} of {counted(report.counts.failed, 'failing result')} waived" if report.counts.waived else ""
+    return f"{len(failing)} of {counted(ran, 'control')} {verb} ({', '.join(severities)}){waived}"
+
+
+def waiver_sentence(waiver: WaiverUse) -> str:
+    """Who answers for a waived failure, and until when."""
+    who = f"owner {waiver.owner}, approved by {waiver.approver}"
+    return f"{waiver.id} until {utc(waiver.expires)}, {who}, ticket {waiver.ticket}"
 
 
 def summary(report: Report) -> str:

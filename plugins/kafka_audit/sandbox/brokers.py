@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from kafka_audit.errors import CollectionError
-from kafka_audit.sandbox import processes
+from kafka_audit.sandbox import auditor, processes
 from kafka_audit.sandbox.definition import Brokers
 from kafka_audit.sandbox.jars import java
 from kafka_audit.sandbox.processes import ProcessRecord
@@ -47,26 +47,38 @@ def new_cluster_id() -> str:
 
 def plan(brokers: Brokers, folder: Folder) -> tuple[BrokerState, ...]:
     """Choose free ports and log dirs for each node."""
-    ports = iter(_free_ports(2 * len(brokers.nodes)))
+    ports = iter(_free_ports(3 * len(brokers.nodes)))
     return tuple(
         BrokerState(
             id=node.id,
             rack=node.rack,
             port=next(ports),
             controller_port=next(ports) if node.voter else None,
+            audit_port=next(ports) if brokers.secured else None,
             log_dirs=tuple(str(folder.data / f"broker-{node.id}" / f"log-{letter}") for letter in "abcd"[: node.log_dirs]),
         )
         for node in brokers.nodes
     )
 
 
-def properties(brokers: Brokers, planned: Iterable[BrokerState], broker: BrokerState, folder: Folder) -> dict[str, str]:
-    """Return the server.properties of one broker: the seed's own keys win over the sandbox's sizes, never over its addresses."""
+def properties(
+    brokers: Brokers, planned: Iterable[BrokerState], broker: BrokerState, folder: Folder, *, password: str = ""
+) -> dict[str, str]:
+    """Return the server.properties of one broker: the seed's own keys win over the sandbox's sizes, never over its addresses.
+
+    ``password`` is the auditor's on secured brokers.
+    """
     node = next(node for node in brokers.nodes if node.id == broker.id)
     voters = ",".join(f"{other.id}@{_HOST}:{other.controller_port}" for other in planned if other.controller_port)
     listeners = f"PLAINTEXT://{_HOST}:{broker.port}"
     if broker.controller_port:
         listeners += f",CONTROLLER://{_HOST}:{broker.controller_port}"
+    protocols = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"
+    security: dict[str, str] = {}
+    if broker.audit_port:
+        security = auditor.properties(broker.audit_port, password)
+        listeners += f",{security.pop('listeners')}"
+        protocols += f",{security.pop('listener.security.protocol.map')}"
     return {
         **_SMALL,
         **brokers.config,
@@ -77,7 +89,8 @@ def properties(brokers: Brokers, planned: Iterable[BrokerState], broker: BrokerS
         "controller.quorum.voters": voters,
         "controller.listener.names": "CONTROLLER",
         "listeners": listeners,
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "listener.security.protocol.map": protocols,
+        **security,
         "log.dirs": ",".join(broker.log_dirs),
         "metadata.log.dir": str(folder.properties(broker.id).parent / "metadata"),
     }
@@ -90,13 +103,16 @@ def write_properties(values: dict[str, str], path: Path) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
-def format_storage(classpath: str, cluster_id: str, planned: Iterable[BrokerState], folder: Folder) -> None:
+def format_storage(
+    classpath: str, cluster_id: str, planned: Iterable[BrokerState], folder: Folder, *, features: Mapping[str, int] | None = None
+) -> None:
     """Run Kafka's StorageTool for every broker at once. Raises CollectionError with its words when one fails."""
     runs = []
     for broker in planned:
         log = folder.log(f"format-{broker.id}")
         log.parent.mkdir(parents=True, exist_ok=True)
-        options = ("format", f"--cluster-id={cluster_id}", "--config", str(folder.properties(broker.id)))
+        levels = [part for name, level in (features or {}).items() for part in ("--feature", f"{name}={level}")]
+        options = ("format", f"--cluster-id={cluster_id}", "--config", str(folder.properties(broker.id)), *levels)
         command = [java(), *_JVM, "-cp", classpath, "kafka.tools.StorageTool", *options]
         with log.open("wb") as output:
             runs.append((log, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)))

@@ -40,10 +40,14 @@ def start(
 ) -> None:
     """Start three brokers and fill them; the first time, Kafka's jars are fetched from Maven Central."""
     from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - the Kafka clients would slow every other command down
+    from kafka_audit.sandbox.state import Folder  # noqa: PLC0415 - as above
 
     sandbox = _told(lambda: lifecycle.start(seed.value, directory=directory, replace=replace, progress=typer.echo))
     typer.echo(f"Sandbox up, seed {sandbox.seed}, in {sandbox.directory}")
     typer.echo(f"bootstrap: {sandbox.bootstrap}")
+    connection = Folder(sandbox.directory).audit_connection
+    if connection.is_file():
+        typer.echo(f"To audit it as a principal that may only read: --connection {connection}")
 
 
 @app.command()

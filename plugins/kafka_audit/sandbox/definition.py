@@ -30,10 +30,16 @@ class Node(_Strict):
 
 
 class Brokers(_Strict):
-    """The three processes and the properties they share."""
+    """The three processes and the properties they share.
+
+    ``secured``: Kafka's own authorizer is on, and the audit connects as a principal that may only read. ``features``: levels that the
+    storage is formatted with, where they are not Kafka's defaults.
+    """
 
     config: ConfigMap = {}
     nodes: tuple[Node, ...]
+    secured: bool = False
+    features: dict[str, int] = {}
 
 
 class Topic(_Strict):
@@ -45,18 +51,21 @@ class Topic(_Strict):
 
 
 class Producer(_Strict):
-    """One producer and how many records it writes to each partition of its topics."""
+    """One producer and how many records it writes to each partition of its topics; ``ends: open`` leaves its transaction so."""
 
     client: Literal["kafka-python", "confluent-kafka"]
     client_id: str
     mode: Literal["idempotent", "acks=1", "transactional"]
     records: dict[str, Count]
     age_hours: Annotated[int, Field(ge=0)] = 0
+    ends: Literal["committed", "open"] = "committed"
 
     @model_validator(mode="after")
     def _client_can(self) -> "Producer":
         if (self.mode == "idempotent") != (self.client == "kafka-python"):
             raise ValueError("kafka-python writes mode idempotent, confluent-kafka writes acks=1 and transactional")
+        if self.ends == "open" and self.mode != "transactional":
+            raise ValueError("only a transaction can be left open: set mode: transactional")
         return self
 
 
@@ -64,7 +73,7 @@ class Group(_Strict):
     """A consumer group: who its member is, what it reads, and where its commits are left.
 
     behind maps "topic-partition" to the distance between the commit and the log end; negative is beyond the end.
-    Partitions it does not name are committed at their end.
+    Partitions it does not name are committed at their end. ``static``: the member has a group.instance.id.
     """
 
     id: Annotated[str, Field(min_length=1)]
@@ -73,6 +82,7 @@ class Group(_Strict):
     topics: tuple[str, ...]
     commits: Literal["by hand", "auto", "never"] = "by hand"
     stays: bool = True
+    static: bool = False
     behind: dict[str, int] = {}
 
     @model_validator(mode="after")
@@ -81,6 +91,8 @@ class Group(_Strict):
             raise ValueError("the admin client joins no group: set stays: false and commits: by hand")
         if (self.protocol == "consumer" or self.commits == "auto") and self.client != "confluent-kafka":
             raise ValueError("protocol consumer and auto-commit are confluent-kafka's part")
+        if self.static and not self.stays:
+            raise ValueError("a static member that leaves still belongs to its group: set stays: true or static: false")
         if self.behind and self.commits != "by hand":
             raise ValueError("behind needs commits: by hand")
         return self
@@ -91,6 +103,18 @@ class LogDirFailure(_Strict):
 
     broker: Count
     replicas: tuple[str, ...]
+
+
+class Change(_Strict):
+    """What happens to the cluster between two snapshots of its history.
+
+    ``recreate``: topics that are deleted and made again. ``add_partitions``: topic -> how many more. ``rewind``: group without members ->
+    "topic-partition" -> offset it is committed back to.
+    """
+
+    recreate: tuple[str, ...] = ()
+    add_partitions: dict[str, Count] = {}
+    rewind: dict[str, dict[str, Annotated[int, Field(ge=0)]]] = {}
 
 
 class Verdict(_Strict):
@@ -117,6 +141,8 @@ class Seed(_Strict):
     groups: tuple[Group, ...] = ()
     delete_records: dict[str, Count] = {}
     log_dir_failure: LogDirFailure | None = None
+    earlier_snapshots: Annotated[int, Field(ge=0, le=10)] = 0
+    change: Change | None = None
     faults: tuple[Verdict, ...] = ()
     not_assessed: tuple[Verdict, ...] = ()
 
@@ -137,6 +163,15 @@ class Seed(_Strict):
             _known(f"group {group.id}", group.topics, topics)
             _known(f"group {group.id}, behind", group.behind, partitions)
         _known("delete_records", self.delete_records, partitions)
+        if change := self.change:
+            groups = {group.id: group for group in self.groups if not group.stays}
+            _known("change, recreate", change.recreate, topics)
+            _known("change, add_partitions", change.add_partitions, topics)
+            _known("change, rewind (a group that does not stay)", change.rewind, groups)
+            for name, offsets in change.rewind.items():
+                _known(f"change, rewind {name}", offsets, partitions)
+            if not self.earlier_snapshots:
+                raise ValueError("change: without earlier_snapshots nothing would show it")
         if failure := self.log_dir_failure:
             _known("log_dir_failure", (failure.broker,), nodes)
             _known("log_dir_failure", failure.replicas, [n for n, replicas in partitions.items() if failure.broker in replicas])

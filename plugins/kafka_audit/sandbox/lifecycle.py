@@ -2,13 +2,16 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
+from kafka import KafkaAdminClient
+
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.sandbox import brokers, processes
+from kafka_audit.sandbox import auditor, brokers, processes
 from kafka_audit.sandbox.definition import Seed, Verdict, load
 from kafka_audit.sandbox.jars import Progress, broker_classpath
 from kafka_audit.sandbox.lock import exclusive
@@ -27,6 +30,13 @@ class Sandbox:
     directory: Path
     bootstrap: str
     seed: str
+
+    @property
+    def audit_connection(self) -> dict[str, str]:
+        """Connection keys for an audit: on secured brokers those of the principal that may only read."""
+        path = Folder(self.directory).audit_connection
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else [f"bootstrap.servers={self.bootstrap}"]
+        return dict(line.split("=", 1) for line in lines)
 
     def stop(self, progress: Progress = lambda message: None) -> None:
         """Stop its processes and remove its data; the logs stay."""
@@ -160,18 +170,24 @@ def _make_way(folder: Folder, *, replace: bool, progress: Progress) -> None:
 
 def _start_brokers(definition: Seed, seed: str, classpath: str, folder: Folder, progress: Progress) -> State:
     planned = brokers.plan(definition.brokers, folder)
+    password = auditor.new_password()
     for broker in planned:
-        brokers.write_properties(brokers.properties(definition.brokers, planned, broker, folder), folder.properties(broker.id))
+        values = brokers.properties(definition.brokers, planned, broker, folder, password=password)
+        brokers.write_properties(values, folder.properties(broker.id))
     state = State(seed=seed, cluster_id=brokers.new_cluster_id(), bootstrap=brokers.bootstrap(planned), brokers=planned)
     folder.save(state)
     progress("Formatting storage")
-    brokers.format_storage(classpath, state.cluster_id, planned, folder)
+    brokers.format_storage(classpath, state.cluster_id, planned, folder, features=definition.brokers.features)
     progress(f"Starting {len(planned)} brokers, logs in {folder.logs}")
     for broker in planned:
         record = brokers.launch(classpath, broker, folder)
         state = state.model_copy(update={"processes": (*state.processes, record)})
         folder.save(state)
     brokers.wait_until_registered(planned, state.processes, folder)
+    if definition.brokers.secured:
+        with closing(KafkaAdminClient(bootstrap_servers=state.bootstrap, client_id="sandbox")) as admin:
+            auditor.grant_reading(admin)
+        auditor.write_connection(planned, password, folder)
     progress(f"{len(planned)} brokers are up at {state.bootstrap}")
     return state
 

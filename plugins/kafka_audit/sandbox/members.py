@@ -53,6 +53,7 @@ class HandCommitting:
         return KafkaConsumer(
             bootstrap_servers=self._bootstrap,
             group_id=self._group.id,
+            group_instance_id=_instance(self._group),
             client_id=f"{self._group.topics[0]}-reader",
             enable_auto_commit=False,
             auto_offset_reset="earliest",
@@ -113,6 +114,7 @@ class Librdkafka:
         """Create the consumer; it joins when it settles."""
         self._group, self._expected = group, _expected(group, partitions)
         classic_only = {"session.timeout.ms": 45_000} if group.protocol == "classic" else {}
+        static = {"group.instance.id": _instance(group)} if group.static else {}
         self._consumer = confluent_kafka.Consumer(
             {
                 "bootstrap.servers": bootstrap,
@@ -126,6 +128,7 @@ class Librdkafka:
                 "allow.auto.create.topics": False,
                 "max.poll.interval.ms": _A_DAY_MS,
                 **classic_only,
+                **static,
             }
         )
 
@@ -227,6 +230,10 @@ def commit_offsets(admin: KafkaAdminClient, group_id: str, offsets: Mapping[Topi
             raise CollectionError(f"group {group_id!r} could not commit {words}")
         deadline.check("find its coordinator")
         time.sleep(0.2)
+
+
+def _instance(group: Group) -> str | None:
+    return f"{group.topics[0]}-reader-0" if group.static else None
 
 
 def _expected(group: Group, partitions: Mapping[str, int]) -> set[tuple[str, int]]:

@@ -11,6 +11,7 @@ from kafka_audit.errors import CollectionError
 from kafka_audit.sandbox.definition import Producer
 
 _TIMEOUT_S = 60
+_LONG = {"transaction.timeout.ms": 900_000}  # what is left open has to outlive the audit
 
 
 def write(producer: Producer, partitions: dict[str, int], bootstrap: str) -> int:
@@ -59,7 +60,9 @@ def _write_librdkafka(producer: Producer, records: list[tuple[str, int, bytes, b
             refused.append(str(error))
 
     transactional = producer.mode == "transactional"
-    guarantees: dict[str, object] = {"transactional.id": producer.client_id} if transactional else {"acks": 1, "enable.idempotence": False}
+    guarantees: dict[str, object] = (
+        {"transactional.id": producer.client_id, **_LONG} if transactional else {"acks": 1, "enable.idempotence": False}
+    )
     # Log level 3 is errors: a coordinator that still loads is retried, and no news for whoever starts a sandbox.
     settings = {"bootstrap.servers": bootstrap, "client.id": producer.client_id, "linger.ms": 20, "log_level": 3, **guarantees}
     client = confluent_kafka.Producer(settings)
@@ -68,7 +71,7 @@ def _write_librdkafka(producer: Producer, records: list[tuple[str, int, bytes, b
         client.begin_transaction()
     for topic, partition, key, value in records:
         client.produce(topic, value=value, key=key, partition=partition, timestamp=timestamp_ms, on_delivery=delivered)
-    if transactional:
+    if transactional and producer.ends == "committed":
         client.commit_transaction(_TIMEOUT_S)
     left = client.flush(_TIMEOUT_S)
     if left or refused:

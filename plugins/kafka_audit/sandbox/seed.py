@@ -38,28 +38,28 @@ def execute(seed: Seed, target: Target, progress: Progress) -> None:
     own settings or disks is left out. Raises CollectionError when a client or a broker refuses.
     """
     own = target.state.brokers
-    with _refusals("connecting"), closing(KafkaAdminClient(bootstrap_servers=target.state.bootstrap, client_id="seed")) as admin:
+    with refusals("connecting"), closing(KafkaAdminClient(bootstrap_servers=target.state.bootstrap, client_id="seed")) as admin:
         failing = next((b for b in own if seed.log_dir_failure and b.id == seed.log_dir_failure.broker and len(b.log_dirs) > 1), None)
-        with _refusals("preparing the brokers"):
+        with refusals("preparing the brokers"):
             if failing:
                 disks.prefer_log_dirs(admin, seed, failing)
         progress(f"Creating {len(seed.topics)} topics")
-        with _refusals("creating topics"):
-            _create_topics(admin, seed)
+        with refusals("creating topics"):
+            create_topics(admin, seed)
         if seed.groups:
             # Its answer does not matter: asking makes the brokers create __consumer_offsets while records are being written.
             with suppress(KafkaError):
                 admin.describe_groups([seed.groups[0].id])
         progress(f"Writing records with {len(seed.producers)} producers")
-        with _refusals("writing records"):
+        with refusals("writing records"):
             _write_records(seed, target.state.bootstrap)
         progress(f"Starting {len(seed.groups)} consumer groups")
-        with _refusals("committing offsets"):
+        with refusals("committing offsets"):
             _run_groups(seed, target)
             _wait_until_stable(admin, {group.id for group in seed.groups if group.stays})
-        with _refusals("finishing"):
+        with refusals("finishing"):
             if seed.delete_records:
-                admin.delete_records({_partition(name): before for name, before in seed.delete_records.items()})
+                admin.delete_records({partition_named(name): before for name, before in seed.delete_records.items()})
             if own and seed.internal_topics:
                 _alter_topics(admin, seed.internal_topics)
             if failing and seed.log_dir_failure:
@@ -67,7 +67,8 @@ def execute(seed: Seed, target: Target, progress: Progress) -> None:
                 disks.fail_last_log_dir(admin, seed.log_dir_failure, failing)
 
 
-def _create_topics(admin: KafkaAdminClient, seed: Seed) -> None:
+def create_topics(admin: KafkaAdminClient, seed: Seed) -> None:
+    """Create the seed's topics with their replicas and settings; ConfigurationError when one exists or a broker is missing."""
     if not seed.topics:
         return
     existing = sorted({topic.name for topic in seed.topics}.intersection(admin.list_topics()))
@@ -140,13 +141,14 @@ def _alter_topics(admin: KafkaAdminClient, changes: Mapping[str, Mapping[str, st
         raise CollectionError(f"The brokers refused topic settings: {refused}")
 
 
-def _partition(name: str) -> TopicPartition:
+def partition_named(name: str) -> TopicPartition:
+    """Return the partition of a name like "orders-0"."""
     topic, _, partition = name.rpartition("-")
     return TopicPartition(topic, int(partition))
 
 
 @contextmanager
-def _refusals(step: str) -> Iterator[None]:
+def refusals(step: str) -> Iterator[None]:
     """Turn what a Kafka client raises into one error that names the step."""
     try:
         yield

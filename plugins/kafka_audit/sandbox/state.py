@@ -25,6 +25,7 @@ class BrokerState(BaseModel):
     rack: str | None
     port: int
     controller_port: int | None
+    audit_port: int | None = None
     log_dirs: tuple[str, ...]
 
 
@@ -59,6 +60,11 @@ class Folder:
     def properties(self, broker_id: int) -> Path:
         """Return a broker's server.properties, which is also the argument its process is known by."""
         return self.data / f"broker-{broker_id}" / "server.properties"
+
+    @property
+    def audit_connection(self) -> Path:
+        """Return the connection file of the principal that may only read; it holds a password and is only there on secured brokers."""
+        return self.data / "audit.properties"
 
     @property
     def workload_plan(self) -> Path:

@@ -1,0 +1,72 @@
+"""Measure the judgement of generated snapshots at three sizes: seconds beyond the Spark session's start, and peak memory."""
+
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pyarrow.parquet as pq
+from generated_snapshot import CLUSTER, GROUPS, PARTITIONS, READ, TAKEN, TOPICS, write_snapshots
+
+from kafka_audit.evidence import EvidenceRoot, new_id, write_json
+from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS
+
+_EARLIER = 2
+
+
+def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
+    """One line for each scale: rows, seconds of each job, findings, peak memory of the whole process tree."""
+    first = 0.0
+    for scale in scales:
+        root = work / f"scale-{scale}"
+        snapshot = write_snapshots(root, scale, _EARLIER)
+        audit_id = new_id(TAKEN, "bench")
+        audit = EvidenceRoot(path=root).audit(CLUSTER, audit_id)
+        write_json(
+            audit.run_file, {"audit_id": audit_id, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id, "started_at": TAKEN.isoformat()}
+        )
+        seconds, peak_mb = _submit(["--snapshot", str(snapshot.path), "--audit", str(audit.path)], work / f"scale-{scale}.log", memory)
+        judging = seconds["verify_settings"] + seconds["verify_lag"]
+        first = first or judging
+        findings = sum(
+            pq.read_metadata(part).num_rows for folder in ("settings", "lag") for part in (audit.path / folder).glob("findings.parquet/*")
+        )
+        print(
+            f"  {scale:>2}x: {TOPICS * scale} topics, {TOPICS * PARTITIONS * scale} partitions, {GROUPS * scale} groups, "
+            f"{GROUPS * READ * scale} group partitions, {_EARLIER} earlier snapshots -> {findings} findings"
+        )
+        print(
+            f"      {judging:6.1f} s beyond the session's start of {seconds['session']:.1f} s (settings {seconds['verify_settings']:.1f}, "
+            f"lag {seconds['verify_lag']:.1f}), {judging / first:.1f} times the first, {peak_mb:.0f} MB peak",
+            flush=True,
+        )
+        shutil.rmtree(root)
+
+
+def _submit(arguments: list[str], log: Path, memory: str) -> tuple[dict[str, float], float]:
+    """Run the application under spark-submit; its own seconds, and the peak resident memory of the JVM and Python together in MB."""
+    conf = [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
+    options = ["--master", "local[2]", "--driver-memory", memory, "--driver-java-options", DRIVER_JAVA_OPTIONS]
+    script = Path(__file__).with_name("judge_snapshot.py")
+    command = [shutil.which("spark-submit") or "spark-submit", *options, *conf, str(script), *arguments]
+    with log.open("wb") as stream:
+        process = psutil.Popen(command, stdout=stream, stderr=stream, env={**os.environ, "PYSPARK_PYTHON": sys.executable})
+        peak = 0
+        while process.poll() is None:
+            tree = [process, *process.children(recursive=True)]
+            peak = max(peak, sum(_resident(one) for one in tree))
+            time.sleep(0.2)
+    output = log.read_text(encoding="utf-8", errors="replace")
+    if process.returncode != 0:
+        raise RuntimeError(f"the application ended with {process.returncode}:\n{output[-3000:]}")
+    return json.loads(output.splitlines()[-1]), peak / 2**20
+
+
+def _resident(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.NoSuchProcess:
+        return 0

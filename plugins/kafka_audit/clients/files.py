@@ -1,0 +1,114 @@
+"""Finds the client files below a path: properties, ini-like files and clients.yaml, before anything of them is deployed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka_audit.clients.properties import INI_SUFFIXES, JAVA_SUFFIX, read_pairs
+from kafka_audit.clients.sections import sections
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.policy.clients import Client, load_client_file
+
+CLIENT_FILE = "clients.yaml"
+_PASSED_OVER = frozenset({"node_modules", "target", "build", "dist", "venv", "__pycache__"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundClient:
+    """A client as files describe it; ``declaration`` is its entry in a clients.yaml, if it has one."""
+
+    name: str
+    kind: str
+    implementation: str
+    settings: Mapping[str, str | int | float | bool]
+    source: str
+    group: str | None = None
+    declaration: Client | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """The clients found, by name, and files that were read and hold none, with the reason."""
+
+    clients: tuple[FoundClient, ...]
+    without: tuple[str, ...]
+
+
+def read_clients(path: Path, *, kind: str | None = None, implementation: str | None = None) -> Reading:
+    """Every client of the file, or of the files below the folder, sorted by name.
+
+    ConfigurationError (exit 2) lists every file that is broken: none is left out in silence. In a folder, a ``.conf`` that is no
+    key=value file is another program's and is only listed.
+    """
+    if not path.exists():
+        raise ConfigurationError(f"{path}: does not exist; name a file of client settings, or a folder with some")
+    files = [path] if path.is_file() else _below(path)
+    top = path.parent if path.is_file() else path
+    declared = [one for one in files if one.name == CLIENT_FILE]
+    problems: list[str] = []
+    found: list[FoundClient] = []
+    without: list[str] = []
+    used: set[Path] = set()
+    for file in declared:
+        try:
+            clients = load_client_file(file).clients
+        except ConfigurationError as problem:
+            problems.append(str(problem))
+            continue
+        used |= {(file.parent / one.settings_file).resolve() for one in clients if one.settings_file is not None}
+        found += [_from_declaration(client, _relative(file, top)) for client in clients]
+        if not clients:
+            without.append(f"{_relative(file, top)}: declares no client")
+    for file in files:
+        if file.name == CLIENT_FILE or file.resolve() in used:
+            continue
+        name = _relative(file, top)
+        try:
+            pairs = read_pairs(file)
+        except ConfigurationError as problem:
+            if file != path and file.suffix.lower() in INI_SUFFIXES:
+                without.append(f"{name}: is no file of key=value lines")
+            else:
+                problems.append(str(problem))
+            continue
+        parts = sections(pairs, kind=kind, implementation=implementation)
+        if not parts:
+            without.append(f"{name}: names no setting that only a producer or only a consumer has")
+        for part in parts:
+            label = name if len(parts) == 1 else f"{name} ({part.kind})"
+            group = part.settings.get("group.id") or part.settings.get("group_id")
+            found.append(
+                FoundClient(
+                    name=label, kind=part.kind, implementation=part.implementation, settings=part.settings, source=name, group=group
+                )
+            )
+    if problems:
+        raise ConfigurationError("these client files are not valid:\n  " + "\n  ".join(problems))
+    return Reading(clients=tuple(sorted(found, key=lambda one: (one.name, one.kind))), without=tuple(sorted(without)))
+
+
+def _below(folder: Path) -> list[Path]:
+    wanted = INI_SUFFIXES | {JAVA_SUFFIX}
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if (path.suffix.lower() in wanted or path.name == CLIENT_FILE)
+        and path.is_file()
+        and not any(part.startswith(".") or part in _PASSED_OVER for part in path.relative_to(folder).parts[:-1])
+    ]
+
+
+def _relative(file: Path, top: Path) -> str:
+    return file.relative_to(top).as_posix()
+
+
+def _from_declaration(client: Client, file: str) -> FoundClient:
+    return FoundClient(
+        name=f"{file}: {client.name}",
+        kind=client.kind,
+        implementation=client.implementation,
+        settings=client.settings,
+        source=client.source,
+        group=client.group,
+        declaration=client,
+    )

@@ -1,0 +1,119 @@
+"""Names and words of client settings: other clients' names for the Java client's, and which names exist at all."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from kafka_audit.clients.defaults import JAVA_CLIENTS
+
+_ALIASES: Mapping[str, str] = {
+    "auto.commit.enable": "enable.auto.commit",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
+    "max.in.flight": "max.in.flight.requests.per.connection",
+    "message.max.bytes": "max.request.size",
+    "message.send.max.retries": "retries",
+    "message.timeout.ms": "delivery.timeout.ms",
+    "queue.buffering.max.ms": "linger.ms",
+    "request.required.acks": "acks",
+}
+"""librdkafka's own names (CONFIGURATION.md) for what the Java client has too."""
+_ASSIGNORS: Mapping[str, str] = {
+    "RangeAssignor": "range",
+    "RangePartitionAssignor": "range",
+    "RoundRobinAssignor": "roundrobin",
+    "RoundRobinPartitionAssignor": "roundrobin",
+    "StickyAssignor": "sticky",
+    "StickyPartitionAssignor": "sticky",
+    "CooperativeStickyAssignor": "cooperative-sticky",
+    "StreamsPartitionAssignor": "stream",
+}
+BOOLEANS = frozenset({"enable.auto.commit", "enable.auto.offset.store", "enable.idempotence"})
+NUMBERS = frozenset(
+    {
+        "delivery.timeout.ms",
+        "fetch.max.bytes",
+        "heartbeat.interval.ms",
+        "linger.ms",
+        "max.in.flight.requests.per.connection",
+        "max.partition.fetch.bytes",
+        "max.poll.interval.ms",
+        "max.request.size",
+        "request.timeout.ms",
+        "retries",
+        "session.timeout.ms",
+    }
+)
+_TEXTS = frozenset({"group.instance.id", "transactional.id"})
+_RESETS: Mapping[str, str] = {"smallest": "earliest", "beginning": "earliest", "largest": "latest", "end": "latest", "error": "none"}
+_WITHOUT_LIMIT = "2147483647"
+_PLACEHOLDER = re.compile(r"\$\{|\{\{|^[$%@]\w")
+
+
+def canonical_name(name: str, implementation: str) -> str:
+    """The Java client's name of a setting, whatever the client calls it."""
+    plain = name.replace("_", ".") if implementation == "kafka-python" else name
+    return _ALIASES.get(plain, plain) if implementation in ("librdkafka", "other") else plain
+
+
+def canonical_value(name: str, value: object, implementation: str) -> str | None:
+    """A setting's value in the Java client's words; None when it is only known when the client starts, like ``${ACKS}``.
+
+    ``name`` is canonical. A value that the client would refuse stays as it is.
+    """
+    text = str(value).lower() if isinstance(value, bool) else str(value).strip()
+    if _PLACEHOLDER.search(text) and name not in _TEXTS:
+        return None
+    if name in BOOLEANS:
+        return _boolean(text, implementation)
+    if name in NUMBERS:
+        return _number(name, text, implementation)
+    return _word(name, text, implementation)
+
+
+def _boolean(text: str, implementation: str) -> str:
+    lowered = text.lower()
+    if implementation == "librdkafka":
+        return {"t": "true", "1": "true", "f": "false", "0": "false"}.get(lowered, lowered)
+    return lowered
+
+
+def _number(name: str, text: str, implementation: str) -> str:
+    if text.lower() in ("inf", "infinity") or (name == "delivery.timeout.ms" and text == "0" and implementation == "librdkafka"):
+        return _WITHOUT_LIMIT
+    return text.removesuffix(".0")
+
+
+def _word(name: str, text: str, implementation: str) -> str:
+    lenient = implementation == "librdkafka"  # it reads words in any case
+    if name == "acks":
+        return "all" if text == "-1" or (lenient and text.lower() == "all") else text
+    if name == "auto.offset.reset" and implementation not in JAVA_CLIENTS:
+        return _RESETS.get(text.lower() if lenient else text, text)
+    if name == "partition.assignment.strategy":
+        return ",".join(_assignor(part) for part in text.strip("[]()").split(",") if part.strip())
+    if name == "group.protocol" or (name == "isolation.level" and lenient):
+        return text.lower()
+    return text
+
+
+def _assignor(text: str) -> str:
+    name = text.strip().strip("'\"").removeprefix("class ").rsplit(".", 1)[-1]
+    return _ASSIGNORS.get(name, name)
+
+
+@cache
+def known_names(implementation: str) -> Mapping[str, frozenset[str]]:
+    """The settings an implementation has: those of ``producer`` and ``consumer`` alone, and of ``both``. Empty for ``other``."""
+    listed = "java" if implementation in JAVA_CLIENTS else implementation
+    data: Mapping[str, Mapping[str, list[str]]] = yaml.safe_load(Path(__file__).with_name("known_settings.yaml").read_text("utf-8"))
+    return {kind: frozenset(names) for kind, names in data.get(listed, {}).items()}
+
+
+def nearest_name(name: str, implementation: str) -> str | None:
+    """The known setting that a misspelt name is closest to; None when none is close."""
+    known = sorted(frozenset().union(*known_names(implementation).values()))
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.75)), None)

@@ -1,0 +1,113 @@
+"""Which settings of a file are a producer's and which a consumer's, and of which implementation."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafka_audit.clients.defaults import JUDGED
+from kafka_audit.clients.names import canonical_name, known_names
+from kafka_audit.clients.spring import in_kafkas_words
+from kafka_audit.errors import ConfigurationError
+
+_KINDS = ("producer", "consumer")
+_SPRING = "spring.kafka."
+_CONNECT_OVERRIDE = ".override."
+_CONNECT = frozenset({"connector.class", "plugin.path", "offset.storage.topic", "offset.storage.file.filename"})
+_STREAMS = "application.id"
+_BROKER = frozenset({"broker.id", "node.id", "process.roles", "log.dirs", "log.dir", "zookeeper.connect"})
+_NOT_KEPT = "(not kept)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """The settings of one client as a file names them; values that no control reads are not kept."""
+
+    kind: str
+    implementation: str
+    settings: Mapping[str, str] = field(repr=False)
+
+
+def sections(pairs: Mapping[str, str], *, kind: str | None = None, implementation: str | None = None) -> list[Section]:
+    """The clients that a file configures: producer, consumer, both or none. ``kind`` and ``implementation`` overrule what it looks like."""
+    if _BROKER & set(pairs) and kind is None:
+        return []
+    found = _by_prefix(pairs) or ({} if _CONNECT & set(pairs) else _by_names(pairs))
+    if kind is not None:
+        found = {kind: found.get(kind) or _unprefixed(pairs)}
+    chosen = implementation or _implementation(pairs)
+    return [Section(kind=each, implementation=chosen, settings=_kept(each, chosen, found[each])) for each in _KINDS if each in found]
+
+
+def settings_of(pairs: Mapping[str, str], *, kind: str, implementation: str, where: str) -> dict[str, str | int | float | bool]:
+    """The settings that a file has for a client of known kind and implementation; ConfigurationError when it has none."""
+    found = sections(pairs, kind=kind, implementation=implementation)[0].settings
+    if not found:
+        raise ConfigurationError(f"{where}: holds no setting of a {kind}: name the file it is configured by")
+    return dict(found)
+
+
+def _by_prefix(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Settings with one of the prefixes that frameworks use, without it, for each kind that is named; a longer prefix wins."""
+    found: dict[str, dict[str, str]] = {}
+    for kind in _KINDS:
+        if not any(name.startswith((f"{_SPRING}{kind}.", f"{kind}.")) for name in pairs):
+            continue
+        own = f"{_SPRING}{kind}."
+        prefixes = (f"{kind}.", f"{kind}{_CONNECT_OVERRIDE}", f"{_SPRING}properties.", own, f"{own}properties.")
+        settings: dict[str, str] = {}
+        for prefix in prefixes:
+            longer = tuple(other for other in prefixes if other != prefix and other.startswith(prefix))
+            for name, value in pairs.items():
+                if name.startswith(prefix) and not name.startswith(longer or ("\0",)):
+                    rest = name.removeprefix(prefix)
+                    setting, word = in_kafkas_words(rest, value) if prefix == own else (rest, value)
+                    settings[setting] = word
+        found[kind] = settings
+    return found
+
+
+def _by_names(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Settings without prefix, for each kind of client that one of their names betrays."""
+    plain = _unprefixed(pairs)
+    if _STREAMS in plain:
+        return dict.fromkeys(_KINDS, plain)
+    names = set(plain)
+    return {kind: plain for kind in _KINDS if names & _telling(kind)}
+
+
+def _unprefixed(pairs: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in pairs.items() if not name.startswith((_SPRING, "producer.", "consumer."))}
+
+
+def _telling(kind: str) -> frozenset[str]:
+    """Names that only a client of this kind has, in whatever implementation."""
+    listed = [known_names(each) for each in ("java", "librdkafka", "kafka-python")]
+    own = frozenset().union(*(names[kind] for names in listed))
+    other = next(each for each in _KINDS if each != kind)
+    return own - frozenset().union(*(names["both"] | names[other] for names in listed))
+
+
+def _implementation(pairs: Mapping[str, str]) -> str:
+    names = set(pairs)
+    if any(name.startswith(_SPRING) for name in names):
+        return "spring-kafka"
+    if _CONNECT & names or any(_CONNECT_OVERRIDE in name for name in names):
+        return "kafka-connect"
+    if _STREAMS in names:
+        return "other"  # Kafka Streams sets its clients' defaults by its own settings
+    plain = {name.removeprefix("producer.").removeprefix("consumer.") for name in names}
+    known = {each: frozenset().union(*known_names(each).values()) for each in ("java", "librdkafka", "kafka-python")}
+    own = {
+        each: plain & listed - frozenset().union(*(other for name, other in known.items() if name != each))
+        for each, listed in known.items()
+    }
+    if own["kafka-python"]:
+        return "kafka-python"
+    return "librdkafka" if own["librdkafka"] and not own["java"] else "java"
+
+
+def _kept(kind: str, implementation: str, settings: Mapping[str, str]) -> dict[str, str]:
+    judged = JUDGED[kind]
+    return {
+        name: value if canonical_name(name, implementation) in judged or (kind == "consumer" and name == "group.id") else _NOT_KEPT
+        for name, value in settings.items()
+    }

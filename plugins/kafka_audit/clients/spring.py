@@ -1,0 +1,42 @@
+"""Spring Boot's own names and words for client settings (spring.kafka.producer.*, spring.kafka.consumer.*)."""
+
+import re
+from collections.abc import Mapping
+
+OWN_NAMES: Mapping[str, str] = {
+    "auto-commit-interval": "auto.commit.interval.ms",
+    "auto-offset-reset": "auto.offset.reset",
+    "bootstrap-servers": "bootstrap.servers",
+    "buffer-memory": "buffer.memory",
+    "client-id": "client.id",
+    "compression-type": "compression.type",
+    "enable-auto-commit": "enable.auto.commit",
+    "fetch-max-wait": "fetch.max.wait.ms",
+    "fetch-min-size": "fetch.min.bytes",
+    "group-id": "group.id",
+    "heartbeat-interval": "heartbeat.interval.ms",
+    "isolation-level": "isolation.level",
+    "key-deserializer": "key.deserializer",
+    "key-serializer": "key.serializer",
+    "max-poll-interval": "max.poll.interval.ms",
+    "max-poll-records": "max.poll.records",
+    "transaction-id-prefix": "transactional.id",
+    "value-deserializer": "value.deserializer",
+    "value-serializer": "value.serializer",
+}
+"""Those that are spelt differently; ``acks`` and ``retries`` are Kafka's."""
+
+_DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)?")
+_MILLIS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATIONS = frozenset({"auto-commit-interval", "fetch-max-wait", "heartbeat-interval", "max-poll-interval"})
+
+
+def in_kafkas_words(name: str, value: str) -> tuple[str, str]:
+    """Kafka's name and value of one of Spring's settings; durations like ``3s`` in milliseconds. Unknown ones stay as they are."""
+    kafkas = OWN_NAMES.get(name, name)
+    found = _DURATION.fullmatch(value.strip()) if name in _DURATIONS else None
+    if found is not None:
+        return kafkas, str(int(found.group(1)) * _MILLIS[found.group(2) or "ms"])
+    if name == "isolation-level":
+        return kafkas, value.strip().lower().replace("-", "_")
+    return kafkas, value

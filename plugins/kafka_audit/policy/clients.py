@@ -1,0 +1,96 @@
+"""``clients.yaml``: client settings that a cluster cannot show, as their owners declare them."""
+
+import hashlib
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from kafka_audit.clients.properties import read_pairs
+from kafka_audit.clients.sections import settings_of
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.policy.tiers import Name, Pattern, Strict
+from kafka_audit.policy.yaml_file import explain, load_yaml
+
+Kind = Literal["producer", "consumer"]
+Implementation = Literal["java", "spring-kafka", "kafka-connect", "librdkafka", "kafka-python", "other"]
+Attestation = Literal["send_errors_handled", "commits_after_processing"]
+
+
+class Client(Strict):
+    """One declared producer or consumer. ``settings`` are the client's own, in its own words; ``topics`` shell globs.
+
+    ``settings_file``: a properties or key=value file, relative to the policy folder, in place of ``settings``. ``source``: where the
+    settings were read. ``attests``: what no setting shows and the owner stands for.
+    """
+
+    name: Name
+    kind: Kind
+    implementation: Implementation
+    owner: Name
+    declared_on: Annotated[date, Field(strict=False)]
+    source: Name
+    topics: list[Pattern] = Field(default_factory=list)
+    group: Annotated[str, Field(min_length=1)] | None = None
+    settings: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    settings_file: Annotated[str, Field(min_length=1)] | None = None
+    attests: list[Attestation] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _names_what_it_uses(self) -> "Client":
+        if self.kind == "producer" and not self.topics:
+            raise ValueError("topics is empty: name the topics this producer writes to, as globs")
+        if self.kind == "producer" and self.group is not None:
+            raise ValueError("group belongs to consumers: remove it, or write kind: consumer")
+        if self.kind == "consumer" and not self.group:
+            raise ValueError("group is missing: name the consumer group of this consumer")
+        if self.settings and self.settings_file is not None:
+            raise ValueError("settings and settings_file exclude each other: keep one")
+        return self
+
+
+class ClientFile(Strict):
+    """The content of ``clients.yaml``."""
+
+    version: Literal[1]
+    clients: list[Client] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> "ClientFile":
+        names = [client.name for client in self.clients]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"clients: {twice} stand there twice: give each its own name")
+        return self
+
+    def with_settings_files(self, folder: Path) -> tuple["ClientFile", str]:
+        """The same with every ``settings_file`` read into ``settings``, and the sha256 over these files.
+
+        ConfigurationError (exit 2) lists every file that is missing or broken.
+        """
+        problems, clients, digest = [], [], hashlib.sha256()
+        for client in self.clients:
+            if client.settings_file is None:
+                clients.append(client)
+                continue
+            path = folder / client.settings_file
+            try:
+                pairs = read_pairs(path)
+                digest.update(client.settings_file.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+                settings = settings_of(pairs, kind=client.kind, implementation=client.implementation, where=str(path))
+                clients.append(client.model_copy(update={"settings": settings}))
+            except ConfigurationError as problem:
+                problems.append(f"clients.{client.name}.settings_file: {problem}")
+        if problems:
+            raise ConfigurationError("\n  ".join(problems))
+        return self.model_copy(update={"clients": clients}), digest.hexdigest()
+
+
+def load_client_file(path: Path) -> ClientFile:
+    """A ``clients.yaml`` outside of a policy, with its settings files read; ConfigurationError (exit 2) lists all its problems."""
+    value, _ = load_yaml(path)
+    try:
+        return ClientFile.model_validate(value).with_settings_files(path.parent)[0]
+    except ValidationError as problem:
+        raise ConfigurationError("\n  ".join(explain(path, problem))) from problem

@@ -1,0 +1,36 @@
+"""``frameworks/*.yaml``: which requirements of a compliance framework the controls support. They support; none proves conformity."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from kafka_audit.policy.tiers import Code, Name, Strict
+
+
+class Requirement(Strict):
+    """One requirement and the controls that support it. ``strict``: results by a loosened parameter do not count for it."""
+
+    id: Name
+    title: Annotated[str, Field(min_length=1)]
+    supported_by: list[Code] = Field(min_length=1)
+    rationale: Annotated[str, Field(min_length=20)]
+    strict: bool = True
+
+
+class Framework(Strict):
+    """One framework file."""
+
+    version: Literal[1]
+    id: Name
+    title: Annotated[str, Field(min_length=1)]
+    edition: Name
+    source: Annotated[str, Field(min_length=1)]
+    requirements: list[Requirement] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _ids_differ(self) -> "Framework":
+        ids = [requirement.id for requirement in self.requirements]
+        twice = sorted({name for name in ids if ids.count(name) > 1})
+        if twice:
+            raise ValueError(f"requirements: {twice} stand there twice: give each its own id")
+        return self

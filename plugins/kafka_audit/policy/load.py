@@ -1,0 +1,145 @@
+"""Loads a policy folder: every file is checked, and every problem of all of them is reported at once (exit code 2)."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.policy.clients import Client, ClientFile
+from kafka_audit.policy.frameworks import Framework
+from kafka_audit.policy.slas import LagSla, SlaFile
+from kafka_audit.policy.tiers import GroupRule, History, Strict, Tier, TierFile, TopicRule
+from kafka_audit.policy.waivers import Waiver, WaiverFile
+from kafka_audit.policy.yaml_file import explain, load_yaml
+
+_REQUIRED: dict[str, type[Strict]] = {"tiers.yaml": TierFile, "slas.yaml": SlaFile}
+_OPTIONAL: dict[str, type[Strict]] = {"clients.yaml": ClientFile, "waivers.yaml": WaiverFile}
+_FRAMEWORKS = "frameworks"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """All files of a policy folder together, and the sha256 over their bytes."""
+
+    tier_file: TierFile
+    sla_file: SlaFile
+    client_file: ClientFile
+    waiver_file: WaiverFile
+    frameworks: tuple[Framework, ...]
+    sha256: str
+    folder: Path
+
+    @property
+    def tiers(self) -> dict[str, Tier]:
+        return self.tier_file.tiers
+
+    @property
+    def default_tier(self) -> str:
+        return self.tier_file.default_tier
+
+    @property
+    def topics(self) -> list[TopicRule]:
+        return self.tier_file.topics
+
+    @property
+    def groups(self) -> list[GroupRule]:
+        return self.tier_file.groups
+
+    @property
+    def declared_topics(self) -> list[str]:
+        return self.tier_file.declared_topics
+
+    @property
+    def declared_groups(self) -> list[str]:
+        return self.tier_file.declared_groups
+
+    @property
+    def approved_principals(self) -> list[str]:
+        return self.tier_file.approved_principals
+
+    @property
+    def history(self) -> History:
+        return self.tier_file.history
+
+    @property
+    def slas(self) -> list[LagSla]:
+        return self.sla_file.groups
+
+    @property
+    def clients(self) -> list[Client]:
+        return self.client_file.clients
+
+    @property
+    def waivers(self) -> list[Waiver]:
+        return self.waiver_file.waivers
+
+
+def shipped_policy_folder() -> Path:
+    """The folder of the shipped defaults, beside the Great Expectations suites."""
+    import expectations  # noqa: PLC0415 - only its location is read; the package imports nothing heavy itself
+
+    return Path(expectations.__path__[0]) / "policy"
+
+
+def load_policy(folder: Path | None = None) -> Policy:
+    """Load and check the files of a folder (default: the shipped one), which replaces the shipped policy as a whole.
+
+    ``tiers.yaml`` and ``slas.yaml`` must be there; ``clients.yaml``, ``waivers.yaml`` and ``frameworks/`` may be left out (without
+    ``frameworks/`` the shipped ones hold; an empty folder is none).
+    ConfigurationError (exit 2) lists every problem of all files: file, field and what to write instead.
+    """
+    place = folder or shipped_policy_folder()
+    problems: list[str] = []
+    digest = hashlib.sha256()
+
+    def read(name: str, model: type[Strict], place: Path = place) -> Any:  # noqa: ANN401 - a model of that type, or None when it is not valid
+        try:
+            value, raw = load_yaml(place / name)
+            digest.update(name.encode() + b"\0" + hashlib.sha256(raw).digest())
+            found = model.model_validate(value)
+            if isinstance(found, ClientFile):
+                found, settings_sha256 = found.with_settings_files(place)
+                digest.update(settings_sha256.encode())
+            return found
+        except ConfigurationError as problem:
+            problems.append(str(problem))
+        except ValidationError as problem:
+            problems.extend(explain(place / name, problem))
+        return None
+
+    files = {**_REQUIRED, **{name: model for name, model in _OPTIONAL.items() if (place / name).exists()}}
+    parsed = {name: read(name, model) for name, model in files.items()}
+    # What supports a requirement does not depend on an installation: without a folder of its own it has the shipped mappings.
+    mapped = place if (place / _FRAMEWORKS).is_dir() else shipped_policy_folder()
+    names = sorted(path.name for path in (mapped / _FRAMEWORKS).glob("*.yaml"))
+    frameworks = [cast(Framework, read(f"{_FRAMEWORKS}/{name}", Framework, mapped)) for name in names]
+    problems += [
+        f"{mapped / _FRAMEWORKS / name}: id: is {one.id!r}; write {Path(name).stem!r}, the file's name, or rename the file"
+        for name, one in zip(names, frameworks, strict=True)
+        if one is not None and one.id != Path(name).stem
+    ]
+    problems += _strangers(place)
+    if problems:
+        raise ConfigurationError("the policy is not valid:\n  " + "\n  ".join(problems))
+    return Policy(
+        tier_file=parsed["tiers.yaml"],
+        sla_file=parsed["slas.yaml"],
+        client_file=parsed.get("clients.yaml") or ClientFile(version=1),
+        waiver_file=parsed.get("waivers.yaml") or WaiverFile(version=1),
+        frameworks=tuple(frameworks),
+        sha256=digest.hexdigest(),
+        folder=place,
+    )
+
+
+def _strangers(place: Path) -> list[str]:
+    """Files that look as if they were meant to be a part of the policy and would be passed over."""
+    if not place.is_dir():
+        return []
+    known = {*_REQUIRED, *_OPTIONAL}
+    found = [path for path in place.glob("*.y*ml") if path.name not in known]
+    found += (place / _FRAMEWORKS).glob("*.yml")
+    return [f"{path}: is not a policy file of this release ({', '.join(sorted(known))}): rename or remove it" for path in sorted(found)]

@@ -1,0 +1,122 @@
+"""``tiers.yaml``: what an installation demands of its topics, groups and cluster, and what owners declare of them."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from kafka_audit.findings import Severity
+from kafka_audit.policy.glob import unreachable
+
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+Pattern = Annotated[str, Field(min_length=1)]
+Code = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}-\d{2}$")]
+
+
+class Strict(BaseModel):
+    """A part of a policy file: unknown fields and wrong types are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Tier(Strict):
+    """What one tier asks of a topic. ``retention_ms``: floor in milliseconds, -1 means unlimited is required.
+
+    ``rpo_seconds``: how much of the newest data may be lost (recovery point objective); null is not said.
+    ``severities`` and ``parameters`` replace those of the catalogue, by the control's code.
+    """
+
+    replication_factor: int = Field(ge=1)
+    min_insync_replicas: int = Field(ge=1)
+    retention_ms: int = Field(ge=-1)
+    owner: Name | None = None
+    rpo_seconds: int | None = Field(default=None, ge=0)
+    severities: dict[Code, Annotated[Severity, Field(strict=False)]] = {}
+    parameters: dict[Code, dict[str, int | float]] = {}
+
+    @model_validator(mode="after")
+    def _survives_a_restart(self) -> "Tier":
+        if self.min_insync_replicas > self.replication_factor:
+            raise ValueError("min_insync_replicas is above replication_factor, so no topic could ever pass: lower it")
+        return self
+
+
+STRICT_REQUIREMENTS = {"replication_factor": 3, "min_insync_replicas": 2, "retention_ms": 86_400_000}
+"""What a tier may not go below without its results being printed as judged by a loosened requirement."""
+
+
+class TopicRule(Strict):
+    """An ordered rule on topics: the first pattern (a shell glob) that matches decides all its fields; what is null is not declared.
+
+    ``cleanup_policy``: what the topic is meant to have, as Kafka writes it ("" for none, KIP-1161). ``unique_keys``: a key's newest record
+    is all its consumers need. ``producer_clocks_attested``: record times can be trusted. ``power_domains_attested``: replicas do not
+    lose power together.
+    """
+
+    pattern: Pattern
+    tier: Name | None = None
+    owner: Name | None = None
+    cleanup_policy: Literal["delete", "compact", "compact,delete", "delete,compact", ""] | None = None
+    unique_keys: bool | None = None
+    producer_clocks_attested: bool | None = None
+    power_domains_attested: bool | None = None
+
+
+class GroupRule(Strict):
+    """An ordered rule on consumer groups: the first pattern (a shell glob) that matches decides; no tier is the default tier."""
+
+    pattern: Pattern
+    tier: Name | None = None
+    owner: Name | None = None
+
+
+class History(Strict):
+    """How often snapshots are promised, and how many earlier ones an audit may read."""
+
+    interval_seconds: int = Field(default=86_400, ge=1)
+    snapshots: int = Field(default=30, ge=0, le=1_000)
+
+
+class _Patterned(Protocol):
+    @property
+    def pattern(self) -> str: ...
+
+
+class TierFile(Strict):
+    """The content of ``tiers.yaml``. Tiers stand in order, the strictest first."""
+
+    version: Literal[1]
+    default_tier: Name
+    tiers: dict[str, Tier] = Field(min_length=1)
+    topics: list[TopicRule] = []
+    groups: list[GroupRule] = []
+    declared_topics: list[Name] = []
+    declared_groups: list[Name] = []
+    approved_principals: list[Name] = []
+    history: History = History()
+
+    @model_validator(mode="after")
+    def _is_coherent(self) -> "TierFile":
+        known = ", ".join(sorted(self.tiers))
+        if self.default_tier not in self.tiers:
+            raise ValueError(f"default_tier {self.default_tier!r} is not one of the tiers: write one of {known}")
+        for field in ("topics", "groups"):
+            rules: Sequence[TopicRule | GroupRule] = getattr(self, field)
+            for rule in rules:
+                if rule.tier is not None and rule.tier not in self.tiers:
+                    raise ValueError(f"{field}: pattern {rule.pattern!r} names tier {rule.tier!r}: write one of {known}")
+            refuse_unreachable(field, rules)
+        for field in ("declared_topics", "declared_groups"):
+            names: list[str] = getattr(self, field)
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"{field}: {twice} stand there twice: keep one")
+        return self
+
+
+def refuse_unreachable(field: str, rules: Sequence[_Patterned]) -> None:
+    """ValueError when a rule can never decide because an earlier one matches all that it matches."""
+    for later, earlier in unreachable([rule.pattern for rule in rules]):
+        raise ValueError(
+            f"{field}: pattern {later!r} can never decide, because {earlier!r} before it matches the same names: put the narrower one first"
+        )

@@ -1,0 +1,90 @@
+"""``waivers.yaml``: failures that somebody answers for, until a date. A waiver lies over a failure and never hides it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta, timezone
+from enum import Enum
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, Field, model_validator
+
+from kafka_audit.errors import IntegrityError
+from kafka_audit.policy.tiers import Code, Name, Pattern, Strict
+
+_FURTHEST_EAST = timedelta(hours=14)
+
+
+class WaiverState(str, Enum):
+    """Whether a waiver holds at a time; only one that is in force covers anything."""
+
+    IN_FORCE = "in force"
+    EXPIRED = "expired"
+    NOT_YET_APPROVED = "not yet approved"
+
+
+class Waiver(Strict):
+    """One accepted failure: a control on the resources a glob matches, approved by another person than its owner, until ``expires``."""
+
+    id: Name
+    control: Code
+    resource: Pattern
+    owner: Name
+    approver: Name
+    ticket: Name
+    justification: Annotated[str, Field(min_length=10)]
+    approved_on: Annotated[date, Field(strict=False)]
+    expires: Annotated[AwareDatetime, Field(strict=False)]
+
+    @model_validator(mode="after")
+    def _somebody_else_approved_it(self) -> "Waiver":
+        if self.owner.strip().casefold() == self.approver.strip().casefold():
+            raise ValueError("approver is the owner: another person has to approve it")
+        if self.expires.date() <= self.approved_on:
+            raise ValueError("expires is not after approved_on: write a date after the approval, in UTC, like 2027-01-31T00:00:00Z")
+        return self
+
+    def state(self, at: datetime) -> WaiverState:
+        """Whether it holds at that time (aware)."""
+        if at >= self.expires:
+            return WaiverState.EXPIRED
+        return WaiverState.NOT_YET_APPROVED if lies_ahead(self.approved_on, at) else WaiverState.IN_FORCE
+
+    def covers(self, code: str | None, resource: str | None) -> bool:
+        """Whether a failure of that control on that resource is what was accepted."""
+        return code == self.control and resource is not None and fnmatchcase(resource, self.resource)
+
+
+class WaiverFile(Strict):
+    """The content of ``waivers.yaml``; the first waiver that matches a failure covers it."""
+
+    version: Literal[1]
+    waivers: list[Waiver] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _ids_differ(self) -> "WaiverFile":
+        ids = [waiver.id for waiver in self.waivers]
+        twice = sorted({name for name in ids if ids.count(name) > 1})
+        if twice:
+            raise ValueError(f"waivers: {twice} stand there twice: give each its own id")
+        return self
+
+
+def lies_ahead(day: date, at: datetime) -> bool:
+    """Whether a day has not begun anywhere on Earth: dates in a policy carry no time zone."""
+    return day > (at.astimezone(timezone.utc) + _FURTHEST_EAST).date()
+
+
+def in_force(waivers: Sequence[Waiver], at: datetime) -> list[Waiver]:
+    """The waivers that hold at a time (aware), in their order."""
+    return [waiver for waiver in waivers if waiver.state(at) is WaiverState.IN_FORCE]
+
+
+def began(run: Mapping[str, Any]) -> datetime:
+    """When an audit began by its ``run.json``: the time at which waivers are judged, however late a step is repeated."""
+    try:
+        found = datetime.fromisoformat(str(run.get("started_at")).replace("Z", "+00:00"))
+    except ValueError as problem:
+        raise IntegrityError(f"run.json has no usable started_at ({run.get('started_at')!r}): start the audit again") from problem
+    if found.tzinfo is None:
+        raise IntegrityError(f"run.json has a started_at without a time zone ({run.get('started_at')!r}): start the audit again")
+    return found

@@ -1,0 +1,114 @@
+"""Which requirements of compliance frameworks the results support. They support a requirement or do not; none proves conformity."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from kafka_audit.findings import Status
+from kafka_audit.policy.frameworks import Framework, Requirement
+from kafka_audit.report.results import ControlResult, Counts
+
+
+class Support(str, Enum):
+    """What the results of a control, or of all controls of a requirement, say of it."""
+
+    DOES_NOT_SUPPORT = "does not support"
+    NOT_KNOWN = "not known"
+    SUPPORTS = "supports"
+    NOT_APPLICABLE = "not applicable"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlSupport:
+    """One control under a requirement, and why it does not support it, where it does not."""
+
+    code: str
+    support: Support
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequirementResult:
+    """One requirement and what its controls say of it; those that had nothing to judge say nothing."""
+
+    id: str
+    title: str
+    rationale: str
+    strict: bool
+    support: Support
+    controls: tuple[ControlSupport, ...]
+
+    def of(self, support: str) -> list[ControlSupport]:
+        """The controls that say this of the requirement."""
+        return [control for control in self.controls if control.support.value == support]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameworkResult:
+    """One framework of the policy."""
+
+    id: str
+    title: str
+    edition: str
+    source: str
+    requirements: tuple[RequirementResult, ...]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Requirements by the word of their support."""
+        return Counter(requirement.support.value for requirement in self.requirements)
+
+
+def assess(frameworks: Sequence[Framework], results: Sequence[ControlResult], *, void: bool) -> tuple[FrameworkResult, ...]:
+    """Every requirement of every framework; with ``void`` evidence nothing is known of any."""
+    by_code = {result.code: result for result in results}
+    return tuple(
+        FrameworkResult(
+            id=framework.id,
+            title=framework.title,
+            edition=framework.edition,
+            source=framework.source,
+            requirements=tuple(_requirement(one, by_code, void) for one in framework.requirements),
+        )
+        for framework in frameworks
+    )
+
+
+def _requirement(requirement: Requirement, results: Mapping[str, ControlResult], void: bool) -> RequirementResult:
+    controls = tuple(_control(code, results.get(code), requirement.strict, void) for code in requirement.supported_by)
+    said = {control.support for control in controls}
+    order = (Support.DOES_NOT_SUPPORT, Support.NOT_KNOWN, Support.SUPPORTS)
+    return RequirementResult(
+        id=requirement.id,
+        title=requirement.title,
+        rationale=requirement.rationale,
+        strict=requirement.strict,
+        support=next((one for one in order if one in said), Support.NOT_KNOWN),
+        controls=controls,
+    )
+
+
+def _control(code: str, result: ControlResult | None, strict: bool, void: bool) -> ControlSupport:
+    if void:
+        return ControlSupport(code=code, support=Support.NOT_KNOWN, why="the evidence is not fit to judge")
+    if result is None or result.counts is None:
+        return ControlSupport(code=code, support=Support.NOT_KNOWN, why="did not run")
+    support, why = _said(result, result.counts, strict)
+    return ControlSupport(code=code, support=support, why=why)
+
+
+def _said(result: ControlResult, counts: Counts, strict: bool) -> tuple[Support, str]:
+    """A failure decides, then what is not known; a pass counts only where nothing speaks against it."""
+    loosened = sum(number for kind, number in result.tally.items() if kind.loosened is not None and kind.status == Status.PASS.value)
+    against = counts.failed if strict else counts.failed - counts.waived
+    if against:
+        waived = f", {counts.waived:,} of them waived" if strict and counts.waived else ""
+        return Support.DOES_NOT_SUPPORT, f"{against:,} failing{waived}"
+    if counts.errored or counts.not_assessed:
+        return Support.NOT_KNOWN, f"{counts.errored + counts.not_assessed:,} not assessed"
+    if strict and loosened:
+        return Support.NOT_KNOWN, f"{loosened:,} judged by a loosened requirement"
+    if counts.passed:
+        return Support.SUPPORTS, ""
+    return (Support.NOT_KNOWN, "all failing, and waived") if counts.failed else (Support.NOT_APPLICABLE, "nothing to judge")

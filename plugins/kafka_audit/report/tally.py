@@ -1,0 +1,124 @@
+"""All results of an audit, counted by tier, severity, waiver and loosened requirement."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka_audit.findings import Severity, Status
+from kafka_audit.report.rows import batches
+
+SEVERITIES = [severity.value for severity in Severity]
+"""The names of severities, worst first."""
+
+_COLUMNS = ("control_id", "code", "status", "severity", "tier", "loosened", "waiver")
+
+
+class Kind(NamedTuple):
+    """What results that are counted together have in common. ``loosened`` says what the tier loosened; ``waiver`` is one in force."""
+
+    control_id: str
+    code: str
+    status: str
+    severity: str
+    tier: str | None
+    loosened: str | None
+    waiver: str | None
+
+
+Tally = Mapping[Kind, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """How many results there are in each status. ``waived`` are failures; ``loosened`` are passes and failures."""
+
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    not_assessed: int = 0
+    not_applicable: int = 0
+    waived: int = 0
+    loosened: int = 0
+
+    @property
+    def assessed(self) -> int:
+        return self.passed + self.failed
+
+    @property
+    def applicable(self) -> int:
+        return self.passed + self.failed + self.errored + self.not_assessed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loosened:
+    """A control's results in one tier that were judged by something looser than the catalogue's value."""
+
+    code: str
+    tier: str | None
+    loosened: str
+    passed: int
+    failed: int
+
+
+def read_tally(path: Path, waivers: Collection[str]) -> tuple[Counter[Kind], Counter[str]]:
+    """Count a findings folder; also the findings by waivers that are not among ``waivers``, the ids in force: these are not waived."""
+    found: Counter[Kind] = Counter()
+    unfounded: Counter[str] = Counter()
+    for table in batches(path, _COLUMNS):
+        for row in table.group_by(list(_COLUMNS)).aggregate([([], "count_all")]).to_pylist():
+            kind = Kind(*(row[name] for name in _COLUMNS))
+            if kind.waiver is not None and (kind.waiver not in waivers or kind.status != Status.FAIL.value):
+                unfounded[kind.waiver] += row["count_all"]
+                kind = kind._replace(waiver=None)
+            found[kind] += row["count_all"]
+    return found, unfounded
+
+
+def results_of(kinds: Iterable[tuple[Kind, int]]) -> Results:
+    """The counts of some results together."""
+    by_status: Counter[str] = Counter()
+    waived = loosened = 0
+    for kind, number in kinds:
+        by_status[kind.status] += number
+        waived += number if kind.waiver is not None else 0
+        loosened += number if kind.loosened is not None and kind.status in (Status.PASS.value, Status.FAIL.value) else 0
+    return Results(
+        passed=by_status[Status.PASS.value],
+        failed=by_status[Status.FAIL.value],
+        errored=by_status[Status.ERROR.value],
+        not_assessed=by_status[Status.NOT_ASSESSED.value],
+        not_applicable=by_status[Status.NOT_APPLICABLE.value],
+        waived=waived,
+        loosened=loosened,
+    )
+
+
+def rank(severity: str) -> int:
+    """Order of a severity's name, 0 for critical; unknown names come last."""
+    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
+
+
+def by_severity(tally: Tally) -> dict[str, Results]:
+    """Results by their own severity, worst first."""
+    names = sorted({kind.severity for kind in tally}, key=rank)
+    return {name: results_of((kind, number) for kind, number in tally.items() if kind.severity == name) for name in names}
+
+
+def by_tier(tally: Tally, tiers: Collection[str]) -> list[tuple[str, Results]]:
+    """Results of each tier of the policy, in its order; a tier that findings name and the policy lacks comes last."""
+    names = [*tiers, *sorted({str(kind.tier) for kind in tally} - set(tiers))]
+    return [(name, results_of((kind, number) for kind, number in tally.items() if str(kind.tier) == name)) for name in names]
+
+
+def loosened_results(tally: Tally) -> list[Loosened]:
+    """What was judged by a loosened requirement, by code and tier."""
+    groups: dict[tuple[str, str, str], Counter[str]] = {}
+    for kind, number in tally.items():
+        if kind.loosened is not None and kind.status in (Status.PASS.value, Status.FAIL.value):
+            groups.setdefault((kind.code, str(kind.tier), kind.loosened), Counter())[kind.status] += number
+    return [
+        Loosened(code=code, tier=tier, loosened=what, passed=found[Status.PASS.value], failed=found[Status.FAIL.value])
+        for (code, tier, what), found in sorted(groups.items())
+    ]

@@ -1,0 +1,62 @@
+"""The waivers of the policy and what came of each in one audit."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kafka_audit.policy.waivers import Waiver, WaiverState
+from kafka_audit.report.tally import Tally
+
+USED = "used"
+UNUSED = "unused"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaiverUse:
+    """One waiver, and how many failures it covers. ``status``: used, unused, expired or not yet approved."""
+
+    id: str
+    control: str
+    resource: str
+    owner: str
+    approver: str
+    ticket: str
+    justification: str
+    approved_on: str
+    expires: str
+    status: str
+    covered: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaiverTable:
+    """All waivers of the policy in their order, and waivers that findings name and that were not in force, with their failures."""
+
+    listed: tuple[WaiverUse, ...] = ()
+    unfounded: tuple[tuple[str, int], ...] = ()
+
+    def find(self, waiver_id: str | None) -> WaiverUse | None:
+        """The waiver of that id when it covers failures of this audit."""
+        return next((one for one in self.listed if one.id == waiver_id and one.status == USED), None)
+
+
+def waiver_table(waivers: Sequence[Waiver], tally: Tally, unfounded: Mapping[str, int], at: datetime) -> WaiverTable:
+    """What the waivers covered; ``at`` is when the audit began."""
+    covered: Counter[str] = Counter()
+    for kind, number in tally.items():
+        if kind.waiver is not None:
+            covered[kind.waiver] += number
+    listed = tuple(_use(waiver, covered[waiver.id], waiver.state(at)) for waiver in waivers)
+    return WaiverTable(listed=listed, unfounded=tuple(sorted(unfounded.items())))
+
+
+def _use(waiver: Waiver, covered: int, state: WaiverState) -> WaiverUse:
+    words = ("id", "control", "resource", "owner", "approver", "ticket", "justification")
+    return WaiverUse(
+        **{word: getattr(waiver, word) for word in words},
+        approved_on=waiver.approved_on.isoformat(),
+        expires=waiver.expires.isoformat(),
+        status=state.value if state is not WaiverState.IN_FORCE else USED if covered else UNUSED,
+        covered=covered,
+    )

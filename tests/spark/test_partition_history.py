@@ -1,0 +1,125 @@
+"""Topics and partitions over several snapshots: identity, growth, leader changes, truncation, replicas and open transactions."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from snapshot_builder import HOUR_MS, READ_AT, Synthetic
+
+from kafka_audit.catalogue import load_catalogue
+from kafka_audit.history import read_history
+from kafka_audit.policy import load_policy
+from spark_jobs import subjects
+from spark_jobs.datasets import Evidence
+from spark_jobs.evaluate import judge
+from spark_jobs.overlay import Overlay
+
+pytestmark = pytest.mark.spark
+
+
+def cluster(*, log_end: int, last_stable: int, isr: list[int], epoch: int, grown: int, recreated: str) -> Synthetic:
+    one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
+    one.topic("steady", isr=isr).offsets("steady", log_start=0, log_end=log_end, last_stable=last_stable)
+    one.tables["partitions"][0]["leader_epoch"] = epoch
+    one.topic("grown", partitions=grown)
+    one.topic("recreated", topic_id=recreated).offsets("recreated", log_start=0, log_end=log_end * 10, last_stable=log_end * 10)
+    return one.topic("without-id", topic_id=None).offsets("without-id", log_start=0, log_end=log_end, last_stable=log_end)
+
+
+@pytest.fixture(scope="module")
+def history() -> tuple[Synthetic, dict[float, Synthetic]]:
+    now = cluster(log_end=90, last_stable=70, isr=[1, 2], epoch=9, grown=4, recreated="second")
+    now.topic("new").offsets("new", log_start=0, log_end=0, last_stable=0)
+    hour = cluster(log_end=80, last_stable=80, isr=[1], epoch=7, grown=2, recreated="first")
+    hour.error("offsets", "TIMEOUT", topic="grown")
+    day = cluster(log_end=100, last_stable=95, isr=[1, 2, 3], epoch=2, grown=2, recreated="first")
+    older = cluster(log_end=60, last_stable=60, isr=[1], epoch=1, grown=1, recreated="zeroth")
+    return now, {1: hour, 24: day, 48: older}
+
+
+@pytest.fixture(scope="module")
+def topics(rows_of, history):
+    return rows_of(history[0], "topic", earlier=history[1])
+
+
+@pytest.fixture(scope="module")
+def partitions(rows_of, history):
+    return rows_of(history[0], "partition", earlier=history[1])
+
+
+TOPICS = {
+    "the same in every snapshot": (
+        "steady",
+        {"snapshots": 4, "history_ms": 48 * HOUR_MS, "earlier_topic_ids": [], "partition_count_before": 1},
+    ),
+    "grown since the snapshot before": ("grown", {"snapshots": 4, "partition_count": 4, "partition_count_before": 2}),
+    "created again twice": (
+        "recreated",
+        {"snapshots": 1, "history_ms": 0, "earlier_topic_ids": ["zeroth", "first"], "partition_count_before": None},
+    ),
+    "seen for the first time": ("new", {"snapshots": 1, "history_ms": 0, "earlier_topic_ids": [], "partition_count_before": None}),
+    "without an id nothing is known to be the same": (
+        "without-id",
+        {"snapshots": 1, "earlier_topic_ids": [], "partition_count_before": None},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TOPICS)
+def test_a_topic_over_time(case: str, topics) -> None:
+    resource, expected = TOPICS[case]
+    assert {name: topics[resource][name] for name in expected} == expected
+
+
+PARTITIONS = {
+    "the largest earlier end counts, not the nearest": ("steady-0", {"log_end": 90, "log_end_before": 100}),
+    "leader changes since the snapshot before": ("steady-0", {"leader_changes": 2, "earlier_ms": HOUR_MS}),
+    "replicas and stable offsets, this snapshot first": ("steady-0", {"isr_counts": [2, 1, 3, 1], "behind_stable": [20, 0, 5, 0]}),
+    "an interrupted run of missing replicas goes back to its interruption": ("steady-0", {"under_replicated_ms": HOUR_MS}),
+    "a partition that was added has no past": (
+        "grown-3",
+        {"snapshots": 1, "log_end_before": None, "leader_changes": None, "isr_counts": [3]},
+    ),
+    "all its replicas are there": ("grown-0", {"snapshots": 4, "under_replicated_ms": None}),
+    "an earlier topic of the same name is another one": (
+        "recreated-0",
+        {"snapshots": 1, "log_end": 900, "log_end_before": None, "behind_stable": [0], "earlier_ms": None},
+    ),
+    "without a topic id nothing is compared": ("without-id-0", {"snapshots": 1, "log_end_before": None, "isr_counts": [3]}),
+}
+
+
+@pytest.mark.parametrize("case", PARTITIONS)
+def test_a_partition_over_time(case: str, partitions) -> None:
+    resource, expected = PARTITIONS[case]
+    assert {name: partitions[resource][name] for name in expected} == expected
+
+
+VERDICTS = {
+    ("steady", "TOP-14"): "pass",
+    ("recreated", "TOP-14"): "fail",
+    ("new", "TOP-14"): "not_assessed",
+    ("without-id", "TOP-14"): "not_assessed",
+    ("grown", "TOP-15"): "fail",
+    ("recreated", "TOP-15"): "not_assessed",
+    ("steady-0", "REP-03"): "fail",
+    ("steady-0", "REP-05"): "pass",
+    ("steady-0", "REP-07"): "fail",
+    ("recreated-0", "REP-07"): "not_assessed",
+    ("new-0", "REP-07"): "not_assessed",
+    ("steady-0", "TXN-02"): "pass",
+}
+
+
+def test_what_earlier_snapshots_show_is_judged(spark: SparkSession, tmp_path: Path, history) -> None:
+    for hours, past in history[1].items():
+        past.write(tmp_path, READ_AT - timedelta(hours=hours))
+    snapshot = history[0].write(tmp_path)
+    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
+    policy, catalogue, found = load_policy(), load_catalogue(), {}
+    for subject in ("topic", "partition"):
+        rows = subjects.build(subject, evidence, policy)
+        for finding in judge(rows, catalogue.of_subject(subject), None, Overlay(policy=policy, at=READ_AT)).collect():
+            found[finding["resource"], finding["code"]] = finding["status"]
+    assert {key: found[key] for key in VERDICTS} == VERDICTS
