@@ -28,6 +28,10 @@ from spark_jobs.overlay import Overlay
 from spark_jobs.population import population
 from spark_jobs.session import spark_session
 
+_LARGE = 50_000
+_FINDINGS_OF_A_PART = 200_000
+"""Findings that are sorted and written as one file, more or less: as many for every machine, so that a repeated step gives equal files."""
+
 Extra = Callable[[Evidence, Policy, Path], None]
 
 
@@ -97,8 +101,12 @@ def _run(name: str, arguments: argparse.Namespace, target: Callable[[Audit], Pat
     unseal_audit(audit)
     with replaced_folder(target(audit)) as folder:
         write_json(folder / "history.json", history.record())
-        _write_findings(job, folder)
-        _write_summary(job, folder)
+        populations = {subject: population(subject, evidence, policy) for subject in {control.subject for control in job.controls}}
+        expected = sum(populations[control.subject] for control in job.controls)
+        if expected > _LARGE:  # then compiling whole stages costs less than it saves
+            spark.conf.set("spark.sql.codegen.wholeStage", "true")
+        _write_findings(job, folder, parts=1 + expected // _FINDINGS_OF_A_PART)
+        _write_summary(job, folder, populations)
         if extra is not None:
             extra(evidence, policy, folder)
 
@@ -109,30 +117,30 @@ def wide_rows(job: Job) -> dict[str, DataFrame]:
     return {name: subjects.build(name, job.evidence, job.policy) for name in SUBJECTS if name in judged}
 
 
-def findings(job: Job, rows: Mapping[str, DataFrame], broken: Mapping[str, str] | None = None) -> DataFrame:
-    """All findings of the job, one for each row and control, in the order of control code and resource."""
-    parts = [judge(each, job.catalogue.of_subject(subject), broken, job.overlay) for subject, each in rows.items()]
-    union = parts[0]
-    for part in parts[1:]:
-        union = union.unionByName(part)
+def findings(job: Job, rows: Mapping[str, DataFrame], broken: Mapping[str, str] | None = None, parts: int = 1) -> DataFrame:
+    """All findings of the job, one for each row and control, in the order of control code and resource; a control is in one part."""
+    judged = [judge(each, job.catalogue.of_subject(subject), broken, job.overlay) for subject, each in rows.items()]
+    union = judged[0]
+    for more in judged[1:]:
+        union = union.unionByName(more)
     named = union.select(*[F.lit(value).alias(field) for field, value in job.identity.items()], "*").select(*COLUMNS)
-    return named.repartition(1).sortWithinPartitions("code", "resource")
+    return named.repartition(parts, "code").sortWithinPartitions("code", "resource")
 
 
-def _write_findings(job: Job, folder: Path) -> None:
+def _write_findings(job: Job, folder: Path, parts: int) -> None:
     if not job.controls:
         raise ConfigurationError(f"no control belongs to {job.name}: the catalogue is incomplete; name a folder that has some")
     rows = wide_rows(job)
     target = folder / "findings.parquet"
     try:
-        write_parquet(findings(job, rows), target)
+        write_parquet(findings(job, rows, parts=parts), target)
     except PySparkException:
         check_rules(rows, job.controls, job.overlay)
         broken = _raising(job, rows)
         if not broken:
             raise
         shutil.rmtree(target, ignore_errors=True)
-        write_parquet(findings(job, rows, broken), target)
+        write_parquet(findings(job, rows, broken, parts), target)
 
 
 def _raising(job: Job, rows: Mapping[str, DataFrame]) -> dict[str, str]:
@@ -146,8 +154,7 @@ def _raising(job: Job, rows: Mapping[str, DataFrame]) -> dict[str, str]:
     return broken
 
 
-def _write_summary(job: Job, folder: Path) -> None:
-    populations = {subject: population(subject, job.evidence, job.policy) for subject in {control.subject for control in job.controls}}
+def _write_summary(job: Job, folder: Path, populations: Mapping[str, int]) -> None:
     written = job.evidence.spark.read.parquet(str(folder / "findings.parquet"))
     summary = summarise(job.evidence.spark, written, job.controls, populations)
     write_parquet(summary.repartition(1).sortWithinPartitions("code"), folder / "summary.parquet")

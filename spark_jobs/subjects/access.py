@@ -15,6 +15,8 @@ NO_AUTHORIZER = "SECURITY_DISABLED"
 _CLASS, _OPEN = "authorizer.class.name", "allow.everyone.if.no.acl.found"
 _ANYBODY, _UNKNOWN = "User:*", "Unknown"
 _DESTRUCTIVE = ("All", "Alter", "AlterConfigs", "ClusterAction", "Delete")
+_NOTHING_TO_DESTROY = ("DelegationToken", "TransactionalId", "User")
+"""On these kinds no operation alters or deletes, so All does not either (Kafka documentation, Security: operations in Kafka)."""
 _OF_A_READER = ("Describe", "DescribeConfigs", "Read")
 _LISTED = 50
 
@@ -75,7 +77,7 @@ def destructive_grants(evidence: Evidence, policy: Policy) -> DataFrame:
         F.when(F.col("resource_type") == "Cluster", F.lit("")).otherwise(F.concat(F.lit(" "), F.col("resource_name"))),
         F.when(F.col("host") == "*", F.lit("")).otherwise(F.concat(F.lit(" from "), F.col("host"))),
     )
-    destructive = wide & F.col("operation").isin(*_DESTRUCTIVE)
+    destructive = wide & F.col("operation").isin(*_DESTRUCTIVE) & ~F.col("resource_type").isin(*_NOTHING_TO_DESTROY)
     found = (
         evidence.table("acls")
         .where((F.col("permission_type") != "Deny") & ~F.col("principal").isin(approved))

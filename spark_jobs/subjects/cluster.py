@@ -11,7 +11,7 @@ from spark_jobs.subjects import access, missing
 from spark_jobs.subjects.broker_facts import broker_facts, ints
 from spark_jobs.subjects.config_comparison import drifting_keys, weaker_overrides
 from spark_jobs.subjects.features import feature_levels
-from spark_jobs.subjects.past_cluster import earlier_snapshots, series
+from spark_jobs.subjects.past_cluster import earlier_snapshots, groups_listed, series
 from spark_jobs.subjects.quorum import quorum
 from spark_jobs.subjects.topic_listing import disks_unread, hidden_topics
 
@@ -41,6 +41,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "snapshot_seconds": F.lit(evidence.seconds).cast("double"),
             "features": feature_levels(evidence),
             **access.authorizer(evidence),
+            **groups_listed(evidence),
             **series(evidence),
             "policy": _policy(policy),
             "errors": missing.joined(_unread_brokers(evidence), F.col("item_errors"), missing.whole_datasets(evidence)),

@@ -4,11 +4,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy
+from kafka_audit.policy.glob import covers
 from kafka_audit.subjects import SUBJECTS
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import broker_facts
 from spark_jobs.subjects.client_declarations import (
+    clients_of,
     declared_rows,
     first_names,
     has,
@@ -21,6 +23,7 @@ from spark_jobs.subjects.client_declarations import (
 from spark_jobs.subjects.configs import values_of_all_brokers
 from spark_jobs.subjects.membership import assignments, groups_with_members
 from spark_jobs.subjects.tiers import tier_of, tier_of_group
+from spark_jobs.subjects.topic_listing import hidden_topics, perhaps_hidden
 from spark_jobs.subjects.transactional_topics import topic_signs
 
 _NAMES = "array<string>"
@@ -55,7 +58,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "declaration": with_absence(absent, "the snapshot lists no such group"),
             "errors": F.when(F.col("declared"), of_declared).otherwise(errors),
             "tier": tier_of_rank(policy, rank),
-            **_topic_columns(evidence),
+            **_topic_columns(evidence, policy),
         }
     )
     kinds = {name: column.type for name, column in SUBJECTS["consumer"].columns.items()}
@@ -90,13 +93,12 @@ def _figures(evidence: Evidence, policy: Policy, rows: DataFrame) -> DataFrame:
     by_pattern = rows.where(F.size("patterns") > 0)
     of_groups = evidence.table("committed_offsets").select("group_id", "topic").union(assignments(evidence).select("group_id", "topic"))
     by_group = rows.where(F.coalesce(F.size("patterns"), F.lit(0)) <= 0).select("resource", "group_id")
-    pairs = matched_topics(by_pattern, user_topics(evidence)).union(
-        by_group.join(of_groups.distinct(), on="group_id", how="inner").select("resource", "topic")
-    )
+    read = by_group.join(of_groups.distinct(), on="group_id", how="inner").select("resource", "topic")
+    pairs = matched_topics(by_pattern, user_topics(evidence)).union(read)
     writers = declared_rows(evidence, policy, "producer").where(F.col("settings")["transactional.id"]["value"] != "")
     found = pairs.join(topic_signs(evidence, matched_topics(writers, user_topics(evidence))), on="topic", how="inner")
     transactional = F.col("transactional")
-    return found.groupBy("resource").agg(
+    figures = found.groupBy("resource").agg(
         first_names(F.col("topic")).alias("topic_names"),
         F.count("*").cast("int").alias("topics_found"),
         F.min(tier_rank(policy, tier_of(policy, F.col("topic")))).alias("topic_rank"),
@@ -105,20 +107,32 @@ def _figures(evidence: Evidence, policy: Policy, rows: DataFrame) -> DataFrame:
         first_names(F.when(transactional & F.col("unclean"), F.col("topic"))).alias("unclean_names"),
         F.count_if(transactional & F.col("unclean").isNull()).alias("unread_configs"),
     )
+    hidden = read.join(perhaps_hidden(evidence, of_groups.select("topic").distinct()), on="topic", how="left_semi")
+    hidden = hidden.union(matched_topics(by_pattern, hidden_topics(evidence)).select("topic", "resource"))
+    return figures.join(hidden.groupBy("resource").agg(F.count("*").alias("hidden")), on="resource", how="full")
 
 
-def _topic_columns(evidence: Evidence) -> dict[str, Column]:
+def _in_scope(evidence: Evidence, policy: Policy) -> list[str]:
+    """The declared consumers all of whose topic patterns lie within the scope of the snapshot."""
+    scope = evidence.topic_scope or ["*"]
+    declared = [client for client in clients_of(policy, "consumer") if client.topics]
+    return [f"consumer {one.name}" for one in declared if all(any(covers(glob, pattern) for glob in scope) for pattern in one.topics)]
+
+
+def _topic_columns(evidence: Evidence, policy: Policy) -> dict[str, Column]:
     """Lists of topics; one that is empty only because something was not read is NULL."""
     none = F.array().cast(_NAMES)
-    by_pattern = (F.size("patterns") > 0) & F.lit(not missing.failed(evidence, "topics"))
+    by_pattern = F.col("resource").isin(_in_scope(evidence, policy)) & F.lit(not missing.failed(evidence, "topics"))
     group_read = F.col("group_errors").isNotNull() & ~F.map_contains_key("group_errors", F.lit("committed_offsets"))
-    listed = F.coalesce(by_pattern, F.lit(False)) | F.coalesce(group_read & F.col("member_count").isNotNull(), F.lit(False))
+    by_group = F.coalesce(group_read & F.col("member_count").isNotNull(), F.lit(False))
+    listed = F.when(F.size("patterns") > 0, by_pattern).otherwise(by_group)
     some = F.size("transactional_names") > 0
-    decided = listed & (F.coalesce("undecided", F.lit(0)) == 0)
+    whole = listed & F.col("hidden").isNull()
+    decided = whole & (F.coalesce("undecided", F.lit(0)) == 0)
     unclean_known = (F.size("unclean_names") > 0) | (F.col("unread_configs") == 0)
     return {
-        "topics": F.coalesce("topic_names", F.when(listed, none)),
-        "topic_count": F.coalesce("topics_found", F.when(listed, F.lit(0))),
+        "topics": F.coalesce("topic_names", F.when(whole, none)),
+        "topic_count": F.coalesce("topics_found", F.when(whole, F.lit(0))),
         "transactional_topics": F.when(some, F.col("transactional_names")).when(decided, none),
         "unclean_topics": F.when(some & unclean_known, F.col("unclean_names")).when(~F.coalesce(some, F.lit(False)) & decided, none),
     }

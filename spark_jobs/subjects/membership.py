@@ -7,7 +7,7 @@ from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import broker_facts
 
-_WITHOUT_MEMBERS = ("Empty", "Dead")
+WITHOUT_MEMBERS = ("Empty", "Dead")
 
 
 def groups_with_members(evidence: Evidence) -> DataFrame:
@@ -56,5 +56,5 @@ def _members_reason(not_asked: Column | None) -> Column | None:
         F.col("error"),
         not_asked,
         F.when(F.col("undescribed") > 0, undescribed),
-        F.when(F.col("members").isNull() & ~F.col("state").isin(*_WITHOUT_MEMBERS), contradiction),
+        F.when(F.col("members").isNull() & ~F.col("state").isin(*WITHOUT_MEMBERS), contradiction),
     )

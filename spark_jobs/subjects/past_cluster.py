@@ -7,6 +7,8 @@ from pyspark.sql import functions as F
 
 from kafka_audit.evidence import Snapshot
 from spark_jobs.datasets import Evidence, parse_time
+from spark_jobs.subjects import missing
+from spark_jobs.subjects.broker_facts import broker_facts
 from spark_jobs.subjects.quorum import clock_skews
 
 _LISTED = 20
@@ -22,6 +24,21 @@ def series(evidence: Evidence) -> dict[str, Column]:
         "longest_gap_ms": F.lit(max(gaps, default=None)).cast("bigint"),
         "unusable_snapshots": F.lit(list(evidence.history.unusable[-_LISTED:])).cast("array<string>"),
     }
+
+
+def groups_listed(evidence: Evidence) -> dict[str, Column]:
+    """Columns group_count and group_count_before: a cluster that had groups and shows none has lost them, or has not been read."""
+    scope, listed = _group_scope(evidence.snapshot), evidence.rows("groups")
+    untold = missing.failed(evidence, "groups") or broker_facts(evidence).unread_of_any("groups")
+    before = next((one for one in reversed(evidence.history.snapshots) if _group_scope(one) == scope), None)
+    return {
+        "group_count": F.lit(listed if listed or not untold else None).cast("bigint"),
+        "group_count_before": F.lit(0 if before is None else before.manifest["files"].get("groups.parquet", {}).get("rows")).cast("bigint"),
+    }
+
+
+def _group_scope(snapshot: Snapshot) -> object:
+    return (snapshot.manifest.get("scope") or {}).get("groups")
 
 
 def _taken_ms(snapshot: Snapshot) -> int:

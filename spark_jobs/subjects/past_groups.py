@@ -5,9 +5,9 @@ from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects.ages import ages, ages_where, below, largest, since, smallest, times, with_age
+from spark_jobs.subjects.membership import WITHOUT_MEMBERS
 
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
-WITHOUT_MEMBERS = ("Empty", "Dead")
 _UNKNOWN = ("", "Unknown")
 _HOUR_MS = 3_600_000
 _TREND = 3

@@ -75,9 +75,9 @@ def _this_and(this: Column, past: Column) -> Column:
 
 
 def _states(evidence: Evidence) -> DataFrame:
-    """topic, partition, earlier_snapshots, first_ms and ``states``, newest first: taken_ms, isr_count and leader_epoch."""
-    rows = earlier(evidence, "partitions", "partition", "isr", "leader_epoch")
-    state = F.struct("taken_ms", F.size("isr").alias("isr_count"), "leader_epoch")
+    """topic, partition, earlier_snapshots, first_ms and ``states``, newest first: taken_ms, isr_count, leader_epoch, replica_count."""
+    rows = earlier(evidence, "partitions", "partition", "isr", "leader_epoch", "replicas")
+    state = F.struct("taken_ms", F.size("isr").alias("isr_count"), "leader_epoch", F.size("replicas").alias("replica_count"))
     return rows.groupBy(*_KEYS).agg(
         F.count("*").alias("earlier_snapshots"),
         F.min("taken_ms").alias("first_ms"),
@@ -97,7 +97,9 @@ def _under_replicated(evidence: Evidence) -> Column:
     start = F.struct(F.lit(0).cast("bigint").alias("since_ms"), F.lit(True).alias("unbroken"))
 
     def further(run: Column, state: Column) -> Column:
-        goes_on = F.coalesce(run["unbroken"] & (state["isr_count"] < F.col("replication_factor")), F.lit(False))
+        # A topic that was given more replicas since lacked none of those it had.
+        wanted = F.least("replication_factor", state["replica_count"])
+        goes_on = F.coalesce(run["unbroken"] & (state["isr_count"] < wanted), F.lit(False))
         back = F.when(goes_on, F.lit(evidence.taken_ms) - state["taken_ms"]).otherwise(run["since_ms"])
         return F.struct(back.alias("since_ms"), goes_on.alias("unbroken"))
 

@@ -39,7 +39,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         {
             "topics": F.coalesce("topics", F.array().cast("array<string>")),
             "topic_count": F.coalesce("found", F.when(listed, F.lit(0))),
-            "declaration": with_absence(F.col("found").isNull() & listed, "none of its topics is in the cluster"),
+            "declaration": with_absence(F.col("found").isNull() & listed, "none of its topics is in the snapshot"),
             "tier": tier_of_rank(policy, F.col("rank")),
             "errors": missing.none(),
         }

@@ -4,9 +4,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
-from spark_jobs.subjects import missing
 from spark_jobs.subjects.membership import assignments
-from spark_jobs.subjects.topic_listing import exists, unlisted_reason, with_listing
+from spark_jobs.subjects.topic_listing import perhaps_hidden
 
 _PLACE = ["topic", "partition"]
 _SHOWN = 20
@@ -22,7 +21,7 @@ def unassigned(evidence: Evidence) -> DataFrame:
     named = F.col("subscribed_topics") if "subscribed_topics" in members.columns else F.lit(None).cast("array<string>")
     unnamed = members.groupBy("group_id").agg(F.count_if(named.isNull()).alias("unnamed"))
     topics = members.select("group_id", F.explode(named).alias("topic")).union(assignments(evidence).select("group_id", "topic")).distinct()
-    hidden = topics.join(_hidden(evidence, topics.select("topic").distinct()), on="topic", how="left_semi")
+    hidden = topics.join(perhaps_hidden(evidence, topics.select("topic").distinct()), on="topic", how="left_semi")
     hidden = hidden.groupBy("group_id").agg(F.count("*").alias("hidden"))
     without = topics.join(evidence.table("partitions").select(*_PLACE), on="topic", how="inner")
     without = without.join(assignments(evidence), on=["group_id", *_PLACE], how="left_anti")
@@ -40,9 +39,3 @@ def unassigned(evidence: Evidence) -> DataFrame:
 
 def _names(places: Column) -> Column:
     return F.transform(places, lambda place: F.concat_ws("-", place["topic"], place["partition"].cast("string")))
-
-
-def _hidden(evidence: Evidence, topics: DataFrame) -> DataFrame:
-    """Those of the topics of which it is not known whether they exist."""
-    rows = missing.with_item_errors(topics.transform(with_listing, evidence), missing.of_topics(evidence))
-    return rows.where(exists(unlisted_reason(evidence)).isNull()).select("topic")

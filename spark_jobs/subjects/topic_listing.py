@@ -55,3 +55,9 @@ def unlisted_reason(evidence: Evidence) -> Column:
 def exists(reason: Column) -> Column:
     """Whether the topic exists: NULL when there is a reason not to know it."""
     return F.when(reason.isNull(), F.coalesce(F.col("listed"), F.lit(False)))
+
+
+def perhaps_hidden(evidence: Evidence, topics: DataFrame) -> DataFrame:
+    """Those of the topics of which it is not known whether they exist: column topic."""
+    rows = missing.with_item_errors(topics.transform(with_listing, evidence), missing.of_topics(evidence))
+    return rows.where(exists(unlisted_reason(evidence)).isNull()).select("topic")

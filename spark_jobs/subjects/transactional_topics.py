@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
-from spark_jobs.subjects.client_declarations import has
+from spark_jobs.subjects.client_declarations import has, user_topics
 
 _UNCLEAN = "unclean.leader.election.enable"
 
@@ -14,13 +14,14 @@ def topic_signs(evidence: Evidence, declared: DataFrame) -> DataFrame:
     """topic, ``transactional`` and ``unclean`` boolean for every topic that is not internal; ``declared``: topics by declaration.
 
     A sign is a transactional or control batch at the end of a partition, an open transaction, or a transaction that a coordinator
-    remembers. Without one the topic is taken for plain, NULL when the end of a partition could not be read. ``unclean`` is its effective
-    unclean.leader.election.enable.
+    remembers. Without one the topic is taken for plain, NULL when it or the end of a partition could not be read. ``unclean`` is its
+    effective unclean.leader.election.enable.
     """
-    topics = evidence.table("topics").where(~F.coalesce("is_internal", F.lit(False))).select("topic")
+    topics = user_topics(evidence).select("topic")
     signs = declared.select("topic").union(evidence.table("producers").where(F.col("current_txn_start_offset") >= 0).select("topic"))
     signs = signs.union(evidence.table("transactions").select(F.explode("partitions.topic").alias("topic")))
     unread = evidence.table("offsets").where(F.col("error").isNotNull()).select("topic")
+    unread = unread.union(user_topics(evidence).where(F.col("error").isNotNull()).select("topic"))
     known = has(evidence, ["last_batches"]) and not any(missing.failed(evidence, name) for name in ("last_batches", "offsets"))
     if has(evidence, ["last_batches"]):
         batches = evidence.table("last_batches")

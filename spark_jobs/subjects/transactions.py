@@ -20,7 +20,7 @@ _HIDDEN = (
 def with_transactions(partitions: DataFrame, evidence: Evidence, facts: BrokerFacts) -> DataFrame:
     """Adds open_transactions, oldest_transaction_ms, forgotten_transactions and transaction_max_timeout_ms (kafka_audit.subjects).
 
-    Needs topic, partition, leader, is_internal and errors, to which it adds why coordinators' knowledge is missing. Producers of
+    Needs topic, partition, leader, is_internal, log_end and errors, to which it adds why coordinators' knowledge is missing. Producers of
     internal topics are not asked for.
     """
     rows = partitions.join(_open(evidence), on=_KEYS, how="left")
@@ -28,7 +28,10 @@ def with_transactions(partitions: DataFrame, evidence: Evidence, facts: BrokerFa
     is_open = told & F.col("open").isNotNull()
     unread = _unread(evidence, facts)
     reason = F.lit(unread) if unread else F.when(is_open, F.lit(_HIDDEN)) if _hidden(evidence) else None
-    forgotten = F.col("forgotten") if reason is None else F.lit(None)
+    # Log ends are read before producers: what began behind them is young, whatever the times of its records say, and may have ended
+    # before its coordinator was asked.
+    old = F.filter("forgotten", lambda one: F.coalesce(one["start_offset"] < F.col("log_end"), F.lit(True)))
+    forgotten = F.slice(old, 1, _LISTED) if reason is None else F.lit(None)
     none = F.array().cast("array<struct<producer_id:bigint,start_offset:bigint,silent_ms:bigint>>")
     return rows.withColumns(
         {
@@ -53,7 +56,7 @@ def _open(evidence: Evidence) -> DataFrame:
         .agg(
             F.count("*").alias("open"),
             F.max("silent_ms").alias("oldest_transaction_ms"),
-            F.transform(F.slice(forgotten, 1, _LISTED), _in_order).alias("forgotten"),
+            F.transform(forgotten, _in_order).alias("forgotten"),
         )
     )
 

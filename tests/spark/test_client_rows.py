@@ -32,6 +32,8 @@ clients:
   - {{name: books, kind: consumer, {WHO}, topics: ["pay*"], group: g-books, settings: {{enable.auto.commit: false}},
      attests: [commits_after_processing]}}
   - {{name: again, kind: consumer, {WHO}, topics: ["ledger"], group: g-books}}
+  - {{name: abroad, kind: consumer, {WHO}, topics: ["other-*"], group: g-books}}
+  - {{name: near, kind: consumer, {WHO}, topics: ["sec*"], group: g-books}}
   - {{name: lost, kind: consumer, {WHO}, group: "g' OR 1=1 --"}}
 """
 
@@ -54,7 +56,9 @@ def batch(one: Synthetic, topic: str, producer_id: int | None, partition: int = 
 @pytest.fixture(scope="module")
 def cluster() -> Synthetic:
     limits = {"group.min.session.timeout.ms": "6000", "group.max.session.timeout.ms": "1800000"}
-    one = Synthetic().brokers({1: "a", 2: "b", 3: "c"}, {1: limits, 2: {**limits, "group.min.session.timeout.ms": "9000"}, 3: limits})
+    one = Synthetic(topics_in_scope=["[!o]*"]).brokers(
+        {1: "a", 2: "b", 3: "c"}, {1: limits, 2: {**limits, "group.min.session.timeout.ms": "9000"}, 3: limits}
+    )
     one.topic("payments", config={"unclean.leader.election.enable": "true"}).topic("logs").topic("ledger")
     one.topic("idempotent", partitions=2).topic("mixed", partitions=2).topic("idle").topic("dark")
     one.topic("__consumer_offsets", internal=True)
@@ -69,6 +73,9 @@ def cluster() -> Synthetic:
     batch(one, "dark", None, error="TOPIC_AUTHORIZATION_FAILED", is_transactional=None, is_control=None)
     one.error("producers", "TOPIC_AUTHORIZATION_FAILED", topic="dark")
     one.group("g-books", assigned=[("payments", 0)], assignor="range").group("g-logs", state="Empty").commit("g-logs", "logs", 4)
+    one.group("g-abroad", state="Empty").commit("g-abroad", "logs", 4).commit("g-abroad", "other-1", 4)
+    one.group("g-hidden", state="Empty").commit("g-hidden", "secret", 4).group("g-deleted", state="Empty").commit("g-deleted", "gone", 4)
+    one.add("replica_sizes", broker_id=1, path="/data", topic="secret", partition=0, size_bytes=1, is_future=False)
     one.group("g-dark", kind="consumer", assigned=[("dark", 0)]).group("g-share", kind="share", state="Empty")
     one.add("members", group_id="g-static", member_id="m", client_id="c", instance_id="pod-1", assignment=[])
     one.add("groups", group_id="g-static", group_type="classic", state="Stable", protocol_type="consumer", coordinator_id=1)
@@ -114,7 +121,7 @@ def test_a_producer(case: str, producers) -> None:
 
 def test_a_declaration_says_who_when_where_and_what_is_odd(producers) -> None:
     assert producers["producer gone"]["declaration"] == (
-        "declared by shop team on 2026-11-01, read from repo (java); none of its topics is in the cluster"
+        "declared by shop team on 2026-11-01, read from repo (java); none of its topics is in the snapshot"
     )
     assert producers["producer shop"]["declaration"].endswith("settings it does not have: ack (acks?)")
     assert producers["producer shop"]["settings"]["enable.idempotence"] == {
@@ -165,6 +172,11 @@ CONSUMERS = {
         "group g-dark",
         {"transactional_topics": None, "unclean_topics": None, "group_type": "consumer", "tier": "standard"},
     ),
+    "topics outside the scope may be transactional": ("consumer abroad", {"topics": None, "transactional_topics": None}),
+    "so may a hidden one": ("consumer near", {"topics": None, "topic_count": None, "transactional_topics": None, "unclean_topics": None}),
+    "the same of a group that nobody declared": ("group g-abroad", {"topics": ["logs"], "transactional_topics": None}),
+    "and of one that reads nothing else": ("group g-hidden", {"topics": None, "transactional_topics": None, "unclean_topics": None}),
+    "a deleted topic has no aborted records": ("group g-deleted", {"topics": [], "transactional_topics": [], "unclean_topics": []}),
     "configuration on the brokers": (
         "group g-dark",
         {
@@ -185,7 +197,9 @@ def test_a_consumer(case: str, consumers) -> None:
 
 
 def test_share_groups_and_connects_workers_are_no_consumers(consumers) -> None:
-    assert sorted(name for name in consumers if name.startswith("group ")) == ["group g-dark", "group g-logs", "group g-static"]
+    assert {name for name in consumers if name.startswith("group ")} == {
+        f"group g-{each}" for each in ("abroad", "dark", "deleted", "hidden", "logs", "static")
+    }
     assert consumers["consumer lost"]["declaration"].endswith("; the snapshot lists no such group")
 
 

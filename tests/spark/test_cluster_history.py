@@ -38,6 +38,16 @@ def test_one_snapshot_is_no_series(rows_of) -> None:
     assert row["clock_skew_before_ms"] is None
 
 
+def test_groups_that_are_all_gone_are_held_against_the_snapshot_before_of_the_same_scope(rows_of) -> None:
+    counts = ("group_count", "group_count_before")
+    narrow = whole().group("a", state="Empty")
+    narrow.groups_in_scope = ["a"]
+    row = rows_of(whole(), "cluster", earlier={2: whole().group("a", state="Empty").group("b", state="Empty"), 1: narrow})["cluster"]
+    assert tuple(row[name] for name in counts) == (0, 2)
+    row = rows_of(whole().error("groups", "COORDINATOR_NOT_AVAILABLE", broker_id=2), "cluster")["cluster"]
+    assert tuple(row[name] for name in counts) == (None, 0)
+
+
 def test_gaps_silent_brokers_and_wrong_clocks_of_earlier_snapshots_are_seen(rows_of) -> None:
     silent, dead, late, untold = past(50), past(49), past(48, skew_ms=7000), past(47)
     silent.tables["brokers"][1]["answered"] = False

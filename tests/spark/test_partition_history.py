@@ -22,7 +22,7 @@ def cluster(*, log_end: int, last_stable: int, isr: list[int], epoch: int, grown
     one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
     one.topic("steady", isr=isr).offsets("steady", log_start=0, log_end=log_end, last_stable=last_stable)
     one.tables["partitions"][0]["leader_epoch"] = epoch
-    one.topic("grown", partitions=grown)
+    one.topic("grown", partitions=grown).topic("widened", replicas=[1, 2, 3] if grown == 4 else [1, 2], isr=[1, 2])
     one.topic("recreated", topic_id=recreated).offsets("recreated", log_start=0, log_end=log_end * 10, last_stable=log_end * 10)
     return one.topic("without-id", topic_id=None).offsets("without-id", log_start=0, log_end=log_end, last_stable=log_end)
 
@@ -81,6 +81,7 @@ PARTITIONS = {
         "grown-3",
         {"snapshots": 1, "log_end_before": None, "leader_changes": None, "isr_counts": [3]},
     ),
+    "a replica that it did not have then was not missing": ("widened-0", {"lagging_replicas": [3], "under_replicated_ms": 0}),
     "all its replicas are there": ("grown-0", {"snapshots": 4, "under_replicated_ms": None}),
     "an earlier topic of the same name is another one": (
         "recreated-0",

@@ -33,7 +33,7 @@ def known(one: Synthetic, producer_id: int, *places: tuple[str, int], **columns:
 @pytest.fixture(scope="module")
 def partitions(rows_of):
     one = cluster()
-    for name in ("living", "forgotten", "moved-on", "closed", "refused", "old-clock"):
+    for name in ("living", "forgotten", "moved-on", "closed", "refused", "old-clock", "young"):
         one.topic(name)
     one.topic("offline", leader=-1).topic("__consumer_offsets", internal=True)
     one.offsets("closed", log_start=0, log_end=10, last_stable=10)
@@ -46,6 +46,9 @@ def partitions(rows_of):
     known(one, 4, ("living", 0), ("closed", 0), state="Ongoing")
     opened(one, "closed", 5, -1, silent_ms=HOUR_MS)
     opened(one, "old-clock", 6, 0, silent_ms=READ_MS + 1)
+    one.offsets("young", log_start=0, log_end=10, last_stable=10)
+    opened(one, "young", 7, 10, silent_ms=HOUR_MS)
+    opened(one, "young", 8, 9, silent_ms=HOUR_MS)
     one.error("producers", "TOPIC_AUTHORIZATION_FAILED", topic="refused")
     return rows_of(one, "partition")
 
@@ -71,6 +74,10 @@ CASES = {
         {"open_transactions": 1, "forgotten_transactions": [{"producer_id": 4, "start_offset": 1, "silent_ms": HOUR_MS}]},
     ),
     "a producer without an open transaction": ("closed", NONE),
+    "begun after the log end was read, whatever the times of its records": (
+        "young",
+        {"open_transactions": 2, "forgotten_transactions": [{"producer_id": 8, "start_offset": 9, "silent_ms": HOUR_MS}]},
+    ),
     "a record without a time": (
         "old-clock",
         {"oldest_transaction_ms": None, "forgotten_transactions": [{"producer_id": 6, "start_offset": 0, "silent_ms": None}]},

@@ -74,6 +74,7 @@ def test_only_wide_grants_to_alter_or_delete_for_strangers_are_destructive(row_o
     grant(cluster, "User:bob", "Delete", permission_type="Deny")
     grant(cluster, "User:bob", "Write")
     grant(cluster, "User:bob", "Create", "Cluster", "kafka-cluster")
+    grant(cluster, "User:bob", "All", "TransactionalId")
     grant(cluster, "User:admin", "All", "Cluster", "kafka-cluster")
     grant(cluster, "User:administrator", "ClusterAction", "Cluster", "kafka-cluster")
     row = row_of(cluster)

@@ -58,6 +58,9 @@ KINDS = {
     "a connector": ("a.properties", "connector.class=C\nconsumer.override.max.poll.records=5", [("consumer", "kafka-connect")]),
     "a worker": ("a.properties", "plugin.path=p\ngroup.id=connect\nproducer.linger.ms=5", [("producer", "kafka-connect")]),
     "Kafka Streams": ("a.properties", "application.id=app\nacks=all", [("consumer", "other"), ("producer", "other")]),
+    "a service's own keys": ("app.properties", "consumer.threads=4\nproducer.name=x", []),
+    "a service's own key hides no client": ("app.properties", "consumer.threads=4\nacks=0", [("producer", "java")]),
+    "Streams with a prefix": ("a.properties", "application.id=a\nproducer.acks=all", [("consumer", "other"), ("producer", "other")]),
     "a broker": ("server.properties", "process.roles=broker\ncompression.type=zstd", []),
     "another program": ("log4j2.properties", "rootLogger.level=INFO", []),
 }
@@ -85,6 +88,17 @@ def test_springs_own_words_become_kafkas(tmp_path: Path) -> None:
     names = ("auto.offset.reset", "isolation.level", "heartbeat.interval.ms", "group.protocol")
     assert [found[name].value for name in names] == ["earliest", "read_committed", "3000", "classic"]
     assert {found[name].source for name in names} == {"declared"}
+
+
+def test_spring_reads_names_in_any_form(tmp_path: Path) -> None:
+    text = "spring.kafka.consumer.enableAutoCommit=true\nspring.kafka.consumer.auto_offset_reset=none\nspring.kafka.consumer.properties[isolation.level]=x"
+    client = only(read(tmp_path, "application.properties", text))
+    assert dict(client.settings) == {"enable.auto.commit": "true", "auto.offset.reset": "none", "isolation.level": "x"}
+
+
+def test_settings_with_and_without_a_prefix_count_together(tmp_path: Path) -> None:
+    client = only(read(tmp_path, "p.properties", "acks=0\nlinger.ms=1\nproducer.linger.ms=2"))
+    assert (client.settings["acks"], client.settings["linger.ms"]) == ("0", "2")
 
 
 def test_the_longer_prefix_wins(tmp_path: Path) -> None:

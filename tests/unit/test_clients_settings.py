@@ -124,6 +124,8 @@ REFUSED = {
     "librdkafka's budget": (producer({"message.timeout.ms": 1, "linger.ms": 5}, "librdkafka"), "below linger.ms (5)"),
     "no boolean": (producer({"enable.idempotence": "yes"}), "neither true nor false"),
     "no number": (producer({"linger.ms": "5s"}), "no whole number"),
+    "a number as Python writes it": (producer({"delivery.timeout.ms": "300_000"}), "no whole number"),
+    "digits of another script": (producer({"linger.ms": "\u0663"}), "no whole number"),
     "slow heartbeats": (consumer({"heartbeat.interval.ms": 50_000}), "not below session.timeout.ms"),
     "the brokers' settings": (consumer({"group.protocol": "consumer", "session.timeout.ms": 1}), "together with group.protocol=consumer"),
     "a protocol that is not there": (consumer({"group_protocol": "consumer"}, "kafka-python"), "no setting group_protocol"),
@@ -141,6 +143,7 @@ def test_a_client_that_will_not_start_is_known(case: str) -> None:
 
 
 STARTS = [
+    producer({"queue.buffering.max.ms": "0.5"}, "librdkafka"),
     producer({"acks": 1}),
     producer({"acks": 0, "enable.idempotence": "false"}),
     producer({IN_FLIGHT: 6, "enable.idempotence": "false"}),

@@ -109,6 +109,10 @@ def test_a_missing_folder_and_a_misspelt_file_are_named(tmp_path: Path) -> None:
         ("a?c", "abc", True),
         ("[!a]*", "abc", False),
         ("(x|y)+$", "(x|y)+$", True),
+        ("x[a[b]", "x[", True),
+        ("a[*]*b*", "a*\n--b", True),
+        ("a[*]*b*", "ax--b", False),
+        ("[[]a[]b]*", "[a]", True),
     ],
 )
 def test_globs_match_whole_names_only(glob: str, name: str, matches: bool) -> None:

@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from functools import cache
+from math import ceil
 from pathlib import Path
 
 import yaml
@@ -50,6 +51,7 @@ NUMBERS = frozenset(
 _TEXTS = frozenset({"group.instance.id", "transactional.id"})
 _RESETS: Mapping[str, str] = {"smallest": "earliest", "beginning": "earliest", "largest": "latest", "end": "latest", "error": "none"}
 _WITHOUT_LIMIT = "2147483647"
+_FRACTION = re.compile(r"[0-9]*\.[0-9]+")
 _PLACEHOLDER = re.compile(r"\$\{|\{\{|^[$%@]\w")
 
 
@@ -84,6 +86,8 @@ def _boolean(text: str, implementation: str) -> str:
 def _number(name: str, text: str, implementation: str) -> str:
     if text.lower() in ("inf", "infinity") or (name == "delivery.timeout.ms" and text == "0" and implementation == "librdkafka"):
         return _WITHOUT_LIMIT
+    if name == "linger.ms" and implementation == "librdkafka" and _FRACTION.fullmatch(text):
+        return str(ceil(float(text)))  # its only setting in milliseconds that need not be whole
     return text.removesuffix(".0")
 
 

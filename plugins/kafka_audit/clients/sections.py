@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from kafka_audit.clients.defaults import JUDGED
 from kafka_audit.clients.names import canonical_name, known_names
-from kafka_audit.clients.spring import in_kafkas_words
+from kafka_audit.clients.spring import in_kafkas_words, without_brackets
 from kafka_audit.errors import ConfigurationError
 
 _KINDS = ("producer", "consumer")
@@ -15,6 +16,7 @@ _CONNECT = frozenset({"connector.class", "plugin.path", "offset.storage.topic", 
 _STREAMS = "application.id"
 _BROKER = frozenset({"broker.id", "node.id", "process.roles", "log.dirs", "log.dir", "zookeeper.connect"})
 _NOT_KEPT = "(not kept)"
+_LISTED = ("java", "librdkafka", "kafka-python")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +32,9 @@ def sections(pairs: Mapping[str, str], *, kind: str | None = None, implementatio
     """The clients that a file configures: producer, consumer, both or none. ``kind`` and ``implementation`` overrule what it looks like."""
     if _BROKER & set(pairs) and kind is None:
         return []
-    found = _by_prefix(pairs) or ({} if _CONNECT & set(pairs) else _by_names(pairs))
+    pairs = without_brackets(pairs)
+    plain, found = _by_names(pairs), _by_prefix(pairs)
+    found = {each: plain.get(each, {}) | found.get(each, {}) for each in plain | found}
     if kind is not None:
         found = {kind: found.get(kind) or _unprefixed(pairs)}
     chosen = implementation or _implementation(pairs)
@@ -49,7 +53,7 @@ def _by_prefix(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Settings with one of the prefixes that frameworks use, without it, for each kind that is named; a longer prefix wins."""
     found: dict[str, dict[str, str]] = {}
     for kind in _KINDS:
-        if not any(name.startswith((f"{_SPRING}{kind}.", f"{kind}.")) for name in pairs):
+        if not any(name.startswith(f"{_SPRING}{kind}.") or _is_prefixed(name, kind) for name in pairs):
             continue
         own = f"{_SPRING}{kind}."
         prefixes = (f"{kind}.", f"{kind}{_CONNECT_OVERRIDE}", f"{_SPRING}properties.", own, f"{own}properties.")
@@ -65,9 +69,22 @@ def _by_prefix(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return found
 
 
+def _is_prefixed(name: str, kind: str) -> bool:
+    """Whether a prefix stands before a setting that some client has: ``consumer.threads`` is the service's own."""
+    rest = name.removeprefix(f"{kind}.").removeprefix(_CONNECT_OVERRIDE.removeprefix("."))
+    return name.startswith(f"{kind}.") and rest in _any_clients()
+
+
+@cache
+def _any_clients() -> frozenset[str]:
+    return frozenset().union(*(names for each in _LISTED for names in known_names(each).values()))
+
+
 def _by_names(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Settings without prefix, for each kind of client that one of their names betrays."""
+    """Settings without prefix, for each kind of client that one of their names betrays; those of Connect and Spring tell nothing."""
     plain = _unprefixed(pairs)
+    if _CONNECT & set(pairs) or any(name.startswith(_SPRING) for name in pairs):
+        return {}
     if _STREAMS in plain:
         return dict.fromkeys(_KINDS, plain)
     names = set(plain)
@@ -80,7 +97,7 @@ def _unprefixed(pairs: Mapping[str, str]) -> dict[str, str]:
 
 def _telling(kind: str) -> frozenset[str]:
     """Names that only a client of this kind has, in whatever implementation."""
-    listed = [known_names(each) for each in ("java", "librdkafka", "kafka-python")]
+    listed = [known_names(each) for each in _LISTED]
     own = frozenset().union(*(names[kind] for names in listed))
     other = next(each for each in _KINDS if each != kind)
     return own - frozenset().union(*(names["both"] | names[other] for names in listed))
@@ -95,7 +112,7 @@ def _implementation(pairs: Mapping[str, str]) -> str:
     if _STREAMS in names:
         return "other"  # Kafka Streams sets its clients' defaults by its own settings
     plain = {name.removeprefix("producer.").removeprefix("consumer.") for name in names}
-    known = {each: frozenset().union(*known_names(each).values()) for each in ("java", "librdkafka", "kafka-python")}
+    known = {each: frozenset().union(*known_names(each).values()) for each in _LISTED}
     own = {
         each: plain & listed - frozenset().union(*(other for name, other in known.items() if name != each))
         for each, listed in known.items()

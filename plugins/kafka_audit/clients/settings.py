@@ -1,5 +1,6 @@
 """What a client does with its settings: names and words of the Java client, defaults, and what the client changes by itself."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,6 +12,7 @@ IDEMPOTENCE, IN_FLIGHT, DELIVERY = "enable.idempotence", "max.in.flight.requests
 OF_THE_BROKERS = ("heartbeat.interval.ms", "session.timeout.ms", "partition.assignment.strategy")
 """What the brokers decide for a group of the newer protocol (KIP-848)."""
 MOST_IN_FLIGHT = 5
+_WHOLE = re.compile(r"[+-]?[0-9]+")  # int() would take 300_000 and digits of other scripts, which clients refuse
 _DECLARED = "declared"
 _LISTED = 20
 
@@ -83,10 +85,7 @@ def value_of(settings: Mapping[str, Setting], name: str) -> str | None:
 def number_of(settings: Mapping[str, Setting], name: str) -> int | None:
     """The value of a setting as a number; None when it is not known, or none."""
     value = value_of(settings, name)
-    try:
-        return int(value) if value is not None else None
-    except ValueError:
-        return None
+    return int(value) if value is not None and _WHOLE.fullmatch(value) else None
 
 
 def against_idempotence(settings: Mapping[str, Setting]) -> dict[str, str]:

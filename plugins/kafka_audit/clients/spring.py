@@ -4,8 +4,10 @@ import re
 from collections.abc import Mapping
 
 OWN_NAMES: Mapping[str, str] = {
+    "acks": "acks",
     "auto-commit-interval": "auto.commit.interval.ms",
     "auto-offset-reset": "auto.offset.reset",
+    "batch-size": "batch.size",
     "bootstrap-servers": "bootstrap.servers",
     "buffer-memory": "buffer.memory",
     "client-id": "client.id",
@@ -20,19 +22,35 @@ OWN_NAMES: Mapping[str, str] = {
     "key-serializer": "key.serializer",
     "max-poll-interval": "max.poll.interval.ms",
     "max-poll-records": "max.poll.records",
+    "retries": "retries",
     "transaction-id-prefix": "transactional.id",
     "value-deserializer": "value.deserializer",
     "value-serializer": "value.serializer",
 }
-"""Those that are spelt differently; ``acks`` and ``retries`` are Kafka's."""
+"""Spring's name -> Kafka's."""
 
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)?")
 _MILLIS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATIONS = frozenset({"auto-commit-interval", "fetch-max-wait", "heartbeat-interval", "max-poll-interval"})
+_IN_BRACKETS = re.compile(r"(spring\.kafka\.(?:producer\.|consumer\.)?properties)\.?\[(.+)\]")
+
+
+def _relaxed(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()
+
+
+_RELAXED = {_relaxed(name): name for name in OWN_NAMES}
+"""Spring Boot binds ``enable-auto-commit``, ``enableAutoCommit`` and ``enable_auto_commit`` alike."""
+
+
+def without_brackets(pairs: Mapping[str, str]) -> dict[str, str]:
+    """The same pairs with ``properties[acks]``, Spring's other way to write a key with dots, as ``properties.acks``."""
+    return {_IN_BRACKETS.sub(r"\1.\2", name): value for name, value in pairs.items()}
 
 
 def in_kafkas_words(name: str, value: str) -> tuple[str, str]:
     """Kafka's name and value of one of Spring's settings; durations like ``3s`` in milliseconds. Unknown ones stay as they are."""
+    name = _RELAXED.get(_relaxed(name), name)
     kafkas = OWN_NAMES.get(name, name)
     found = _DURATION.fullmatch(value.strip()) if name in _DURATIONS else None
     if found is not None:

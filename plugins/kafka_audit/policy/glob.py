@@ -4,6 +4,8 @@ import fnmatch
 import re
 
 _WILDCARD = re.compile(r"\[[^\]]+\]|[*?]")
+_STAR = re.compile(r"\[!?\]?[^\]]*\]|\*")  # or a set, in which a star is a star
+_SET = re.compile(r"\\.|\[\^?\]?[^\]]*\]", re.DOTALL)  # in translated text: an escaped character, or a set
 
 
 def glob_to_regex(pattern: str) -> str:
@@ -11,8 +13,24 @@ def glob_to_regex(pattern: str) -> str:
 
     ``*`` any run of characters (newlines too), ``?`` one character, ``[ab]`` and ``[!ab]`` one of a set.
     """
-    translated = fnmatch.translate(pattern)
-    return "^(?s:" + translated.removeprefix("(?s:").removesuffix(r")\Z").removesuffix(r")\z") + r")\z"
+    pieces, start = [], 0
+    for found in _STAR.finditer(pattern):
+        if found.group() == "*":
+            pieces.append(pattern[start : found.start()])
+            start = found.end()
+    return "^(?s:" + ".*".join(_translated(piece) for piece in [*pieces, pattern[start:]]) + r")\z"
+
+
+def _translated(piece: str) -> str:
+    """A part of a glob without stars, for which Python 3.10 writes groups that Java does not know."""
+    text = fnmatch.translate(piece).removeprefix("(?s:").removesuffix(r")\Z").removesuffix(r")\z")
+    return _SET.sub(_without_inner_set, text)
+
+
+def _without_inner_set(found: re.Match[str]) -> str:
+    """Java takes a bracket inside of a set for another set."""
+    text = found.group()
+    return text if text.startswith("\\") else "[" + re.sub(r"(\\.)|\[", lambda one: one.group(1) or r"\[", text[1:], flags=re.DOTALL)
 
 
 def covers(earlier: str, later: str) -> bool:

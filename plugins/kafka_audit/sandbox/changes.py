@@ -1,4 +1,4 @@
-"""What happens to a seeded cluster between the snapshots of its history."""
+"""What happens to a seeded cluster between its earlier snapshots and its audit."""
 
 import time
 from contextlib import closing

@@ -106,7 +106,7 @@ class LogDirFailure(_Strict):
 
 
 class Change(_Strict):
-    """What happens to the cluster between two snapshots of its history.
+    """What happens to the cluster between the last earlier snapshot and the audit.
 
     ``recreate``: topics that are deleted and made again. ``add_partitions``: topic -> how many more. ``rewind``: group without members ->
     "topic-partition" -> offset it is committed back to.

@@ -62,7 +62,7 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
 
 
 def _make_history(sandbox: lifecycle.Sandbox, seed: str, root: Path, say: Callable[[str], None]) -> None:
-    """Take the seed's earlier snapshots, at least a second apart, and change the cluster after the first of them."""
+    """Take the seed's earlier snapshots, at least a second apart, and change the cluster after the last of them."""
     definition = load(seed)
     for number in range(definition.earlier_snapshots):
         started = time.monotonic()
@@ -75,7 +75,7 @@ def _make_history(sandbox: lifecycle.Sandbox, seed: str, root: Path, say: Callab
             snapshot_id=new_id(now, f"{now.isoformat()} {number}"),
             now=lambda: datetime.now(timezone.utc),
         )
-        if number == 0:
+        if number == definition.earlier_snapshots - 1:
             changes.apply(definition, sandbox.bootstrap)
         time.sleep(max(0.0, 1.1 - (time.monotonic() - started)))  # ids are told apart, and ordered, by the second
 

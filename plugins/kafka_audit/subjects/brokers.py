@@ -70,6 +70,12 @@ CLUSTER = columns(
         "of the cluster, its topics and its groups, those whose brokers did not tell the auditor's rights; groups that are Empty, "
         "which are not asked, do not count",
     ),
+    ("group_count", "bigint", "groups that brokers list; NULL when none is listed and not every broker told"),
+    (
+        "group_count_before",
+        "bigint",
+        "groups in the nearest earlier snapshot of the same scope; 0 when there is none, NULL when it does not tell",
+    ),
     SNAPSHOTS,
     HISTORY_MS,
     ("longest_gap_ms", "bigint", "longest time between two snapshots that follow each other in the history"),

@@ -29,7 +29,11 @@ PRODUCER = columns(
     ("attested_error_handling", "boolean", "the owner attests that failed sends are handled"),
     ("recent_write_partitions", "int", "undeclared: partitions of the topic whose newest record is younger than 24 h"),
     ("idempotent_write_partitions", "int", "of those, partitions whose newest record was written by an idempotent producer"),
-    ("plain_write_partitions", "int", "of those, partitions whose newest record was written without a producer id"),
+    (
+        "plain_write_partitions",
+        "int",
+        "of those, partitions whose newest record is from no producer id, or from none that the leader knows",
+    ),
     ("undecided_write_partitions", "int", "undeclared: partitions of which it cannot be told who wrote their newest record"),
     ("tier", "string", "the strictest tier of its topics"),
     ERRORS,

@@ -82,7 +82,8 @@ PARTITION = columns(
     (
         "forgotten_transactions",
         "array<struct<producer_id:bigint,start_offset:bigint,silent_ms:bigint>>",
-        "open transactions in which their coordinator does not know this partition, the longest silent first, at most 20; "
+        "open transactions that began below log_end and in which their coordinator does not know this partition, the longest silent first, "
+        "at most 20; "
         "silent_ms: time since the last record; NULL when producers or transactions could not be read",
     ),
     ("transaction_max_timeout_ms", "bigint", "transaction.max.timeout.ms, the greatest of the brokers'; NULL when one did not tell"),

@@ -1,0 +1,139 @@
+"""A healthy sandbox whose settings are changed and restored with Kafka's own tools."""
+
+import json
+import time
+from contextlib import closing
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaAdminClient
+from kafka_tools import KafkaTools
+
+from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.evidence import EvidenceRoot, Snapshot, new_id
+from kafka_audit.sandbox.lifecycle import Sandbox
+from kafka_audit.snapshot import take_snapshot
+
+CLUSTER = "flipped"
+_IN_SYNC_TIMEOUT_S = 60
+
+# Topics beside the seed's, by what happens to them.
+OWN_TOPICS = ("grown", "led", "read", "recreated", "spare", "thinned")
+# Two groups without members that stand on read-0; it has the offsets 0 to 9.
+REWOUND, OVERTAKEN = "rewound", "overtaken"
+
+# entity type, entity, setting that is made, setting that was there before (nothing: the override is removed again)
+SETTINGS = (
+    ("topics", "orders", "min.insync.replicas=1", "min.insync.replicas=2"),
+    ("topics", "invoices", "min.insync.replicas=3", None),
+    ("topics", "payments", "unclean.leader.election.enable=true", None),
+    ("topics", "inventory", "retention.ms=3600000", None),
+    ("topics", "customers", "cleanup.policy=delete", "cleanup.policy=compact"),
+    ("topics", "shipments", "max.message.bytes=1000", None),
+    ("topics", "clickstream", "message.timestamp.after.max.ms=9223372036854775807,flush.messages=1", None),
+    ("topics", "read", "retention.bytes=100", None),
+    ("topics", "__consumer_offsets", "min.insync.replicas=1", "min.insync.replicas=2"),
+    ("topics", "__transaction_state", "min.insync.replicas=1", "min.insync.replicas=2"),
+    ("brokers", "2", "transaction.partition.verification.enable=false", None),
+    ("brokers", "3", "num.replica.fetchers=2", None),
+    ("groups", "shipping-kip848", "consumer.heartbeat.interval.ms=15000", None),
+)
+
+
+def _settings(undo: bool) -> list[str]:
+    commands = []
+    for kind, name, made, before in SETTINGS:
+        keys = ",".join(pair.partition("=")[0] for pair in made.split(","))
+        change = f"--delete-config {keys}" if undo and before is None else f"--add-config {before if undo else made}"
+        commands.append(f"kafka-configs --alter --entity-type {kind} --entity-name {name} {change}")
+    return commands
+
+
+class Flipped:
+    """The sandbox whose settings are changed and restored, and the snapshots that are taken of it."""
+
+    def __init__(self, sandbox: Sandbox, root: Path) -> None:
+        self.tools, self.sandbox, self.root = KafkaTools(sandbox.bootstrap), sandbox, root
+        self.snapshots: list[Snapshot] = []
+
+    def snapshot(self) -> Snapshot:
+        # Ids are ordered by their second; a number in its place makes waiting for the next one needless.
+        second = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=len(self.snapshots))
+        root, snapshot_id = EvidenceRoot(path=self.root), new_id(second, "flipped")
+        settings = ConnectionSettings.from_mapping(self.sandbox.audit_connection)
+        take_snapshot(settings=settings, root=root, cluster=CLUSTER, snapshot_id=snapshot_id, now=lambda: datetime.now(timezone.utc))
+        self.snapshots.append(root.snapshot(CLUSTER, snapshot_id))
+        return self.snapshots[-1]
+
+    def prepare(self) -> None:
+        """Add topics and groups; the groups' commits advance within the three snapshots of the history."""
+        self.tools.run_all(*[f"kafka-topics --create --topic {topic} --replica-assignment 1:2:3" for topic in OWN_TOPICS])
+        self._wait_for(grown=[3], thinned=[3], spare=[3])
+        self.tools.run("kafka-console-producer --topic read --batch-size 1", stdin="".join(f"record {n}\n" for n in range(10)))
+        self.tools.run(f"{self._reset(REWOUND)} --group {OVERTAKEN} --to-offset 5")
+        self.snapshot()
+        self.tools.run_all(f"{self._reset(REWOUND)} --to-latest", f"{self._reset(OVERTAKEN)} --to-offset 6")
+        self.snapshot()
+
+    def change(self) -> str:
+        """Change everything; returns how the brokers refused the one setting that they do not allow."""
+        self.tools.run_all(
+            *_settings(undo=False),
+            "kafka-topics --delete --topic spare",
+            "kafka-topics --delete --topic recreated",
+            "kafka-topics --alter --topic grown --partitions 3",
+            "kafka-acls --add --allow-principal User:stranger --operation Delete --topic '*'",
+            "kafka-acls --add --allow-principal User:auditor --operation Write --topic orders",
+            "kafka-features downgrade --feature eligible.leader.replicas.version=0 --feature transaction.version=1",
+            f"kafka-delete-records --offset-json-file {self._json('delete', [self._partition('read', offset=8)])}",
+            self._reassign(self._partition("thinned", replicas=[1, 2]), self._partition("led", replicas=[2, 3, 1])),
+        )
+        self.tools.run_all(
+            "kafka-topics --create --topic recreated --replica-assignment 1:2:3",
+            "kafka-leader-election --election-type preferred --topic led --partition 0",
+            f"{self._reset(REWOUND)} --to-offset 9",
+        )
+        self._wait_for(grown=[3, 3, 3], thinned=[2], spare=None)
+        too_slow = "consumer.heartbeat.interval.ms=15001"
+        return self.tools.refusal(f"kafka-configs --alter --entity-type groups --entity-name shipping-kip848 --add-config {too_slow}")
+
+    def restore(self) -> None:
+        """Undo everything, except that topics cannot get their old id back, nor lose partitions; the leader of led-0 stays where it is."""
+        self.tools.run_all(
+            *_settings(undo=True),
+            "kafka-acls --remove --force --allow-principal User:stranger --operation Delete --topic '*'",
+            "kafka-acls --remove --force --allow-principal User:auditor --operation Write --topic orders",
+            "kafka-features upgrade --feature eligible.leader.replicas.version=1 --feature transaction.version=2",
+            self._reassign(self._partition("thinned", replicas=[1, 2, 3])),
+            "kafka-topics --create --topic spare --replica-assignment 1:2:3",
+            f"{self._reset(REWOUND)} --group {OVERTAKEN} --to-latest",
+        )
+        self._wait_for(grown=[3, 3, 3], thinned=[3], spare=[3])
+
+    def _reset(self, group: str) -> str:
+        return f"kafka-consumer-groups --reset-offsets --execute --topic read --group {group}"
+
+    def _partition(self, topic: str, **facts: Any) -> dict[str, Any]:
+        return {"topic": topic, "partition": 0, **facts}
+
+    def _json(self, name: str, partitions: list[dict[str, Any]]) -> Path:
+        path = self.root / f"{name}.json"
+        path.write_text(json.dumps({"version": 1, "partitions": partitions}))
+        return path
+
+    def _reassign(self, *partitions: dict[str, Any]) -> str:
+        return f"kafka-reassign-partitions --execute --reassignment-json-file {self._json('reassign', list(partitions))}"
+
+    def _wait_for(self, **replicas: list[int] | None) -> None:
+        """Return when each topic has that many replicas on each partition (None: is gone) and all replicas are in sync."""
+        deadline = time.monotonic() + _IN_SYNC_TIMEOUT_S
+        with closing(KafkaAdminClient(bootstrap_servers=self.sandbox.bootstrap)) as admin:
+            while True:
+                seen = {topic["name"]: topic["partitions"] for topic in admin.describe_topics()}
+                behind = [name for name, found in seen.items() for p in found if set(p["isr_nodes"]) != set(p["replica_nodes"])]
+                counts = {name: [len(p["replica_nodes"]) for p in seen[name]] if name in seen else None for name in replicas}
+                if counts == replicas and not behind:
+                    return
+                assert time.monotonic() < deadline, (counts, behind)
+                time.sleep(0.1)

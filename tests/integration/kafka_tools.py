@@ -1,0 +1,61 @@
+"""Kafka's own command line tools, run from the class path of the sandbox's brokers."""
+
+import shlex
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from kafka_audit.sandbox.jars import broker_classpath, java
+
+# The classes that the scripts of these names start.
+_CLASSES = {
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "kafka-features": "org.apache.kafka.tools.FeatureCommand",
+    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+}
+_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class KafkaTools:
+    """Runs commands as they are typed, like ``kafka-topics --delete --topic t``; the bootstrap servers are added."""
+
+    bootstrap: str
+
+    def run(self, command: str, stdin: str = "") -> str:
+        """Return what the tool printed; it must have ended with 0."""
+        done = self._start(command, stdin)
+        assert done.returncode == 0, f"{command}: {done.stdout}"
+        return done.stdout
+
+    def run_all(self, *commands: str) -> None:
+        """Run commands that do not depend on each other, two at a time: a tool is mostly the start of a JVM."""
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            for _ in pool.map(self.run, commands):
+                pass
+
+    def refusal(self, command: str) -> str:
+        """Return what the tool printed when the brokers refused what it asked for."""
+        done = self._start(command, "")
+        assert done.returncode != 0, f"{command} was not refused: {done.stdout}"
+        return done.stdout
+
+    def _start(self, command: str, stdin: str) -> "subprocess.CompletedProcess[str]":
+        tool, *arguments = shlex.split(command)
+        line = [java(), *_JVM, "-cp", broker_classpath(lambda message: None), _CLASSES[tool], "--bootstrap-server", self.bootstrap]
+        return subprocess.run(
+            [*line, *arguments],
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
