@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -29,8 +30,9 @@ from spark_jobs.population import population
 from spark_jobs.session import spark_session
 
 _LARGE = 50_000
-_FINDINGS_OF_A_PART = 200_000
-"""Findings that are sorted and written as one file, more or less: as many for every machine, so that a repeated step gives equal files."""
+"""From so many findings on, a cluster is large."""
+_ROWS_OF_A_PART = 50_000
+"""Wide rows whose findings are one file: the same on every machine, so that a repeated step gives equal files."""
 
 Extra = Callable[[Evidence, Policy, Path], None]
 
@@ -49,6 +51,15 @@ class Job:
     @property
     def controls(self) -> tuple[Control, ...]:
         return self.catalogue.of_job(self.name)
+
+    @cached_property
+    def populations(self) -> dict[str, int]:
+        """How many resources the subjects of the job's controls have."""
+        return {subject: population(subject, self.evidence, self.policy) for subject in {control.subject for control in self.controls}}
+
+    @property
+    def large(self) -> bool:
+        return sum(self.populations[control.subject] for control in self.controls) > _LARGE
 
 
 def main(name: str, target: Callable[[Audit], Path], extra: Extra | None = None, argv: Sequence[str] | None = None) -> int:
@@ -101,12 +112,10 @@ def _run(name: str, arguments: argparse.Namespace, target: Callable[[Audit], Pat
     unseal_audit(audit)
     with replaced_folder(target(audit)) as folder:
         write_json(folder / "history.json", history.record())
-        populations = {subject: population(subject, evidence, policy) for subject in {control.subject for control in job.controls}}
-        expected = sum(populations[control.subject] for control in job.controls)
-        if expected > _LARGE:  # then compiling whole stages costs less than it saves
+        if job.large:  # then compiling whole stages costs less than it saves
             spark.conf.set("spark.sql.codegen.wholeStage", "true")
-        _write_findings(job, folder, parts=1 + expected // _FINDINGS_OF_A_PART)
-        _write_summary(job, folder, populations)
+        _write_findings(job, folder)
+        _write_summary(job, folder)
         if extra is not None:
             extra(evidence, policy, folder)
 
@@ -117,30 +126,38 @@ def wide_rows(job: Job) -> dict[str, DataFrame]:
     return {name: subjects.build(name, job.evidence, job.policy) for name in SUBJECTS if name in judged}
 
 
-def findings(job: Job, rows: Mapping[str, DataFrame], broken: Mapping[str, str] | None = None, parts: int = 1) -> DataFrame:
-    """All findings of the job, one for each row and control, in the order of control code and resource; a control is in one part."""
-    judged = [judge(each, job.catalogue.of_subject(subject), broken, job.overlay) for subject, each in rows.items()]
+def findings(job: Job, rows: Mapping[str, DataFrame], broken: Mapping[str, str] | None = None) -> DataFrame:
+    """All findings of the job, one for each row and control.
+
+    Those of a small cluster are in the order of control code and resource; those of a large one lie in parts, each in the order of its
+    resources: wide rows are sorted then, because sorting their findings would move ten times as much.
+    """
+    judged = []
+    for subject, each in rows.items():
+        parts = 1 + job.populations[subject] // _ROWS_OF_A_PART
+        ordered = each.repartition(parts, "resource").sortWithinPartitions("resource") if job.large else each
+        judged.append(judge(ordered, job.catalogue.of_subject(subject), broken, job.overlay))
     union = judged[0]
     for more in judged[1:]:
         union = union.unionByName(more)
     named = union.select(*[F.lit(value).alias(field) for field, value in job.identity.items()], "*").select(*COLUMNS)
-    return named.repartition(parts, "code").sortWithinPartitions("code", "resource")
+    return named if job.large else named.repartition(1).sortWithinPartitions("code", "resource")
 
 
-def _write_findings(job: Job, folder: Path, parts: int) -> None:
+def _write_findings(job: Job, folder: Path) -> None:
     if not job.controls:
         raise ConfigurationError(f"no control belongs to {job.name}: the catalogue is incomplete; name a folder that has some")
     rows = wide_rows(job)
     target = folder / "findings.parquet"
     try:
-        write_parquet(findings(job, rows, parts=parts), target)
+        write_parquet(findings(job, rows), target)
     except PySparkException:
         check_rules(rows, job.controls, job.overlay)
         broken = _raising(job, rows)
         if not broken:
             raise
         shutil.rmtree(target, ignore_errors=True)
-        write_parquet(findings(job, rows, broken, parts), target)
+        write_parquet(findings(job, rows, broken), target)
 
 
 def _raising(job: Job, rows: Mapping[str, DataFrame]) -> dict[str, str]:
@@ -154,9 +171,9 @@ def _raising(job: Job, rows: Mapping[str, DataFrame]) -> dict[str, str]:
     return broken
 
 
-def _write_summary(job: Job, folder: Path, populations: Mapping[str, int]) -> None:
+def _write_summary(job: Job, folder: Path) -> None:
     written = job.evidence.spark.read.parquet(str(folder / "findings.parquet"))
-    summary = summarise(job.evidence.spark, written, job.controls, populations)
+    summary = summarise(job.evidence.spark, written, job.controls, job.populations)
     write_parquet(summary.repartition(1).sortWithinPartitions("code"), folder / "summary.parquet")
     # One row a control: small whatever the cluster's size.
     for row in pq.read_table(folder / "summary.parquet").to_pylist():

@@ -40,7 +40,7 @@ def with_past_topics(topics: DataFrame, evidence: Evidence) -> DataFrame:
         )
     )
     return topics.join(past, on="topic", how="left").withColumns(
-        {**_length(evidence), "earlier_topic_ids": F.coalesce("other_ids", F.array().cast("array<string>"))}
+        {**_length(evidence, F.col("topic_id").isNotNull()), "earlier_topic_ids": F.coalesce("other_ids", F.array().cast("array<string>"))}
     )
 
 
@@ -49,11 +49,13 @@ def with_past_partitions(partitions: DataFrame, evidence: Evidence) -> DataFrame
 
     Needs topic, partition, leader_epoch, isr_count, lagging_replicas, replication_factor, log_end and last_stable.
     """
+    identified = evidence.table("topics").where(F.col("topic_id").isNotNull()).select("topic", F.lit(True).alias("identified"))
     rows = partitions.join(_states(evidence), on=_KEYS, how="left").join(_ends(evidence), on=_KEYS, how="left")
+    rows = rows.join(identified, on="topic", how="left")
     nearest = F.col("states")[0]
     return rows.withColumns(
         {
-            **_length(evidence),
+            **_length(evidence, F.coalesce("identified", F.lit(False))),
             "earlier_ms": F.lit(evidence.taken_ms) - nearest["taken_ms"],
             "leader_changes": F.col("leader_epoch") - nearest["leader_epoch"],
             "isr_counts": _this_and(F.col("isr_count"), F.transform("states", lambda one: one["isr_count"])),
@@ -63,11 +65,24 @@ def with_past_partitions(partitions: DataFrame, evidence: Evidence) -> DataFrame
     )
 
 
-def _length(evidence: Evidence) -> dict[str, Column]:
+def _length(evidence: Evidence, identified: Column) -> dict[str, Column]:
+    """snapshots, history_ms and is_new; without a topic id, an earlier topic of the same name may be this one."""
     return {
         "snapshots": (F.coalesce("earlier_snapshots", F.lit(0)) + 1).cast("int"),
         "history_ms": F.lit(evidence.taken_ms) - F.coalesce("first_ms", F.lit(evidence.taken_ms)),
+        "is_new": F.lit(all_were_listed(evidence)) & identified & (F.coalesce("earlier_snapshots", F.lit(0)) == 0),
     }
+
+
+def all_were_listed(evidence: Evidence) -> bool:
+    """Whether the snapshot before would show every topic and partition of this one's scope that there was."""
+    if not evidence.history.snapshots:
+        return False
+    before = evidence.history.snapshots[-1].manifest
+    missing = before.get("errors") or {}
+    return before.get("scope") == evidence.snapshot.manifest.get("scope") and not any(
+        missing.get(name) for name in ("topics", "partitions")
+    )
 
 
 def _this_and(this: Column, past: Column) -> Column:

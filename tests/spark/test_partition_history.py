@@ -8,12 +8,14 @@ from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, Synthetic
 
 from kafka_audit.catalogue import load_catalogue
-from kafka_audit.history import read_history
+from kafka_audit.evidence import Snapshot
+from kafka_audit.history import History, read_history
 from kafka_audit.policy import load_policy
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.evaluate import judge
 from spark_jobs.overlay import Overlay
+from spark_jobs.subjects.past_topics import all_were_listed
 
 pytestmark = pytest.mark.spark
 
@@ -100,15 +102,15 @@ def test_a_partition_over_time(case: str, partitions) -> None:
 VERDICTS = {
     ("steady", "TOP-14"): "pass",
     ("recreated", "TOP-14"): "fail",
-    ("new", "TOP-14"): "not_assessed",
+    ("new", "TOP-14"): "not_applicable",
     ("without-id", "TOP-14"): "not_assessed",
     ("grown", "TOP-15"): "fail",
-    ("recreated", "TOP-15"): "not_assessed",
+    ("recreated", "TOP-15"): "not_applicable",
     ("steady-0", "REP-03"): "fail",
     ("steady-0", "REP-05"): "pass",
     ("steady-0", "REP-07"): "fail",
-    ("recreated-0", "REP-07"): "not_assessed",
-    ("new-0", "REP-07"): "not_assessed",
+    ("recreated-0", "REP-07"): "not_applicable",
+    ("new-0", "REP-07"): "not_applicable",
     ("steady-0", "TXN-02"): "pass",
 }
 
@@ -124,3 +126,18 @@ def test_what_earlier_snapshots_show_is_judged(spark: SparkSession, tmp_path: Pa
         for finding in judge(rows, catalogue.of_subject(subject), None, Overlay(policy=policy, at=READ_AT)).collect():
             found[finding["resource"], finding["code"]] = finding["status"]
     assert {key: found[key] for key in VERDICTS} == VERDICTS
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (None, False),
+        ({"scope": {"topics": ["*"]}, "errors": {"offsets": 3}}, True),
+        ({"scope": {"topics": ["*"]}, "errors": {"topics": 1}}, False),
+        ({"scope": {"topics": ["orders*"]}, "errors": {}}, False),
+    ],
+)
+def test_a_topic_is_new_only_if_the_snapshot_before_would_have_shown_it(before: dict | None, said: bool) -> None:
+    now = Snapshot(path=Path("now"), manifest={"scope": {"topics": ["*"]}})
+    past = () if before is None else (Snapshot(path=Path("before"), manifest=before),)
+    assert all_were_listed(Evidence(spark=None, snapshot=now, history=History(snapshots=past))) is said  # type: ignore[arg-type]

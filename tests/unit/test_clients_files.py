@@ -55,6 +55,8 @@ KINDS = {
     "kafka-python by its underscores": ("a.ini", "[kafka]\ngroup_id=g\nauto_offset_reset=latest", [("consumer", "kafka-python")]),
     "sections": ("a.ini", "[producer]\nlinger.ms: 5\n[consumer]\ngroup.id=g", [("consumer", "java"), ("producer", "java")]),
     "Spring": ("a.properties", "spring.kafka.producer.acks=all\nspring.kafka.properties.x=y", [("producer", "spring-kafka")]),
+    "Spring, for both": ("a.properties", "spring.kafka.properties[acks]=0\nspring.kafka.client-id=x", [("producer", "spring-kafka")]),
+    "a service that logs": ("a.properties", "log.dir=/var/log\nacks=0", [("producer", "java")]),
     "a connector": ("a.properties", "connector.class=C\nconsumer.override.max.poll.records=5", [("consumer", "kafka-connect")]),
     "a worker": ("a.properties", "plugin.path=p\ngroup.id=connect\nproducer.linger.ms=5", [("producer", "kafka-connect")]),
     "Kafka Streams": ("a.properties", "application.id=app\nacks=all", [("consumer", "other"), ("producer", "other")]),

@@ -232,7 +232,7 @@ def test_policy_check_says_what_the_policy_has(tmp_path: Path) -> None:
     place = waivers(tmp_path, changed(WAIVER, approved_on="2020-01-01", expires="2999-01-01T00:00:00Z"))
     done = CliRunner().invoke(app, ["policy", "check", str(place)])
     assert done.exit_code == 0, done.output
-    assert re.fullmatch(r"the policy is valid: 1 tiers, 1 SLAs, 0 clients, 1 waivers, 0 frameworks; sha256 [0-9a-f]{64}\n", done.output)
+    assert re.fullmatch(r"the policy is valid: 1 tiers, 1 SLAs, 0 clients, 1 waivers, 4 frameworks; sha256 [0-9a-f]{64}\n", done.output)
 
 
 @pytest.mark.parametrize(

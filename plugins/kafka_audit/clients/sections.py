@@ -14,7 +14,7 @@ _SPRING = "spring.kafka."
 _CONNECT_OVERRIDE = ".override."
 _CONNECT = frozenset({"connector.class", "plugin.path", "offset.storage.topic", "offset.storage.file.filename"})
 _STREAMS = "application.id"
-_BROKER = frozenset({"broker.id", "node.id", "process.roles", "log.dirs", "log.dir", "zookeeper.connect"})
+_BROKER = frozenset({"broker.id", "node.id", "process.roles", "log.dirs"})
 _NOT_KEPT = "(not kept)"
 _LISTED = ("java", "librdkafka", "kafka-python")
 
@@ -53,7 +53,7 @@ def _by_prefix(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Settings with one of the prefixes that frameworks use, without it, for each kind that is named; a longer prefix wins."""
     found: dict[str, dict[str, str]] = {}
     for kind in _KINDS:
-        if not any(name.startswith(f"{_SPRING}{kind}.") or _is_prefixed(name, kind) for name in pairs):
+        if not any(_is_prefixed(name, kind) for name in pairs):
             continue
         own = f"{_SPRING}{kind}."
         prefixes = (f"{kind}.", f"{kind}{_CONNECT_OVERRIDE}", f"{_SPRING}properties.", own, f"{own}properties.")
@@ -70,7 +70,10 @@ def _by_prefix(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def _is_prefixed(name: str, kind: str) -> bool:
-    """Whether a prefix stands before a setting that some client has: ``consumer.threads`` is the service's own."""
+    """Whether a prefix tells that the file configures this kind of client: ``consumer.threads`` is the service's own."""
+    common = f"{_SPRING}properties."
+    if name.startswith(_SPRING):
+        return name.startswith(f"{_SPRING}{kind}.") or (name.startswith(common) and name.removeprefix(common) in _telling(kind))
     rest = name.removeprefix(f"{kind}.").removeprefix(_CONNECT_OVERRIDE.removeprefix("."))
     return name.startswith(f"{kind}.") and rest in _any_clients()
 

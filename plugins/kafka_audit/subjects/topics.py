@@ -1,6 +1,6 @@
 """Wide rows of topics, of their partitions, and of topics that the policy declares."""
 
-from kafka_audit.subjects.columns import CONFIG, ERRORS, HISTORY_MS, INTS, RESOURCE, SNAPSHOTS, TOPIC_POLICY, columns
+from kafka_audit.subjects.columns import CONFIG, ERRORS, HISTORY_MS, INTS, IS_NEW, RESOURCE, SNAPSHOTS, TOPIC_POLICY, columns
 
 TOPIC = columns(
     RESOURCE,
@@ -48,6 +48,7 @@ TOPIC = columns(
     ),
     SNAPSHOTS,
     HISTORY_MS,
+    IS_NEW,
     ("earlier_topic_ids", "array<string>", "other topic ids this name had in earlier snapshots, oldest first"),
     ("partition_count_before", "int", "number of partitions in the nearest earlier snapshot that shows this topic id"),
     TOPIC_POLICY,
@@ -89,6 +90,7 @@ PARTITION = columns(
     ("transaction_max_timeout_ms", "bigint", "transaction.max.timeout.ms, the greatest of the brokers'; NULL when one did not tell"),
     SNAPSHOTS,
     HISTORY_MS,
+    IS_NEW,
     ("earlier_ms", "bigint", "time since the nearest earlier snapshot that shows this partition of the same topic id"),
     ("leader_changes", "int", "growth of the leader epoch since that snapshot"),
     ("log_end_before", "bigint", "largest log end of any earlier snapshot with the same topic id"),
