@@ -5,15 +5,11 @@ from typing import Any
 import pytest
 import yaml
 
+from kafka_audit.catalogue import load_catalogue
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.sandbox.definition import SEEDS, Verdict, load, parse
 
-CONTROLS = {
-    *(f"TOP-{n:02}" for n in (1, 2, 3, 4, 5, 6, 10, 13)),
-    *(f"REP-{n:02}" for n in (1, 2, 3, 4, 8)),
-    *(f"BRK-{n:02}" for n in range(1, 9)),
-    *("QRM-01", "CON-01", "CON-03", "CON-04", "CON-07", "GRP-01", "PRD-01", "AUD-01"),
-}
+CONTROLS = {control.code for control in load_catalogue().controls}
 
 
 def faulty(**changes: object) -> dict[str, Any]:
@@ -21,8 +17,9 @@ def faulty(**changes: object) -> dict[str, Any]:
     return {**data, **changes}
 
 
-def test_the_faulty_seed_makes_every_control_fail_somewhere() -> None:
-    assert {verdict.control for verdict in load("faulty").faults} == CONTROLS
+def test_the_faulty_seed_makes_every_control_fail_that_a_minute_can_show() -> None:
+    left_out = {"TOP-11", "REP-05", "REP-06", "REP-07", "REP-09", "CON-09", "GRP-02", "TXN-01"}  # the seed's first lines say why
+    assert {verdict.control for verdict in load("faulty").faults} == CONTROLS - left_out
 
 
 def test_the_healthy_seed_expects_no_finding() -> None:
@@ -67,4 +64,4 @@ def test_a_wrong_seed_is_an_error_that_names_file_and_reason(changes: dict[str, 
 
 def test_what_depends_on_the_brokers_own_settings_is_known() -> None:
     needing = {code for code in CONTROLS if Verdict(control=code, resource="x").needs_own_brokers}
-    assert {code.split("-")[0] for code in needing} == {"BRK", "QRM", "REP", "AUD"}
+    assert {code.split("-")[0] for code in needing} == {"BRK", "QRM", "REP", "AUD", "SEC", "TXN"}

@@ -45,7 +45,7 @@ def test_two_commands_never_work_in_one_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("problem", [CollectionError("no storage"), KeyboardInterrupt()])
 def test_a_start_that_fails_leaves_no_data_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: BaseException) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise problem
 
     monkeypatch.setattr(lifecycle, "broker_classpath", lambda _: "jars/*")

@@ -40,8 +40,8 @@ def test_a_process_is_known_again_by_pid_start_time_and_argument(tmp_path: Path,
 
 def test_a_process_is_found_from_its_very_first_moment(tmp_path: Path, launched: list[ProcessRecord]) -> None:
     argument, log = str(tmp_path / "plan.json"), tmp_path / "it.log"
-    for _ in range(60):  # Popen returns while the kernel may still be replacing the child's program, with no command line to read
-        launched.append(processes.launch("it", ["sleep", "60", argument], argument=argument, log=log, cwd=tmp_path))
+    for _ in range(20):  # Popen returns while the kernel may still be replacing the child's program, with no command line to read
+        launched.append(processes.launch("it", [sys.executable, "-c", SLEEPS, argument], argument=argument, log=log, cwd=tmp_path))
         assert launched[-1].find() is not None
 
 

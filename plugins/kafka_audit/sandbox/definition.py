@@ -126,7 +126,7 @@ class Verdict(_Strict):
     @property
     def needs_own_brokers(self) -> bool:
         """True where the verdict comes from how the brokers are run, which another cluster does not share."""
-        return self.control.startswith(("BRK-", "QRM-", "REP-", "AUD-"))
+        return self.control.startswith(("BRK-", "QRM-", "REP-", "AUD-", "SEC-", "TXN-03"))
 
 
 class Seed(_Strict):
