@@ -21,6 +21,7 @@ from kafka_audit.airflow.environment import airflow_home
 from kafka_audit.airflow.run_dag import run_audit_through_airflow
 from kafka_audit.evidence import problems_of, read_json
 from kafka_audit.sandbox.lifecycle import Sandbox
+from kafka_audit.sandbox.past import make_past
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
 ROOT = Path(__file__).parents[2]
@@ -83,13 +84,13 @@ class Api:
 
 
 @pytest.fixture(scope="module")
-def airflow(tmp_path_factory: pytest.TempPathFactory, brokers: str) -> Iterator[tuple[str, Path]]:
+def airflow(tmp_path_factory: pytest.TempPathFactory, healthy_cluster: Sandbox) -> Iterator[tuple[str, Path]]:
     """(address, audit folder) of a running Airflow; nothing of it is left at the end."""
     from kafka_audit.airflow.standalone import running_airflow
 
     root = tmp_path_factory.mktemp("airflow") / "audit-root"
     port = free_port()
-    with running_airflow(root=root, bootstrap=brokers, port=port, log_ports=(free_port(), free_port())):
+    with running_airflow(root=root, connection=healthy_cluster.audit_connection, port=port, log_ports=(free_port(), free_port())):
         yield f"http://127.0.0.1:{port}", root
     assert processes_of(airflow_home(root)) == []
 
@@ -128,9 +129,10 @@ def test_a_run_with_a_bad_value_is_refused_when_it_is_triggered(api: Api) -> Non
 
 
 def test_a_healthy_cluster_is_audited_by_the_scheduler_and_clearing_a_task_gives_the_same_audit(
-    api: Api, airflow: tuple[str, Path]
+    api: Api, airflow: tuple[str, Path], healthy_cluster: Sandbox
 ) -> None:
     base, root = airflow
+    make_past(healthy_cluster, "healthy", root=root, cluster="kafka")
     run_id = api.trigger(policy_dir=str(POLICY))
     state, tasks = api.wait(run_id)
     assert (state, set(tasks.values())) == ("success", {"success"}), tasks

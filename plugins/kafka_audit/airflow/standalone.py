@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,13 +27,12 @@ _USERS = {"admin": "admin", "viewer": "viewer"}
 
 @contextmanager
 def running_airflow(
-    *, root: Path, bootstrap: str | None = None, port: int = 8080, log_ports: tuple[int, int] = (8793, 8794)
+    *, root: Path, connection: Mapping[str, str] | None = None, port: int = 8080, log_ports: tuple[int, int] = (8793, 8794)
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """A running Airflow, ready for requests on ``http://127.0.0.1:<port>``; it is stopped with all its children at the end.
 
-    ``bootstrap``: the brokers of the connection ``kafka_default`` (without authentication); None leaves it to be defined in the
-    UI. ``log_ports``: of the worker's and the triggerer's log servers. CollectionError when it does not get ready; its output is
-    in ``<root>/../.airflow/standalone.log``.
+    ``connection``: the keys of the connection ``kafka_default``; None leaves it to be defined in the UI. ``log_ports``: of the worker's
+    and the triggerer's log servers. CollectionError when it does not get ready; its output is in ``<root>/../.airflow/standalone.log``.
     """
     home = airflow_home(root)
     home.mkdir(parents=True, exist_ok=True)
@@ -41,7 +40,7 @@ def running_airflow(
     passwords = home / "passwords.json"
     passwords.touch(mode=0o600)
     passwords.write_text(json.dumps({user: user for user in _USERS}), encoding="utf-8")
-    environment = audit_environment(root=root, connection={"bootstrap.servers": bootstrap} if bootstrap else None)
+    environment = audit_environment(root=root, connection=connection)
     environment |= {
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),
@@ -87,7 +86,11 @@ def main() -> None:
     arguments = parser.parse_args()
     print("Starting Airflow; this takes about half a minute", flush=True)  # noqa: T201  (a command)
     try:
-        with running_airflow(root=arguments.root.resolve(), bootstrap=arguments.bootstrap, port=arguments.port) as process:
+        with running_airflow(
+            root=arguments.root.resolve(),
+            connection={"bootstrap.servers": arguments.bootstrap} if arguments.bootstrap else None,
+            port=arguments.port,
+        ) as process:
             print(f"http://127.0.0.1:{arguments.port}  user admin, password admin; Ctrl-C stops it", flush=True)  # noqa: T201
             process.wait()
     except KeyboardInterrupt:

@@ -1,20 +1,17 @@
 """The demo: a seeded cluster of three real brokers, audited through Airflow, its findings held against the seed."""
 
-import time
 from collections.abc import Callable
-from datetime import datetime, timezone
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.errors import ConfigurationError, GateFailedError
-from kafka_audit.evidence import Audit, EvidenceRoot, new_id
-from kafka_audit.sandbox import changes, lifecycle
-from kafka_audit.sandbox.definition import SEEDS, load
+from kafka_audit.evidence import Audit
+from kafka_audit.sandbox import lifecycle
+from kafka_audit.sandbox.definition import SEEDS
+from kafka_audit.sandbox.past import make_past
 from kafka_audit.sandbox.seeded_findings import Comparison, compare_failures, compare_not_assessed
-from kafka_audit.snapshot import take_snapshot
 from kafka_audit.terminal_summary import audit_and_summarise
 
 POLICIES = Path(__file__).with_name("policy")
@@ -32,7 +29,7 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     # Beside the root, as Airflow's home is: a sandbox that the user runs for something else is left alone.
     sandbox = lifecycle.start(seed, directory=root.parent / ".demo-kafka", replace=True, progress=say)
     try:
-        _make_history(sandbox, seed, root, say)
+        make_past(sandbox, seed, root=root, cluster=f"demo-{seed}", progress=say)
         say(f"Auditing {sandbox.bootstrap} through Airflow")
         outcome = audit_and_summarise(
             connection=sandbox.audit_connection,
@@ -59,25 +56,6 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     elif not as_seeded:
         console.print(Text(f"This is not what the seed asks for: expected exit code {wanted}, got {outcome.exit_code}", style="bold red"))
     return 0 if as_seeded else 1
-
-
-def _make_history(sandbox: lifecycle.Sandbox, seed: str, root: Path, say: Callable[[str], None]) -> None:
-    """Take the seed's earlier snapshots, at least a second apart, and change the cluster after the last of them."""
-    definition = load(seed)
-    for number in range(definition.earlier_snapshots):
-        started = time.monotonic()
-        now = datetime.now(timezone.utc)
-        say(f"Taking earlier snapshot {number + 1} of {definition.earlier_snapshots}")
-        take_snapshot(
-            settings=ConnectionSettings.from_mapping(sandbox.audit_connection, where=str(sandbox.directory)),
-            root=EvidenceRoot(path=root),
-            cluster=f"demo-{seed}",
-            snapshot_id=new_id(now, f"{now.isoformat()} {number}"),
-            now=lambda: datetime.now(timezone.utc),
-        )
-        if number == definition.earlier_snapshots - 1:
-            changes.apply(definition, sandbox.bootstrap)
-        time.sleep(max(0.0, 1.1 - (time.monotonic() - started)))  # ids are told apart, and ordered, by the second
 
 
 def print_comparison(comparison: Comparison, what: str, console: Console) -> None:

@@ -1,0 +1,31 @@
+"""A past for a seeded cluster: the snapshots that an audit compares with, and what happened since the last of them."""
+
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.evidence import EvidenceRoot, new_id
+from kafka_audit.sandbox import changes
+from kafka_audit.sandbox.definition import load
+from kafka_audit.sandbox.jars import Progress
+from kafka_audit.sandbox.lifecycle import Sandbox
+from kafka_audit.snapshot import take_snapshot
+
+
+def make_past(sandbox: Sandbox, seed: str, *, root: Path, cluster: str, progress: Progress = lambda message: None) -> None:
+    """Take the seed's earlier snapshots, at least a second apart, and change the cluster after the last of them."""
+    definition = load(seed)
+    for number in range(definition.earlier_snapshots):
+        started = time.monotonic()
+        now = datetime.now(timezone.utc)
+        progress(f"Taking earlier snapshot {number + 1} of {definition.earlier_snapshots}")
+        take_snapshot(
+            settings=ConnectionSettings.from_mapping(sandbox.audit_connection, where=str(sandbox.directory)),
+            root=EvidenceRoot(path=root),
+            cluster=cluster,
+            snapshot_id=new_id(now, f"{now.isoformat()} {number}"),
+            now=lambda: datetime.now(timezone.utc),
+        )
+        time.sleep(max(0.0, 1.1 - (time.monotonic() - started)))  # ids are told apart, and ordered, by the second
+    changes.apply(definition, sandbox.bootstrap)
