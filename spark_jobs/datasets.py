@@ -41,14 +41,15 @@ class Evidence:
         return self._tables[name]
 
     def series(self, name: str, *columns: str) -> DataFrame:
-        """Columns of a dataset over all snapshots, this one included, with ``snapshot_id`` string and ``taken_ms`` bigint (its start, UTC).
+        """Columns of a dataset over all snapshots of either kind, this one included.
 
+        With ``snapshot_id`` string and ``taken_ms`` bigint, its start in milliseconds since the epoch.
         A snapshot that did not collect the dataset has no rows; a column it did not collect is NULL.
         """
-        snapshots = [one for one in (*self.history.snapshots, self.snapshot) if one.dataset(name).is_file()]
+        snapshots = [one for one in (*self.history.all, self.snapshot) if one.dataset(name).is_file()]
         whole = from_arrow_schema(self._footer(name).schema.to_arrow_schema())
         schema = StructType([whole[column] for column in columns])
-        taken = {one.snapshot_id: _millis(parse_time(one.manifest["started_at"])) for one in snapshots}
+        taken = {one.snapshot_id: one.taken_ms for one in snapshots}
         read = self.spark.read.schema(schema).parquet(*[str(one.dataset(name)) for one in snapshots])
         snapshot_id = F.element_at(F.split("_metadata.file_path", "/"), -2)
         times = F.from_json(F.lit(json.dumps({name: str(at) for name, at in taken.items()})), "map<string,string>")
@@ -57,7 +58,7 @@ class Evidence:
     @property
     def taken_ms(self) -> int:
         """When this snapshot began, in milliseconds since the epoch."""
-        return _millis(parse_time(self.snapshot.manifest["started_at"]))
+        return self.snapshot.taken_ms
 
     def rows(self, name: str) -> int:
         """Number of rows of a dataset, without reading them."""
@@ -124,10 +125,6 @@ class Evidence:
         except (KeyError, ValueError):
             return None
         return (finished - started).total_seconds()
-
-
-def _millis(time: datetime) -> int:
-    return round(time.timestamp() * 1000)
 
 
 def _broken(path: Path, problem: object) -> IntegrityError:

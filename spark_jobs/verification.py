@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from kafka_audit.catalogue import Catalogue, Control, load_catalogue, shipped_controls
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
-from kafka_audit.evidence import Audit, open_snapshot, replaced_folder, unseal_audit, verify, write_json
+from kafka_audit.evidence import SNAPSHOT, Audit, open_snapshot, replaced_folder, unseal_audit, verify, write_json
 from kafka_audit.history import read_history
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.fit import check_policy
@@ -94,6 +94,8 @@ def _run(name: str, arguments: argparse.Namespace, target: Callable[[Audit], Pat
     # Everything that can be wrong with the input is found before Spark starts.
     verify(arguments.snapshot)
     snapshot = open_snapshot(arguments.snapshot)
+    if snapshot.kind != SNAPSHOT:
+        raise ConfigurationError(f"{snapshot.path} is an {snapshot.kind} snapshot, which shows no settings: name the folder of a whole one")
     audit = Audit(path=arguments.audit)
     run = audit.run()
     if run.get("snapshot_id") != snapshot.snapshot_id:

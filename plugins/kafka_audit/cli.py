@@ -138,7 +138,7 @@ def verify_command(path: Annotated[Path, typer.Argument(help="Folder of one snap
 
     manifest = verify(path)
     kind = manifest.get("kind", "folder")
-    identity = manifest.get("snapshot_id") if kind == "snapshot" else manifest.get("audit_id")
+    identity = manifest.get("snapshot_id") or manifest.get("audit_id")
     print(f"intact: {kind} {identity} of cluster {manifest.get('cluster')}, {len(manifest['files'])} files match their sha256")
 
 

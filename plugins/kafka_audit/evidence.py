@@ -3,6 +3,8 @@
 Layout below a root::
 
     evidence/<cluster>/<snapshot_id>/<dataset>.parquet + manifest.json     one snapshot, never changed again
+    offsets/<cluster>/<snapshot_id>/<dataset>.parquet + manifest.json      one offsets snapshot: groups, commits and log ends only
+    history/<cluster>/lag/<day>/...parquet + manifest.json                 offsets snapshots of one UTC day rolled up; can be made again
     audits/<cluster>/<audit_id>/{settings,lag,gate,report}/... + run.json + manifest.json
 
 A manifest is written last and holds the sha256 of every other file, so a folder with a manifest is whole and a folder
@@ -26,9 +28,11 @@ import pyarrow.parquet as pq
 
 from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, write_failed, write_json
 from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, problems_of, tree_files, verify
 
-MANIFEST = "manifest.json"
-SCHEMA_VERSION = 1
+SNAPSHOT, OFFSETS = "snapshot", "offsets"
+"""Kinds of snapshots, as their manifests name them: a whole one, and one of groups, commits and log ends only."""
+_PLACES = {SNAPSHOT: "evidence", OFFSETS: "offsets"}
 _CLUSTER = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}")
 
@@ -57,16 +61,6 @@ def _check_id(value: str) -> str:
     return value
 
 
-def _tree_files(folder: Path) -> dict[str, dict[str, Any]]:
-    files: dict[str, dict[str, Any]] = {}
-    for path in sorted(folder.rglob("*")):
-        relative = path.relative_to(folder)
-        if not path.is_file() or relative == Path(MANIFEST) or any(part.startswith(".") for part in relative.parts):
-            continue
-        files[relative.as_posix()] = {"sha256": sha256_of(path), "bytes": path.stat().st_size}
-    return files
-
-
 @dataclass(kw_only=True)
 class SnapshotWriter:
     """Fills one snapshot folder; nothing is visible under its final name before :meth:`seal`."""
@@ -75,6 +69,7 @@ class SnapshotWriter:
     snapshot_id: str
     final: Path
     folder: Path
+    kind: str = SNAPSHOT
     _rows: dict[str, int] = field(default_factory=dict)
     _sealed: bool = False
 
@@ -98,10 +93,10 @@ class SnapshotWriter:
 
     def seal(self, fields: Mapping[str, Any]) -> Path:
         """Write the manifest, give the folder its final name and return it."""
-        files = _tree_files(self.folder)
+        files = tree_files(self.folder)
         for name, entry in files.items():
             entry["rows"] = self._rows.get(name)
-        identity = {"schema_version": SCHEMA_VERSION, "kind": "snapshot", "cluster": self.cluster, "snapshot_id": self.snapshot_id}
+        identity = {"schema_version": SCHEMA_VERSION, "kind": self.kind, "cluster": self.cluster, "snapshot_id": self.snapshot_id}
         write_json(self.folder / MANIFEST, {**fields, **identity, "files": files})
         try:
             self.folder.rename(self.final)
@@ -133,6 +128,19 @@ class Snapshot:
     @property
     def manifest_sha256(self) -> str:
         return sha256_of(self.path / MANIFEST)
+
+    @property
+    def kind(self) -> str:
+        return str(self.manifest["kind"])
+
+    @property
+    def taken_ms(self) -> int:
+        """When it was begun, in milliseconds since the epoch; IntegrityError when the manifest does not say."""
+        try:
+            began = datetime.fromisoformat(str(self.manifest["started_at"]).replace("Z", "+00:00"))  # Python 3.10 does not read the Z
+        except (KeyError, ValueError) as problem:
+            raise IntegrityError(f"{self.path / MANIFEST}: started_at is not a time ({problem})") from problem
+        return round(began.timestamp() * 1000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,35 +180,39 @@ class EvidenceRoot:
 
     path: Path
 
-    def snapshot_dir(self, cluster: str, snapshot_id: str) -> Path:
-        return self.path / "evidence" / check_cluster_name(cluster) / _check_id(snapshot_id)
+    def snapshot_dir(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Path:
+        return self.path / _PLACES[kind] / check_cluster_name(cluster) / _check_id(snapshot_id)
 
-    def snapshot_writer(self, cluster: str, snapshot_id: str) -> SnapshotWriter:
+    def snapshot_writer(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> SnapshotWriter:
         """A writer for a new snapshot; use it as a context manager and call ``seal`` at the end."""
-        final = self.snapshot_dir(cluster, snapshot_id)
+        final = self.snapshot_dir(cluster, snapshot_id, kind)
         folder = final.with_name(f".{snapshot_id}.{uuid.uuid4().hex[:8]}")
-        return SnapshotWriter(cluster=cluster, snapshot_id=snapshot_id, final=final, folder=folder)
+        return SnapshotWriter(cluster=cluster, snapshot_id=snapshot_id, final=final, folder=folder, kind=kind)
 
-    def find_snapshot(self, cluster: str, snapshot_id: str) -> Snapshot | None:
+    def find_snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot | None:
         """The sealed snapshot of that id, or None. Hashes are not checked here: call :func:`verify`."""
-        folder = self.snapshot_dir(cluster, snapshot_id)
+        folder = self.snapshot_dir(cluster, snapshot_id, kind)
         return open_snapshot(folder) if (folder / MANIFEST).is_file() else None
 
-    def snapshot(self, cluster: str, snapshot_id: str) -> Snapshot:
+    def snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot:
         """The sealed snapshot of that id; IntegrityError when there is none."""
-        found = self.find_snapshot(cluster, snapshot_id)
+        found = self.find_snapshot(cluster, snapshot_id, kind)
         if found is None:
-            raise IntegrityError(f"no sealed snapshot {snapshot_id} of cluster {cluster} below {self.path}: take one first")
+            raise IntegrityError(f"no sealed snapshot {snapshot_id} of cluster {cluster} below {self.path / _PLACES[kind]}: take one first")
         return found
 
     def snapshots(self, cluster: str) -> list[Snapshot]:
         """All sealed snapshots of a cluster, oldest first."""
         return [self.snapshot(cluster, name) for name in self.snapshot_ids(cluster)]
 
-    def snapshot_ids(self, cluster: str) -> list[str]:
+    def snapshot_ids(self, cluster: str, kind: str = SNAPSHOT) -> list[str]:
         """Ids of the sealed snapshots of a cluster, oldest first; their manifests may still turn out unreadable."""
-        folder = self.path / "evidence" / check_cluster_name(cluster)
+        folder = self.path / _PLACES[kind] / check_cluster_name(cluster)
         return sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}") if _ID.fullmatch(path.parent.name))
+
+    def lag_days(self, cluster: str) -> Path:
+        """The folder of a cluster's rolled-up days, each named like 2026-11-20."""
+        return self.path / "history" / check_cluster_name(cluster) / "lag"
 
     def audit(self, cluster: str, audit_id: str) -> Audit:
         return Audit(path=self.path / "audits" / check_cluster_name(cluster) / _check_id(audit_id))
@@ -217,7 +229,7 @@ def open_snapshot(folder: Path) -> Snapshot:
     if not (folder / MANIFEST).is_file():
         raise IntegrityError(f"{folder} has no {MANIFEST}: it is not a finished snapshot")
     manifest = read_json(folder / MANIFEST)
-    if manifest.get("kind") != "snapshot" or not isinstance(manifest.get("files"), dict):
+    if manifest.get("kind") not in _PLACES or not isinstance(manifest.get("files"), dict):
         raise IntegrityError(f"{folder / MANIFEST} is not the manifest of a snapshot")
     if manifest.get("schema_version") != SCHEMA_VERSION:
         found = manifest.get("schema_version")
@@ -231,7 +243,7 @@ def seal_audit(root: EvidenceRoot, cluster: str, audit_id: str, fields: Mapping[
     previous = root.previous_audit(cluster, audit_id)
     chain = {"audit_id": previous.path.name, "manifest_sha256": sha256_of(previous.path / MANIFEST)} if previous else None
     identity = {"schema_version": SCHEMA_VERSION, "kind": "audit", "cluster": cluster, "audit_id": audit_id, "previous": chain}
-    write_json(audit.path / MANIFEST, {**fields, **identity, "files": _tree_files(audit.path)})
+    write_json(audit.path / MANIFEST, {**fields, **identity, "files": tree_files(audit.path)})
     return audit.path / MANIFEST
 
 
@@ -240,45 +252,10 @@ def unseal_audit(audit: Audit) -> None:
     (audit.path / MANIFEST).unlink(missing_ok=True)
 
 
-def problems_of(folder: Path) -> list[str]:
-    """Every difference between a sealed folder and its manifest, as sentences; empty when it is intact."""
-    manifest = read_json(folder / MANIFEST)
-    recorded = manifest.get("files")
-    if not isinstance(recorded, dict):
-        return [f"{MANIFEST}: has no list of files"]
-    found: list[str] = []
-    for name, entry in sorted(recorded.items()):
-        path = folder / name
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            found.append(f"{name}: the manifest names a file outside the folder")
-        elif not path.is_file():
-            found.append(f"{name}: is missing")
-        elif sha256_of(path) != entry.get("sha256"):
-            found.append(f"{name}: its sha256 differs from the manifest's, so it was changed after it was written")
-    found += [f"{name}: is not in the manifest, so it was added later" for name in sorted(set(_tree_files(folder)) - set(recorded))]
-    previous = manifest.get("previous")
-    if previous:
-        link = folder.parent / str(previous.get("audit_id")) / MANIFEST
-        if not link.is_file():
-            found.append(f"previous audit {previous.get('audit_id')}: its manifest is missing, so the chain is broken")
-        elif sha256_of(link) != previous.get("manifest_sha256"):
-            found.append(f"previous audit {previous.get('audit_id')}: its manifest was changed after this audit was sealed")
-    return found
-
-
-def verify(folder: Path) -> dict[str, Any]:
-    """Recompute every hash of a snapshot or audit folder and return its manifest; IntegrityError (exit 5) lists all differences."""
-    if not (folder / MANIFEST).is_file():
-        raise IntegrityError(f"{folder} has no {MANIFEST}: name the folder of one snapshot or one audit")
-    found = problems_of(folder)
-    if found:
-        listed = "\n  ".join(found)
-        raise IntegrityError(f"{folder} does not match its manifest:\n  {listed}\nDo not use it as evidence; restore it from a copy")
-    return read_json(folder / MANIFEST)
-
-
 __all__ = [
     "MANIFEST",
+    "OFFSETS",
+    "SNAPSHOT",
     "Audit",
     "EvidenceRoot",
     "Snapshot",

@@ -4,40 +4,65 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import EvidenceRoot, Snapshot, problems_of
+from kafka_audit.evidence import OFFSETS, SNAPSHOT, EvidenceRoot, Snapshot, problems_of
 
+OFFSETS_SNAPSHOTS = 36
+"""How many offsets snapshots are read one by one: three hours of one every five minutes. What is older is in the rolled-up days."""
 _READABLE = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """Usable earlier snapshots, oldest first; ``unusable`` ones with the reason; ``foreign``: ids of another cluster's of the same name."""
+    """Usable earlier snapshots, oldest first: whole ones, and ``offsets`` snapshots of groups and log ends only.
+
+    ``unusable`` ones with the reason; ``foreign``: ids of another cluster's of the same name.
+    """
 
     snapshots: tuple[Snapshot, ...] = ()
+    offsets: tuple[Snapshot, ...] = ()
     unusable: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
 
+    @property
+    def all(self) -> tuple[Snapshot, ...]:
+        """Both kinds, oldest first."""
+        return tuple(sorted((*self.snapshots, *self.offsets), key=lambda one: (one.taken_ms, one.snapshot_id)))
+
     def record(self) -> dict[str, Any]:
         """What an audit keeps of it: ids and manifest hashes of the snapshots used, and those left out."""
-        used = [{"snapshot_id": one.snapshot_id, "manifest_sha256": one.manifest_sha256} for one in self.snapshots]
-        return {"used": used, "left_out": list(self.unusable), "of_another_cluster": list(self.foreign)}
+        return {
+            "used": _named(self.snapshots),
+            "used_offsets": _named(self.offsets),
+            "left_out": list(self.unusable),
+            "of_another_cluster": list(self.foreign),
+        }
 
 
 def read_history(snapshot: Snapshot, limit: int) -> History:
     """The newest ``limit`` snapshots that are older than this one, of the same Kafka cluster, each checked against its manifest.
 
     One that was changed is left out with the reason: it proves nothing. Those of a cluster that stood under this name before are another
-    cluster's history.
+    cluster's history. Without a history (a limit of 0) no offsets snapshot is read either.
     """
-    root = EvidenceRoot(path=snapshot.path.parents[2])
-    earlier = [name for name in root.snapshot_ids(str(snapshot.manifest["cluster"])) if name < snapshot.snapshot_id]
-    usable: list[Snapshot] = []
     unusable: list[str] = []
     foreign: list[str] = []
-    for snapshot_id in earlier[-limit:] if limit else []:
+
+    def usable(kind: str, most: int) -> tuple[Snapshot, ...]:
+        return tuple(_usable(snapshot, kind, most, unusable, foreign)) if most else ()
+
+    whole, offsets = usable(SNAPSHOT, limit), usable(OFFSETS, OFFSETS_SNAPSHOTS if limit else 0)
+    return History(snapshots=whole, offsets=offsets, unusable=tuple(unusable[-_READABLE:]), foreign=tuple(foreign[-_READABLE:]))
+
+
+def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], foreign: list[str]) -> list[Snapshot]:
+    root, cluster = EvidenceRoot(path=snapshot.path.parents[2]), str(snapshot.manifest["cluster"])
+    earlier = [name for name in root.snapshot_ids(cluster, kind) if name < snapshot.snapshot_id]
+    found: list[Snapshot] = []
+    for snapshot_id in earlier[-most:]:
         try:
-            one = root.snapshot(str(snapshot.manifest["cluster"]), snapshot_id)
+            one = root.snapshot(cluster, snapshot_id, kind)
             problems = problems_of(one.path)
+            _ = one.taken_ms
         except IntegrityError as problem:
             unusable.append(f"{snapshot_id}: {problem}")
             continue
@@ -46,5 +71,9 @@ def read_history(snapshot: Snapshot, limit: int) -> History:
         elif one.manifest.get("cluster_id") != snapshot.manifest.get("cluster_id"):
             foreign.append(snapshot_id)
         else:
-            usable.append(one)
-    return History(snapshots=tuple(usable), unusable=tuple(unusable[-_READABLE:]), foreign=tuple(foreign[-_READABLE:]))
+            found.append(one)
+    return found
+
+
+def _named(snapshots: tuple[Snapshot, ...]) -> list[dict[str, str]]:
+    return [{"snapshot_id": one.snapshot_id, "manifest_sha256": one.manifest_sha256} for one in snapshots]

@@ -11,10 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.evidence import Snapshot
-from spark_jobs.datasets import Evidence, parse_time
+from spark_jobs.datasets import Evidence
 
 NEWEST = 60
-"""How many snapshots are looked at, this one included: a bigint has 64 bits. Of a longer history these are the newest."""
+"""How many snapshots of either kind are looked at, this one included: a bigint has 64 bits. Of a longer history these are the newest."""
 
 
 def with_age(evidence: Evidence, dataset: str, *columns: str) -> DataFrame:
@@ -76,8 +76,8 @@ def time_of(evidence: Evidence, age: Column) -> Column:
 
 def times(evidence: Evidence) -> list[int]:
     """When the snapshots were taken, by age, in milliseconds since the epoch."""
-    return [round(parse_time(one.manifest["started_at"]).timestamp() * 1000) for one in _newest_first(evidence)]
+    return [one.taken_ms for one in _newest_first(evidence)]
 
 
 def _newest_first(evidence: Evidence) -> list[Snapshot]:
-    return [evidence.snapshot, *reversed(evidence.history.snapshots)][:NEWEST]
+    return [evidence.snapshot, *reversed(evidence.history.all)][:NEWEST]

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.evidence import Snapshot
-from spark_jobs.datasets import Evidence, parse_time
+from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import broker_facts
 from spark_jobs.subjects.quorum import clock_skews
@@ -16,7 +16,7 @@ _LISTED = 20
 
 def series(evidence: Evidence) -> dict[str, Column]:
     """Columns snapshots, history_ms, longest_gap_ms and unusable_snapshots, from the manifests alone."""
-    times = [_taken_ms(one) for one in (*evidence.history.snapshots, evidence.snapshot)]
+    times = [one.taken_ms for one in (*evidence.history.snapshots, evidence.snapshot)]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     return {
         "snapshots": F.lit(len(times)).cast("int"),
@@ -39,10 +39,6 @@ def groups_listed(evidence: Evidence) -> dict[str, Column]:
 
 def _group_scope(snapshot: Snapshot) -> object:
     return (snapshot.manifest.get("scope") or {}).get("groups")
-
-
-def _taken_ms(snapshot: Snapshot) -> int:
-    return round(parse_time(snapshot.manifest["started_at"]).timestamp() * 1000)
 
 
 def earlier_snapshots(evidence: Evidence) -> DataFrame:

@@ -20,7 +20,7 @@ def earlier(evidence: Evidence, dataset: str, *columns: str) -> DataFrame:
 
 def _earlier_rows(evidence: Evidence, dataset: str, *columns: str) -> DataFrame:
     rows = evidence.series(dataset, *columns).where(F.col("snapshot_id") != evidence.snapshot.snapshot_id)
-    return rows.where(F.lit(bool(evidence.history.snapshots)))  # without history the plan then reads and joins nothing
+    return rows.where(F.lit(bool(evidence.history.all)))  # without history the plan then reads and joins nothing
 
 
 def with_past_topics(topics: DataFrame, evidence: Evidence) -> DataFrame:

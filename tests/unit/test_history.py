@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kafka_audit.evidence import EvidenceRoot, Snapshot, new_id, open_snapshot
-from kafka_audit.history import read_history
+from kafka_audit.evidence import OFFSETS, SNAPSHOT, EvidenceRoot, Snapshot, new_id, open_snapshot
+from kafka_audit.history import OFFSETS_SNAPSHOTS, read_history
 
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
-def snapshot(root: Path, hour: int, cluster_id: str = "one") -> Snapshot:
+def snapshot(root: Path, hour: float, cluster_id: str = "one", kind: str = SNAPSHOT) -> Snapshot:
     taken = FIRST + timedelta(hours=hour)
-    with EvidenceRoot(path=root).snapshot_writer("prod", new_id(taken, "x")) as writer:
+    with EvidenceRoot(path=root).snapshot_writer("prod", new_id(taken, "x"), kind) as writer:
         writer.write("topics", pa.table({"topic": [f"t{hour}"]}))
         return open_snapshot(writer.seal({"cluster_id": cluster_id, "started_at": taken.isoformat()}))
 
@@ -48,3 +48,34 @@ def test_another_cluster_of_the_same_name_is_not_its_history(tmp_path: Path) -> 
     assert [one.snapshot_id for one in history.snapshots] == [own.snapshot_id]
     assert history.foreign == (other.snapshot_id,)
     assert history.unusable == ()
+
+
+def test_offsets_snapshots_stand_among_the_whole_ones_by_their_time(tmp_path: Path) -> None:
+    whole = [snapshot(tmp_path, hour) for hour in range(3)]
+    light = [snapshot(tmp_path, hour, kind=OFFSETS) for hour in (0.5, 1.5, 2.5)]
+    history = read_history(whole[2], limit=30)
+    assert [one.snapshot_id for one in history.snapshots] == [one.snapshot_id for one in whole[:2]]
+    assert [one.snapshot_id for one in history.all] == [one.snapshot_id for one in (whole[0], light[0], whole[1], light[1])]
+    assert [one["snapshot_id"] for one in history.record()["used_offsets"]] == [one.snapshot_id for one in light[:2]]
+
+
+def test_a_changed_offsets_snapshot_is_left_out_too(tmp_path: Path) -> None:
+    light, last = snapshot(tmp_path, 0, kind=OFFSETS), snapshot(tmp_path, 1)
+    light.dataset("topics").write_bytes(b"!")
+    history = read_history(last, limit=30)
+    assert history.all == ()
+    assert light.snapshot_id in history.unusable[0]
+
+
+def test_of_many_offsets_snapshots_the_newest_are_read(tmp_path: Path) -> None:
+    light = [snapshot(tmp_path, minutes / 60, kind=OFFSETS) for minutes in range(OFFSETS_SNAPSHOTS + 2)]
+    history = read_history(snapshot(tmp_path, 5), limit=30)
+    assert [one.snapshot_id for one in history.offsets] == [one.snapshot_id for one in light[2:]]
+
+
+def test_a_manifest_without_a_time_is_left_out(tmp_path: Path) -> None:
+    with EvidenceRoot(path=tmp_path).snapshot_writer("prod", new_id(FIRST, "x"), OFFSETS) as writer:
+        writer.seal({"cluster_id": "one"})
+    history = read_history(snapshot(tmp_path, 1), limit=30)
+    assert history.all == ()
+    assert "started_at" in history.unusable[0]
