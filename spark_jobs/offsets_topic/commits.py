@@ -17,6 +17,11 @@ COLUMNS = (
 partition int; tombstone boolean; version smallint of the value; committed bigint; leader_epoch int (NULL before v3, -1 where the client
 gave none); metadata string; commit_time timestamp; expire_time timestamp (v1 only); topic_id string as Kafka prints it (v4 only)."""
 
+_TEXTS = {
+    "group_id": "cast(substring(key, 5, _group) as string)",
+    "topic": "cast(substring(key, 7 + _group, _topic) as string)",
+    "metadata": "cast(substring(value, _text, _metadata) as string)",
+}
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # years 1 to 9999, what every reader of Parquet can show
 
 
@@ -52,16 +57,16 @@ def _regular() -> Column:
         when 4 then ({rest} = 9 and endswith(value, X'00'))
             or ({rest} = 27 and substring(value, _text + _metadata + 8, 3) = X'010010')
         when 1 then {rest} = 16 when 0 then {rest} = 8 when 2 then {rest} = 8 when 3 then {rest} = 8 end"""
-    return F.expr(f"{key} and (value is null or ({value}))")
+    texts = " and ".join(f"is_valid_utf8({text})" for text in _TEXTS.values())
+    return F.expr(f"{key} and (value is null or ({value})) and coalesce({texts}, value is null)")
 
 
 def regular_commits(raw: DataFrame) -> DataFrame:
     """The raw rows that are regular offset commits or their tombstones -> COLUMNS."""
     shaped = raw.transform(with_shape).where("regular").withColumn("_time", F.expr("_text + _metadata"))
-    text = {"group_id": "key, 5, _group", "topic": "key, 7 + _group, _topic", "metadata": "value, _text, _metadata"}
     fields = shaped.select(
         *[F.col(old).alias(new) for old, new in (("partition", "log_partition"), ("offset", "log_offset"), ("timestamp", "append_time"))],
-        *[F.expr(f"cast(substring({place}) as string)").alias(name) for name, place in text.items()],
+        *[F.expr(text).alias(name) for name, text in _TEXTS.items()],
         number("key", "7 + _group + _topic", 4).cast("int").alias("partition"),
         F.col("value").isNull().alias("tombstone"),
         "version",

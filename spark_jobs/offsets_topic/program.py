@@ -23,7 +23,7 @@ class Op(IntEnum):
     INTEGERS = 7  # n integers of `size` bytes
     ARRAY = 8  # begins a loop over n elements
     END = 9  # goes back for the next element, or ends the loop
-    OPTIONAL = 10  # n = 1: a struct follows; -1: null
+    OPTIONAL = 10  # n = 1: a struct follows; n = size: null
     TAGS = 11  # begins a loop over n tagged fields
     TAG = 12  # n is the tag
     TAG_SIZE = 13  # n is its size; jumps to the reading of a known tag
@@ -86,7 +86,7 @@ class Program:
     def _length(self, width: int) -> int:
         return VARINT if self._flexible else width
 
-    def _read(self, kind: Type, *, nullable: bool = False) -> None:
+    def _read(self, kind: Type, *, nullable: bool = False, null: int = -1) -> None:
         match kind:
             case Integer():
                 self._add(Op.UNSIGNED if kind.unsigned else Op.INTEGER, kind.width)
@@ -105,7 +105,7 @@ class Program:
                 self._add(Op.END, to=body, size=1)  # size 1: writes the comma and the bracket
                 begin.to = len(self.steps)
             case Struct() if nullable:
-                optional = self._add(Op.OPTIONAL, 1)
+                optional = self._add(Op.OPTIONAL, 1, size=null)
                 self._struct(kind)
                 self._add(Op.TEXT)
                 optional.to = len(self.steps)
@@ -138,7 +138,7 @@ class Program:
         for each in tagged:
             size.targets.append(len(self.steps))
             self._text = f",{json.dumps(each.name)}:"
-            self._read(each.type, nullable=each.nullable)
+            self._read(each.type, nullable=each.nullable, null=0)
             ends.append(self._add(Op.TAG_END))
         for step in [size, *ends]:
             step.to = len(self.steps)

@@ -89,7 +89,7 @@ def _do(buffer: str) -> str:
             else {go(sized, stack=push("n.v"), say="'['")} end""",
         Op.END: f"""if({top} > 1, {go(read, ip="i.to", stack=f"array_append({popped}, {top} - 1)", say="if(i.size = 1, ',', '')")},
             {go(read, stack=popped, say="if(i.size = 1, ']', '')")})""",
-        Op.OPTIONAL: f"if(n.v = -1, {go(read, ip='i.to', say=_NULL)}, {go('n.v = 1')})",
+        Op.OPTIONAL: f"if(n.v = i.size, {go(read, ip='i.to', say=_NULL)}, {go('n.v = 1')})",
         Op.TAGS: f"if(n.v = 0, {go(read, ip='i.to')}, {go(sized, stack=push('n.v'))})",
         Op.TAG: go(read, stack=push("n.v")),
         Op.TAG_SIZE: f"""if({tag_at} > 0, {go(sized, ip=f"get(i.targets, cast({tag_at} as int) - 1)", stack=f"array_append({popped}, n.pos + n.v)")},

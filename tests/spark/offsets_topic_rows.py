@@ -1,0 +1,34 @@
+"""Recorded and made-up records of the offsets topic as raw rows."""
+
+import struct
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+RECORDED = Path(__file__).parents[1] / "recorded"
+RAW = "partition int, offset bigint, timestamp timestamp, key binary, value binary"
+
+
+def recorded(spark: SparkSession) -> DataFrame:
+    """4,169 records of every type, as Kafka 4.3.1 wrote them."""
+    rows = spark.read.parquet(str(RECORDED / "consumer_offsets_all_kinds.parquet"))
+    return rows.selectExpr("kpartition partition", "koffset offset", "timestamp_millis(append_ts) timestamp", "key", "value")
+
+
+def values() -> dict[tuple[str, int], bytes]:
+    """Values that Kafka 4.3.1's own serialiser made (WriteCoordinatorValues.java), by name and version."""
+    lines = (line.split() for line in (RECORDED / "coordinator_values.txt").read_text().splitlines())
+    return {(name, int(version)): bytes.fromhex(text) for name, version, text in lines}
+
+
+def text(value: str | bytes) -> bytes:
+    data = value.encode() if isinstance(value, str) else value
+    return struct.pack(">h", len(data)) + data
+
+
+def key(record_type: int, *parts: str | bytes | int) -> bytes:
+    return struct.pack(">h", record_type) + b"".join(struct.pack(">i", p) if isinstance(p, int) else text(p) for p in parts)
+
+
+def raw(spark: SparkSession, *records: tuple[bytes | None, bytes | None]) -> DataFrame:
+    return spark.createDataFrame([(0, offset, None, *record) for offset, record in enumerate(records)], RAW)
