@@ -25,7 +25,6 @@ _TEXTS = {
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # years 1 to 9999, what every reader of Parquet can show
 
 
-
 def time_of(milliseconds: str) -> str:
     """SQL for a timestamp of epoch milliseconds; NULL outside the years 1 to 9999, where ``timestamp_millis`` could raise."""
     return f"if({milliseconds} between {_FIRST_MS}L and {_LAST_MS}L, timestamp_millis({milliseconds}), null)"
@@ -74,7 +73,9 @@ def regular_commits(raw: DataFrame) -> DataFrame:
         F.when(F.col("version") >= 3, number("value", 11, 4)).cast("int").alias("leader_epoch"),
         number("value", "_time", 8).alias("_committed_ms"),
         F.when(F.col("version") == 1, number("value", "_time + 8", 8)).alias("_expires_ms"),
-        F.when(F.expr("version = 4 and length(value) > _time + 8"), F.expr(uuid_text("substring(value, _time + 11, 16)"))).alias("topic_id"),
+        F.when(F.expr("version = 4 and length(value) > _time + 8"), F.expr(uuid_text("substring(value, _time + 11, 16)"))).alias(
+            "topic_id"
+        ),
     )
     times = {"commit_time": time_of("_committed_ms"), "expire_time": time_of("_expires_ms")}
     return fields.withColumns({name: F.expr(sql) for name, sql in times.items()}).select(*COLUMNS)

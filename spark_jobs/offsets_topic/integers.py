@@ -4,6 +4,8 @@
 0.1 to 0.2 microseconds an integer, and reading byte by byte with ``ascii`` ten times that.
 """
 
+from typing import Any
+
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
@@ -14,7 +16,7 @@ def number(buffer: str, position: str | int, width: int) -> Column:
     The expression is Catalyst's StaticInvoke (as ``startswith`` is) of ``org.apache.spark.unsafe.types.ByteArray.getPrefix``, by which
     Spark sorts binary columns: the first 8 bytes as a big-endian long.
     """
-    jvm = SparkSession.active()._jvm
+    jvm: Any = SparkSession.active()._jvm
     classic = jvm.org.apache.spark.sql.classic.ExpressionUtils
     none = getattr(getattr(jvm.scala, "None$"), "MODULE$")
     prefix = jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke(

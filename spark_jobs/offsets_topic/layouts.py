@@ -105,11 +105,13 @@ CONSUMER_GROUP_REGULAR_EXPRESSION = _struct(_f("topics", Array(STRING)), _f("ver
 TARGET_ASSIGNMENT_METADATA = _struct(_f("assignment_epoch", INT32), _f("assignment_ms", INT64, tag=0))
 TARGET_ASSIGNMENT_MEMBER = _struct(_f("partitions", Array(_struct(_f("topic_id", UUID), _f("partitions", Array(INT32))))))
 
-_OWNED = Array(
-    _struct(_f("topic_id", UUID), _f("partitions", Array(INT32)), _f("assignment_epochs", Array(INT32), nullable=True, tag=0))
-)
+_OWNED = Array(_struct(_f("topic_id", UUID), _f("partitions", Array(INT32)), _f("assignment_epochs", Array(INT32), nullable=True, tag=0)))
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT = _struct(
-    _f("member_epoch", INT32), _f("previous_member_epoch", INT32), _f("state", INT8), _f("assigned", _OWNED), _f("pending_revocation", _OWNED)
+    _f("member_epoch", INT32),
+    _f("previous_member_epoch", INT32),
+    _f("state", INT8),
+    _f("assigned", _OWNED),
+    _f("pending_revocation", _OWNED),
 )
 
 SHARE_GROUP_MEMBER_METADATA = _struct(
@@ -159,9 +161,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT = _struct(
     *(_f(f"{kind}_tasks", _OWNED_TASKS) for kind in ("active", "standby", "warmup")),
     *(_f(f"{kind}_tasks_pending_revocation", _OWNED_TASKS) for kind in ("active", "standby", "warmup")),
 )
-_TOPIC_INFO = Array(
-    _struct(_f("topic", STRING), _f("partition_count", INT32), _f("replication_factor", INT16), _f("configs", _KEY_VALUES))
-)
+_TOPIC_INFO = Array(_struct(_f("topic", STRING), _f("partition_count", INT32), _f("replication_factor", INT16), _f("configs", _KEY_VALUES)))
 STREAMS_GROUP_TOPOLOGY = _struct(
     _f("epoch", INT32),
     _f(

@@ -22,7 +22,8 @@ def read(buffer: str, program: str, start: int = 3) -> str:
     # Not plain literals: Spark would take pos and ip for never NULL in what comes out, and drop every test for it.
     pos, ip = (f"if({buffer} is null, null, {number})" for number in (start, 0))
     begin = f"named_struct('pos', {pos}, 'ip', {ip}, 'stack', cast(array() as array<bigint>), 'out', cast(array() as array<string>))"
-    return f"aggregate({steps}, {begin}, (s, _step) -> if(s.ip is null, s, {_let(f'{program}[s.ip]', 'i', _let(_number(buffer), 'n', _do(buffer)))}))"
+    step = _let(f"{program}[s.ip]", "i", _let(_number(buffer), "n", _do(buffer)))
+    return f"aggregate({steps}, {begin}, (s, _step) -> if(s.ip is null, s, {step}))"
 
 
 def _let(sql: str, name: str, body: str) -> str:
@@ -60,7 +61,8 @@ def _do(buffer: str) -> str:
     top, popped = "element_at(s.stack, -1)", "slice(s.stack, 1, size(s.stack) - 1)"
     version = signed(buffer, "n.pos", 2)
     integers = " ".join(
-        f"when {w} then to_json(transform(array_repeat(0, cast(n.v as int)), (z, k) -> {signed(buffer, f'n.pos + k * {w}', w)}))" for w in (2, 4)
+        f"when {w} then to_json(transform(array_repeat(0, cast(n.v as int)), (z, k) -> {signed(buffer, f'n.pos + k * {w}', w)}))"
+        for w in (2, 4)
     )
     tag_at = f"array_position(i.tags, cast({top} as int))"
 

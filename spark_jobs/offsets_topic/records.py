@@ -1,5 +1,6 @@
 """Every record type of the offsets topic, and the expression that takes a raw row of any type apart field by field."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -7,7 +8,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.offsets_topic import layouts
 from spark_jobs.offsets_topic.integers import signed
-from spark_jobs.offsets_topic.layout import INT32, STRING, Field, Struct, ddl
+from spark_jobs.offsets_topic.layout import INT32, STRING, Field, Struct, Type, ddl
 from spark_jobs.offsets_topic.program import Program
 from spark_jobs.offsets_topic.reader import read
 
@@ -36,9 +37,7 @@ RECORDS = (
     Record(type=5, name="consumer_group_member_metadata", value=layouts.CONSUMER_GROUP_MEMBER_METADATA, key=_MEMBER),
     Record(type=6, name="consumer_group_target_assignment_metadata", value=layouts.TARGET_ASSIGNMENT_METADATA),
     Record(type=7, name="consumer_group_target_assignment_member", value=layouts.TARGET_ASSIGNMENT_MEMBER, key=_MEMBER),
-    Record(
-        type=8, name="consumer_group_current_member_assignment", value=layouts.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, key=_MEMBER
-    ),
+    Record(type=8, name="consumer_group_current_member_assignment", value=layouts.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, key=_MEMBER),
     Record(type=10, name="share_group_member_metadata", value=layouts.SHARE_GROUP_MEMBER_METADATA, key=_MEMBER),
     Record(type=11, name="share_group_metadata", value=layouts.SHARE_GROUP_METADATA),
     Record(type=12, name="share_group_target_assignment_metadata", value=layouts.TARGET_ASSIGNMENT_METADATA),
@@ -54,18 +53,14 @@ RECORDS = (
     Record(type=17, name="streams_group_metadata", value=layouts.STREAMS_GROUP_METADATA),
     Record(type=19, name="streams_group_member_metadata", value=layouts.STREAMS_GROUP_MEMBER_METADATA, key=_MEMBER),
     Record(type=20, name="streams_group_target_assignment_metadata", value=layouts.TARGET_ASSIGNMENT_METADATA),
-    Record(
-        type=21, name="streams_group_target_assignment_member", value=layouts.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER, key=_MEMBER
-    ),
-    Record(
-        type=22, name="streams_group_current_member_assignment", value=layouts.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, key=_MEMBER
-    ),
+    Record(type=21, name="streams_group_target_assignment_member", value=layouts.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER, key=_MEMBER),
+    Record(type=22, name="streams_group_current_member_assignment", value=layouts.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, key=_MEMBER),
     Record(type=23, name="streams_group_topology", value=layouts.STREAMS_GROUP_TOPOLOGY),
 )
 COMMIT_TYPES = (0, 1)
 GROUP_RECORDS = tuple(record for record in RECORDS if record.type not in COMMIT_TYPES)
 
-KEY_FIELDS = {"group_id": STRING, "member_id": STRING, "regular_expression": STRING, "topic": STRING, "partition": INT32}
+KEY_FIELDS: Mapping[str, Type] = {"group_id": STRING, "member_id": STRING, "regular_expression": STRING, "topic": STRING, "partition": INT32}
 _CONSUMER = "substring(value, 3, 10) = X'0008636F6E73756D6572' or substring(value, 3, 9) = X'09636F6E73756D6572'"
 
 

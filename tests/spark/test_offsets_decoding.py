@@ -42,15 +42,19 @@ def test_every_recorded_record_is_decoded_to_its_last_byte(spark: SparkSession) 
     for row in groups:
         filled = {record.name for record in GROUP_RECORDS if row[record.name] is not None}
         assert filled == (set() if row.tombstone else {row.record_name})
-        for member in (row.group_metadata.members if row.group_metadata else []):
+        for member in row.group_metadata.members if row.group_metadata else []:
             assert not any(part and part.undecoded_bytes for part in (member.subscription, member.assignment))
 
 
 def test_the_positions_of_regular_commits_and_the_field_by_field_reading_agree(spark: SparkSession) -> None:
     with decoded(recorded(spark)) as found:
-        fast = found.offset_commits.where("not tombstone").select("log_partition", "log_offset", "committed", "leader_epoch", "metadata", "topic_id")
+        fast = found.offset_commits.where("not tombstone").select(
+            "log_partition", "log_offset", "committed", "leader_epoch", "metadata", "topic_id"
+        )
         slow = recorded(spark).transform(taken_apart).where("record_type = 1 and not tombstone")
-        slow = slow.select("log_partition", "log_offset", *(f"offset_commit.{n}" for n in ("committed", "leader_epoch", "metadata", "topic_id")))
+        slow = slow.select(
+            "log_partition", "log_offset", *(f"offset_commit.{n}" for n in ("committed", "leader_epoch", "metadata", "topic_id"))
+        )
         assert fast.count() == 3897
         assert fast.exceptAll(slow).count() == 0
 

@@ -1,0 +1,132 @@
+"""The folder of one cluster's commit history: raw batches, decoded batches, and the checkpoint of the reading.
+
+    source.json                             which cluster and topic this is
+    checkpoint/                             Spark's
+    raw/<batch>/records.parquet, completeness.parquet, manifest.json
+    decoded/<batch>/offset_commits.parquet, group_records.parquet, undecoded.parquet, manifest.json
+
+A batch is written under another name and renamed when it is whole, so one that is there is whole; it is never written again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, write_json
+from kafka_audit.errors import IntegrityError
+from spark_jobs.offsets_topic.checkpoint import Checkpoint, Offsets
+from spark_jobs.offsets_topic.completeness import PartitionCoverage, coverage, totals
+from spark_jobs.offsets_topic.decoded import decoded
+from spark_jobs.offsets_topic.source import Bounds
+from spark_jobs.verification import write_parquet
+
+MANIFEST = "manifest.json"
+TABLES = ("offset_commits", "group_records", "undecoded")
+_COVERAGE = pa.schema(
+    [("partition", pa.int32()), *((name, pa.int64()) for name in ("start", "end", "log_start", "rows", "lost", "skipped"))]
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """The history folder of one cluster."""
+
+    path: Path
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return Checkpoint(path=self.path / "checkpoint")
+
+    def raw_batches(self) -> list[str]:
+        """Names of the whole raw batches, sorted."""
+        return sorted(found.parent.name for found in self.path.glob(f"raw/[!.]*/{MANIFEST}"))
+
+    def raw_manifest(self, batch: str) -> dict[str, Any]:
+        return read_json(self.path / "raw" / batch / MANIFEST)
+
+    def next_offsets(self, bounds: Bounds) -> Offsets:
+        """Where a reading without a checkpoint begins: after what is kept, else at the log start."""
+        kept: Offsets = {}
+        for batch in self.raw_batches():
+            for each in self.raw_manifest(batch)["partitions"]:
+                kept[each["partition"]] = max(each["end"], kept.get(each["partition"], 0))
+        return {partition: kept.get(partition, start) for partition, start in bounds.log_start.items()}
+
+    def check_source(self, bounds: Bounds) -> None:
+        """Write source.json at the first run; IntegrityError when this history is of another topic, or of one that lost its end."""
+        source = {"cluster_id": bounds.cluster_id, "topic_id": bounds.topic_id}
+        file = self.path / "source.json"
+        if not file.is_file():
+            write_json(file, source)
+        elif read_json(file) != source:
+            raise IntegrityError(
+                f"{self.path} holds the history of {read_json(file)}, and the brokers answer as {source}: use another folder for this cluster"
+            )
+        ahead = {p: end for p, end in self._reached().items() if p not in bounds.log_end or end > bounds.log_end[p]}
+        if ahead:
+            raise IntegrityError(
+                f"{self.path}: partitions {sorted(ahead)} were read further than they reach: the topic lost records at its end "
+                "(an unclean leader election, or restored brokers). Keep this folder as evidence and begin another"
+            )
+
+    def _reached(self) -> Offsets:
+        if (self.path / "checkpoint" / "offsets").is_dir():
+            return self.checkpoint.last() or {}
+        return {}
+
+    def land(self, rows: DataFrame, number: int, log_start: Mapping[int, int]) -> None:
+        """Write one batch of the stream as it came, with how complete it is; nothing if an earlier run has written it.
+
+        That earlier copy is the better one: the broker may have compacted records away since.
+        """
+        batch = f"{self.checkpoint.query_id}-{number:08d}"
+        target = self.path / "raw" / batch
+        if (target / MANIFEST).is_file():
+            return
+        start, end = self.checkpoint.range_of(number)
+        spark = rows.sparkSession
+        with replaced_folder(target) as folder:
+            write_parquet(rows.coalesce(spark.sparkContext.defaultParallelism), folder / "records.parquet")
+            counted = spark.read.schema(rows.schema).parquet(str(folder / "records.parquet")).groupBy("partition").agg(
+                F.count("*"), F.min("offset"), F.max("offset")
+            )  # fmt: skip
+            read: dict[int, int] = {}
+            for partition, count, first, last in counted.collect():  # a row for each partition of the topic
+                if first < start[partition] or last >= end[partition] or count > end[partition] - start[partition]:
+                    raise IntegrityError(f"{batch}: partition {partition} has records outside of its range; the batch was not kept")
+                read[partition] = count
+            _seal_raw(folder, batch, coverage(start, end, log_start, read))
+
+    def decode(self, spark: SparkSession, batch: str) -> None:
+        """Decode one raw batch; nothing if it is there. IntegrityError when the tables do not have every row of the raw batch."""
+        target = self.path / "decoded" / batch
+        if (target / MANIFEST).is_file():
+            return
+        raw = spark.read.parquet(str(self.path / "raw" / batch / "records.parquet"))
+        with replaced_folder(target) as folder, decoded(raw) as tables:
+            rows = {name: _write(getattr(tables, name), folder / f"{name}.parquet") for name in TABLES}
+            expected = self.raw_manifest(batch)["totals"]["rows"]
+            if sum(rows.values()) != expected:
+                raise IntegrityError(f"{batch}: {rows} do not add up to the {expected} raw records; report this with the raw batch")
+            write_json(folder / MANIFEST, {"batch": batch, "rows": rows, "files": _files(folder)})
+
+
+def _seal_raw(folder: Path, batch: str, partitions: list[PartitionCoverage]) -> None:
+    rows = [asdict(each) for each in partitions]
+    pq.write_table(pa.Table.from_pylist(rows, schema=_COVERAGE), folder / "completeness.parquet", compression="zstd")
+    write_json(folder / MANIFEST, {"batch": batch, "partitions": rows, "totals": totals(partitions), "files": _files(folder)})
+
+
+def _write(rows: DataFrame, target: Path) -> int:
+    write_parquet(rows.coalesce(rows.sparkSession.sparkContext.defaultParallelism), target)
+    return sum(pq.read_metadata(part).num_rows for part in target.glob("part-*.parquet"))
+
+
+def _files(folder: Path) -> dict[str, str]:
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in sorted(folder.rglob("*.parquet")) if path.is_file()}

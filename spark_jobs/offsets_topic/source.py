@@ -1,0 +1,114 @@
+"""The offsets topic as a stream, and its bounds: read by assignment, so that no group is joined and nothing is written to the cluster."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka_audit.errors import CollectionError
+
+TOPIC = "__consumer_offsets"
+
+SPARK_CONF = {
+    # Spark's newer way to find offsets leaves internal topics out: 0 rows and no error.
+    "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
+}
+
+_CLIENT = {
+    # A transactional commit counts once it is committed; what an open transaction holds back is read by a later run.
+    "isolation.level": "read_committed",
+    "allow.auto.create.topics": "false",
+}
+_FETCH = {"fetch.max.wait.ms": "10", "max.poll.records": "5000"}  # the default wait is a half second for each partition
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """Offsets of the topic's partitions at one instant, and which topic of which cluster it is."""
+
+    cluster_id: str
+    topic_id: str
+    log_start: Mapping[int, int]
+    last_stable: Mapping[int, int]
+    log_end: Mapping[int, int]
+
+
+def bounds(spark: SparkSession, client: Mapping[str, str]) -> Bounds:
+    """Ask the brokers; CollectionError when the topic does not exist, may not be read or cannot be reached."""
+    jvm: Any = spark._jvm
+    try:
+        with _closing(jvm.org.apache.kafka.clients.admin.Admin.create(_java_map(jvm, client))) as admin:
+            cluster_id = str(admin.describeCluster().clusterId().get())
+            about = admin.describeTopics(jvm.java.util.List.of(TOPIC)).allTopicNames().get()[TOPIC]
+        offsets = {level: _offsets(jvm, client, level) for level in ("read_committed", "read_uncommitted")}
+    except Py4JJavaError as problem:
+        raise CollectionError(_explain(problem)) from None
+    start, stable = offsets["read_committed"]
+    return Bounds(
+        cluster_id=cluster_id,
+        topic_id=str(about.topicId().toString()),
+        log_start=start,
+        last_stable=stable,
+        log_end=offsets["read_uncommitted"][1],
+    )
+
+
+def stream(spark: SparkSession, client: Mapping[str, str], start: Mapping[int, int], *, most: int) -> DataFrame:
+    """Raw rows (partition int, offset bigint, timestamp, key binary, value binary) from ``start`` on, at most ``most`` offsets a batch."""
+    for name, value in SPARK_CONF.items():
+        spark.conf.set(name, value)
+    options = {f"kafka.{name}": value for name, value in {**client, **_CLIENT, **_FETCH}.items()}
+    return (
+        spark.readStream.format("kafka")
+        .options(**options)
+        .option("assign", json.dumps({TOPIC: sorted(start)}))
+        .option("startingOffsets", json.dumps({TOPIC: {str(partition): offset for partition, offset in sorted(start.items())}}))
+        .option("failOnDataLoss", "false")  # what is gone is counted (spark_jobs.offsets_topic.completeness), and the rest is read
+        .option("maxOffsetsPerTrigger", most)
+        .load()
+        .select("partition", "offset", "timestamp", "key", "value")
+    )
+
+
+def _offsets(jvm: Any, client: Mapping[str, str], level: str) -> tuple[dict[int, int], dict[int, int]]:  # noqa: ANN401  (py4j)
+    """Log start and, by isolation level, last stable or log end offset of each partition."""
+    bytes_ = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+    config = {**client, **_CLIENT, "isolation.level": level, "key.deserializer": bytes_, "value.deserializer": bytes_}
+    with _closing(jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_java_map(jvm, config))) as consumer:
+        found = [jvm.org.apache.kafka.common.TopicPartition(TOPIC, each.partition()) for each in consumer.partitionsFor(TOPIC)]
+        asked = jvm.java.util.ArrayList()
+        for each in found:
+            asked.add(each)
+        starts, ends = consumer.beginningOffsets(asked), consumer.endOffsets(asked)
+        return {each.partition(): int(starts[each]) for each in found}, {each.partition(): int(ends[each]) for each in found}
+
+
+@contextmanager
+def _closing(client: Any) -> Iterator[Any]:  # noqa: ANN401  (py4j)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _java_map(jvm: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401  (py4j)
+    java = jvm.java.util.HashMap()
+    for name, value in values.items():
+        java.put(name, value)
+    return java
+
+
+def _explain(problem: Py4JJavaError) -> str:
+    cause = problem.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    said = str(cause.toString())
+    if "TopicAuthorization" in said:
+        return f"{TOPIC} may not be read: grant Read and Describe on it to the audit's account, or do without the commit history ({said})"
+    if "UnknownTopicOrPartition" in said:
+        return f"there is no {TOPIC} yet: no group has ever committed to this cluster ({said})"
+    return f"{TOPIC} cannot be read: {said[:500]}"

@@ -1,0 +1,110 @@
+"""Reads what is new in ``__consumer_offsets``, keeps it as it came, and decodes it; killed at any point, it goes on where it was."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka_audit.cluster.connection_file import read_keys
+from kafka_audit.durable_files import write_json
+from kafka_audit.errors import AuditError, CollectionError
+from kafka_audit.sandbox.jars import spark_connector_jars
+from spark_jobs.offsets_topic.history import History
+from spark_jobs.offsets_topic.source import Bounds, bounds, stream
+from spark_jobs.session import spark_session
+
+DRIVER_JAVA_OPTIONS = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"
+"""For ``--driver-java-options`` and executors: decoding is one generated method of more than 8,000 bytes, which the JVM would interpret."""
+
+CONF: Mapping[str, str] = {
+    "spark.driver.extraJavaOptions": DRIVER_JAVA_OPTIONS,
+    "spark.executor.extraJavaOptions": DRIVER_JAVA_OPTIONS,
+    "spark.driver.memory": "2g",
+    # Unlike the jobs that judge, this one is few expressions over many rows.
+    "spark.sql.codegen.wholeStage": "true",
+}
+"""For ``--conf``, on top of spark_jobs.submit.DEFAULT_CONF; ``--jars`` takes the Kafka connector's (kafka_audit.sandbox.jars)."""
+
+MOST_OFFSETS = 5_000_000
+"""Offsets of one batch: what a kill can cost to read again, and what bounds the disk that a half-written batch takes."""
+
+
+def read(spark: SparkSession, history: History, client: Mapping[str, str], *, most: int = MOST_OFFSETS) -> Bounds:
+    """Bring ``history`` up to date; returns the topic's bounds as they were at the start.
+
+    CollectionError when the topic cannot be read, IntegrityError when the history is not of this topic.
+    """
+    seen = bounds(spark, client)
+    history.path.mkdir(parents=True, exist_ok=True)
+    history.check_source(seen)
+
+    def land(rows: DataFrame, number: int) -> None:
+        history.land(rows, number, seen.log_start)
+
+    query = (
+        stream(spark, client, history.next_offsets(seen), most=most)
+        .writeStream.foreachBatch(land)
+        .option("checkpointLocation", str(history.checkpoint.path))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    for batch in history.raw_batches():
+        history.decode(spark, batch)
+    return seen
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the job and return its exit code (kafka_audit.errors); a failure is one line on stderr."""
+    parser = argparse.ArgumentParser(prog="read_commits", description="Read and decode what is new in __consumer_offsets.")
+    parser.add_argument("--history", type=Path, required=True, help="folder of this cluster's commit history")
+    parser.add_argument("--bootstrap", required=True, help="HOST:PORT, several separated by commas")
+    parser.add_argument("--client", type=Path, help="file with further settings of Kafka's Java client, as for security")
+    parser.add_argument("--most-offsets", type=int, default=MOST_OFFSETS, help="offsets read in one batch")
+    asked = parser.parse_args(argv)
+    try:
+        further = {name: str(value) for name, value in read_keys(asked.client).items()} if asked.client else {}
+        client = {**further, "bootstrap.servers": asked.bootstrap}
+        spark = spark_session("kafka_audit read_commits", {**CONF, **_jars()})
+        history = History(path=asked.history)
+        before = set(history.raw_batches())
+        seen = read(spark, history, client, most=asked.most_offsets)
+        _report(history, seen, [batch for batch in history.raw_batches() if batch not in before])
+    except AuditError as problem:
+        _say(problem)
+        return problem.exit_code
+    except (PySparkException, Py4JError) as problem:
+        _say(CollectionError(f"read_commits: Spark failed: {str(problem)[:1000]}"))
+        return CollectionError.exit_code
+    return 0
+
+
+def _jars() -> dict[str, str]:
+    """The connector's jars, unless spark-submit has been given them."""
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    return {} if submitted else {"spark.jars": ",".join(map(str, spark_connector_jars(lambda _: None)))}
+
+
+def _report(history: History, seen: Bounds, batches: list[str]) -> None:
+    """Write last_run.json: the new batches, how complete they are, and what open transactions hold back."""
+    sums = [history.raw_manifest(batch)["totals"] for batch in batches]
+    totals = {name: sum(each[name] for each in sums) for name in ("expected", "rows", "lost", "skipped")}
+    held_back = sum(seen.log_end[partition] - stable for partition, stable in seen.last_stable.items())
+    coverage = totals["rows"] / totals["expected"] if totals["expected"] else None  # nothing new: no coverage to speak of
+    write_json(history.path / "last_run.json", {"batches": batches, "totals": totals, "coverage": coverage, "held_back": held_back})
+
+
+def _say(problem: AuditError) -> None:
+    print(f"kafka-audit: {' '.join(str(problem).split())}", file=sys.stderr, flush=True)  # noqa: T201 - the job's interface
+
+
+if __name__ == "__main__":
+    sys.exit(main())
