@@ -1,0 +1,98 @@
+"""What a history folder keeps, what it refuses, and the arithmetic of completeness; no Kafka is needed for it."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from offsets_topic_rows import recorded
+from pyspark.sql import SparkSession
+
+from kafka_audit.errors import IntegrityError
+from spark_jobs.offsets_topic.completeness import coverage, totals
+from spark_jobs.offsets_topic.history import History
+from spark_jobs.offsets_topic.source import TOPIC, Bounds
+
+START = {0: 0, 1: 0}
+
+
+def bounds(*, cluster: str = "cluster", end: int = 10_000, start: int = 0) -> Bounds:
+    every = {partition: end for partition in range(50)}
+    return Bounds(cluster_id=cluster, topic_id="topic", log_start=dict.fromkeys(every, start), last_stable=every, log_end=every)
+
+
+def planned(folder: Path, *ends: int) -> History:
+    """A checkpoint as Spark leaves it when the batches up to ``ends`` are planned."""
+    history = History(path=folder)
+    for name, offset in [("sources/0/0", 0), *((f"offsets/{n}", end) for n, end in enumerate(ends))]:
+        path = folder / "checkpoint" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        offsets = json.dumps({TOPIC: {str(partition): offset for partition in range(50)}})
+        path.write_text(f"\0v1\n{offsets}" if name.startswith("sources") else f"v1\n{{}}\n{offsets}\n")
+    (folder / "checkpoint" / "metadata").write_text('{"id":"query"}')
+    return history
+
+
+def test_every_offset_of_a_range_is_accounted_for() -> None:
+    found = coverage({0: 100, 1: 0, 2: 5}, {0: 200, 1: 50, 2: 5}, {0: 130, 1: 0, 2: 0}, {0: 60, 1: 50})
+    assert [(each.partition, each.rows, each.lost, each.skipped) for each in found] == [(0, 60, 30, 10), (1, 50, 0, 0)]
+    assert totals(found) == {"expected": 150, "rows": 110, "lost": 30, "skipped": 10}
+
+
+def test_a_range_wholly_before_the_log_start_is_lost() -> None:
+    (found,) = coverage({0: 10}, {0: 20}, {0: 500}, {})
+    assert (found.rows, found.lost, found.skipped) == (0, 10, 0)
+
+
+@pytest.mark.spark
+def test_a_batch_is_kept_once_and_its_first_copy_stays(spark: SparkSession, tmp_path: Path) -> None:
+    history = planned(tmp_path, 10_000)
+    rows = recorded(spark)
+    history.land(rows, 0, bounds().log_start)
+    before = {path: path.read_bytes() for path in tmp_path.glob("raw/**/*") if path.is_file()}
+    history.land(rows.limit(10), 0, bounds().log_start)  # as after a kill, when the broker has compacted meanwhile
+    assert {path: path.read_bytes() for path in tmp_path.glob("raw/**/*") if path.is_file()} == before
+    (batch,) = history.raw_batches()
+    manifest = history.raw_manifest(batch)
+    assert (manifest["totals"]["rows"], manifest["totals"]["expected"]) == (4169, 500_000)
+    history.decode(spark, batch)
+    decoded = tmp_path / "decoded" / batch
+    assert json.loads((decoded / "manifest.json").read_text())["rows"] == {"offset_commits": 3942, "group_records": 227, "undecoded": 0}
+    assert pq.read_table(decoded / "offset_commits.parquet").num_rows == 3942
+    assert list(tmp_path.glob("*/.*")) == []
+
+
+@pytest.mark.spark
+def test_records_outside_of_a_batchs_range_are_not_kept(spark: SparkSession, tmp_path: Path) -> None:
+    history = planned(tmp_path, 1)
+    with pytest.raises(IntegrityError, match="outside of its range"):
+        history.land(recorded(spark), 0, bounds().log_start)
+    assert history.raw_batches() == []
+
+
+def test_a_lost_checkpoint_goes_on_after_what_is_kept(tmp_path: Path) -> None:
+    history = History(path=tmp_path)
+    assert history.next_offsets(bounds(start=7)) == dict.fromkeys(range(50), 7)
+    for name, end in (("a-00000000", 20), ("a-00000001", 30)):
+        folder = tmp_path / "raw" / name
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text(json.dumps({"partitions": [{"partition": 3, "end": end}]}))
+    assert history.next_offsets(bounds())[3] == 30
+    assert history.next_offsets(bounds())[4] == 0
+
+
+def test_a_history_refuses_another_cluster_and_a_topic_that_lost_its_end(tmp_path: Path) -> None:
+    history = planned(tmp_path, 500)
+    history.check_source(bounds())
+    history.check_source(bounds())
+    with pytest.raises(IntegrityError, match="use another folder"):
+        history.check_source(bounds(cluster="other"))
+    with pytest.raises(IntegrityError, match="read further than they reach"):
+        history.check_source(bounds(end=499))
+
+
+def test_a_damaged_checkpoint_says_what_to_do(tmp_path: Path) -> None:
+    history = planned(tmp_path, 500)
+    (tmp_path / "checkpoint" / "offsets" / "0").write_text("v1\n{}\n-")
+    with pytest.raises(IntegrityError, match="move the checkpoint folder away"):
+        history.checkpoint.last()
