@@ -40,7 +40,6 @@ def read(spark: SparkSession, history: History, client: Mapping[str, str], *, mo
     CollectionError when the topic cannot be read, IntegrityError when the history is not of this topic.
     """
     seen = bounds(spark, client)
-    history.path.mkdir(parents=True, exist_ok=True)
     history.check_source(seen)
 
     def land(rows: DataFrame, number: int) -> None:
@@ -75,9 +74,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         client = {**further, "bootstrap.servers": asked.bootstrap}
         spark = spark_session("kafka_audit read_commits", {**CONF, **_jars()})
         history = History(path=asked.history)
-        before = set(history.raw_batches())
-        seen = read(spark, history, client, most=asked.most_offsets)
-        _report(history, seen, [batch for batch in history.raw_batches() if batch not in before])
+        with history.claimed():
+            before = set(history.raw_batches())
+            seen = read(spark, history, client, most=asked.most_offsets)
+            _report(history, seen, [batch for batch in history.raw_batches() if batch not in before])
     except AuditError as problem:
         _say(problem)
         return problem.exit_code

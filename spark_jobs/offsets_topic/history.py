@@ -8,7 +8,10 @@
 A batch is written under another name and renamed when it is whole, so one that is there is whole; it is never written again.
 """
 
-from collections.abc import Mapping
+import fcntl
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, write_json
-from kafka_audit.errors import IntegrityError
+from kafka_audit.errors import ConfigurationError, IntegrityError
 from spark_jobs.offsets_topic.checkpoint import Checkpoint, Offsets
 from spark_jobs.offsets_topic.completeness import PartitionCoverage, coverage, totals
 from spark_jobs.offsets_topic.decoded import decoded
@@ -38,6 +41,19 @@ class History:
     """The history folder of one cluster."""
 
     path: Path
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Hold the folder for the block, and remove what a killed run left half-written; ConfigurationError when another run has it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ConfigurationError(f"another run reads into {self.path}: wait until it ends") from None
+            for leftover in [*self.path.glob("raw/.*"), *self.path.glob("decoded/.*")]:
+                shutil.rmtree(leftover)
+            yield
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -66,7 +82,7 @@ class History:
             write_json(file, source)
         elif read_json(file) != source:
             raise IntegrityError(
-                f"{self.path} holds the history of {read_json(file)}, and the brokers answer as {source}: use another folder for this cluster"
+                f"{self.path} holds the history of {read_json(file)}, but the brokers answer as {source}: use another folder"
             )
         ahead = {p: end for p, end in self._reached().items() if p not in bounds.log_end or end > bounds.log_end[p]}
         if ahead:

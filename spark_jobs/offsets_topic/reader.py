@@ -33,9 +33,9 @@ def _let(sql: str, name: str, body: str) -> str:
 
 def _number(buffer: str) -> str:
     """struct<pos, v bigint>: the number that the step reads, and the position after it."""
+    there = "if(s.pos + {0} <= length({1}) + 1, s.pos + {0}, null)".format
     fixed = " ".join(
-        f"when {width} then named_struct('pos', if(s.pos + {width} <= length({buffer}) + 1, s.pos + {width}, null), 'v', {signed(buffer, 's.pos', width)})"
-        for width in (1, 2, 4, 8)
+        f"when {width} then named_struct('pos', {there(width, buffer)}, 'v', {signed(buffer, 's.pos', width)})" for width in (1, 2, 4, 8)
     )
     return f"case i.width when 0 then named_struct('pos', s.pos, 'v', 0L) {fixed} else {_varint(buffer)} end"
 
@@ -65,6 +65,7 @@ def _do(buffer: str) -> str:
         for w in (2, 4)
     )
     tag_at = f"array_position(i.tags, cast({top} as int))"
+    known_tag = f"get(i.targets, cast({tag_at} as int) - 1)"
 
     def go(when: str, *, pos: str = "n.pos", ip: str = "s.ip + 1", stack: str = "s.stack", say: str = "''") -> str:
         piece = f"concat(i.text, {say})"
@@ -94,7 +95,7 @@ def _do(buffer: str) -> str:
         Op.OPTIONAL: f"if(n.v = i.size, {go(read, ip='i.to', say=_NULL)}, {go('n.v = 1')})",
         Op.TAGS: f"if(n.v = 0, {go(read, ip='i.to')}, {go(sized, stack=push('n.v'))})",
         Op.TAG: go(read, stack=push("n.v")),
-        Op.TAG_SIZE: f"""if({tag_at} > 0, {go(sized, ip=f"get(i.targets, cast({tag_at} as int) - 1)", stack=f"array_append({popped}, n.pos + n.v)")},
+        Op.TAG_SIZE: f"""if({tag_at} > 0, {go(sized, ip=known_tag, stack=f"array_append({popped}, n.pos + n.v)")},
             {go(sized, pos=after, ip="i.to", stack=popped)})""",
         Op.TAG_END: go(f"n.pos = {top}", ip="i.to", stack=popped),
         Op.EMBEDDED: f"""if(n.v = 0, {go(read, ip="i.to", say=_NULL)}, {go(

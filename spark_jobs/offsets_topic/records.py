@@ -60,12 +60,18 @@ RECORDS = (
 COMMIT_TYPES = (0, 1)
 GROUP_RECORDS = tuple(record for record in RECORDS if record.type not in COMMIT_TYPES)
 
-KEY_FIELDS: Mapping[str, Type] = {"group_id": STRING, "member_id": STRING, "regular_expression": STRING, "topic": STRING, "partition": INT32}
+KEY_FIELDS: Mapping[str, Type] = {
+    "group_id": STRING,
+    "member_id": STRING,
+    "regular_expression": STRING,
+    "topic": STRING,
+    "partition": INT32,
+}
 _CONSUMER = "substring(value, 3, 10) = X'0008636F6E73756D6572' or substring(value, 3, 9) = X'09636F6E73756D6572'"
 
 
 def taken_apart(raw: DataFrame) -> DataFrame:
-    """Raw rows -> the log position, record_type, record_name, version, tombstone, KEY_FIELDS, one nullable struct for each record name
+    """Raw rows -> the log position, record_type, record_name, version, tombstone, KEY_FIELDS, a nullable struct for each record name
     (the two commit types share ``offset_commit``), ``problem`` (why a row could not be decoded, else NULL), key and value.
     """
     typed = raw.selectExpr(

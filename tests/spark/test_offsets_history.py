@@ -17,7 +17,7 @@ START = {0: 0, 1: 0}
 
 
 def bounds(*, cluster: str = "cluster", end: int = 10_000, start: int = 0) -> Bounds:
-    every = {partition: end for partition in range(50)}
+    every = dict.fromkeys(range(50), end)
     return Bounds(cluster_id=cluster, topic_id="topic", log_start=dict.fromkeys(every, start), last_stable=every, log_end=every)
 
 
