@@ -55,7 +55,7 @@ def commit(bootstrap: str, commits: int) -> None:
 
 def measured(name: str, rows: Callable[[], int], times: int = 1) -> None:
     """Print the best of ``times`` runs inside the Spark session, with the CPU seconds of its JVM."""
-    jvm = next(each for each in psutil.Process().children(recursive=True) if each.name() == "java")
+    jvm = psutil.Process(SparkSession.active().sparkContext._gateway.proc.pid)
     best: tuple[float, float, int] | None = None
     for _ in range(times):
         before, started = sum(jvm.cpu_times()[:2]), time.monotonic()

@@ -152,7 +152,7 @@ def test_offset_commits_equal_kafkas_own_formatter(cluster: Cluster, history: Pa
         key, value = one["key"]["data"], one["value"]
         data = value["data"] if value else {}
         fields = (data.get(name) for name in ("offset", "leaderEpoch", "metadata", "commitTimestamp", "topicId"))
-        theirs[key["group"], key["topic"], key["partition"], value["version"] if value else None, *fields] += 1
+        theirs[(key["group"], key["topic"], key["partition"], value["version"] if value else None, *fields)] += 1
     ours: Counter[tuple[Any, ...]] = Counter()
     for row in table(history, "offset_commits"):
         committed_at = None if row["tombstone"] else milliseconds(row, "commit_time")

@@ -26,6 +26,21 @@ def tables(rows: DataFrame) -> tuple[list[Row], list[Row], list[Row]]:
         return found.offset_commits.collect(), found.group_records.collect(), found.undecoded.collect()
 
 
+def key_of(name: str) -> bytes:
+    kinds = {"offset": COMMIT, "group": key(2, "group"), "consumer_group_member": key(5, "group", "m")}
+    kinds |= {"consumer_group_partition": key(4, "g"), "streams_group_member": key(19, "g", "m"), "streams_group_topology": key(23, "g")}
+    return next(found for prefix, found in kinds.items() if name.startswith(prefix))
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession) -> dict[tuple[str, int], Row]:
+    """What becomes of each value of values(), by name and version: one pass for all of them."""
+    names = list(values())
+    commits, groups, undecoded = tables(raw(spark, *((key_of(name), values()[name, version]) for name, version in names)))
+    assert undecoded == []
+    return {names[row.log_offset]: row for row in [*commits, *groups]}
+
+
 def one_commit(spark: SparkSession, value: bytes | None, key_: bytes = COMMIT) -> Row:
     commits, groups, undecoded = tables(raw(spark, (key_, value)))
     assert (len(commits), groups, undecoded) == (1, [], [])
@@ -60,8 +75,8 @@ def test_the_positions_of_regular_commits_and_the_field_by_field_reading_agree(s
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_each_version_of_an_offset_commit_is_read(spark: SparkSession, version: int) -> None:
-    row = one_commit(spark, values()["offset_commit", version])
+def test_each_version_of_an_offset_commit_is_read(made: dict[tuple[str, int], Row], version: int) -> None:
+    row = made["offset_commit", version]
     assert tuple(row) and list(row.asDict()) == list(COLUMNS)
     assert (row.group_id, row.topic, row.partition, row.tombstone, row.version) == ("group", "orders", 3, False, version)
     assert row.committed == -3 + 1000 * version
@@ -73,8 +88,8 @@ def test_each_version_of_an_offset_commit_is_read(spark: SparkSession, version: 
 
 
 @pytest.mark.parametrize(("name", "metadata"), [("long", "x" * 300), ("126", "y" * 126), ("127", "z" * 127), ("unknown_tag", "")])
-def test_commits_of_an_unusual_shape_are_commits_too(spark: SparkSession, name: str, metadata: str) -> None:
-    row = one_commit(spark, values()[f"offset_commit_{name}", 4])
+def test_commits_of_an_unusual_shape_are_commits_too(made: dict[tuple[str, int], Row], name: str, metadata: str) -> None:
+    row = made[f"offset_commit_{name}", 4]
     assert (row.metadata, row.topic_id) == (metadata, None if name == "long" else ORDERS)
 
 
@@ -84,15 +99,17 @@ def test_a_tombstone_of_an_offset_has_no_value_fields(spark: SparkSession) -> No
 
 
 def test_a_legacy_commit_and_any_group_id_are_read(spark: SparkSession) -> None:
-    for group in ("", "=cmd|' /C calc'!A0\n\"\\", "g\u0000\U0001f600é", "x" * 5000):
-        assert one_commit(spark, values()["offset_commit", 0], key(0, group, "t", -1)).group_id == group
+    groups = ["", "=cmd|' /C calc'!A0\n\"\\", "g\u0000\U0001f600é", "x" * 5000]
+    rows = raw(spark, *((key(0, group, "t", -1), values()["offset_commit", 0]) for group in groups))
+    commits = sorted(tables(rows)[0], key=lambda row: row.log_offset)
+    assert [(row.group_id, row.partition) for row in commits] == [(group, -1) for group in groups]
 
 
 @pytest.mark.parametrize("version", range(5))
 @pytest.mark.parametrize("protocol", ["consumer", "connect"])
-def test_each_version_of_group_metadata_is_read(spark: SparkSession, version: int, protocol: str) -> None:
+def test_each_version_of_group_metadata_is_read(made: dict[tuple[str, int], Row], version: int, protocol: str) -> None:
     name = "group_metadata_sub3" if protocol == "consumer" else "group_metadata_connect_sub3"
-    (row,) = tables(raw(spark, (key(2, "group"), values()[name, version])))[1]
+    row = made[name, version]
     group = row.group_metadata
     assert (row.group_id, group.protocol_type, group.generation, group.protocol, group.leader) == ("group", protocol, 4, "range", "m-1")
     assert group.state_ms == (1795206777313 if version >= 2 else None)
@@ -108,13 +125,8 @@ def test_each_version_of_group_metadata_is_read(spark: SparkSession, version: in
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_each_version_of_a_subscription_is_read(spark: SparkSession, version: int) -> None:
-    rows = raw(
-        spark,
-        (key(2, "group"), values()[f"group_metadata_sub{version}", 3]),
-        (key(5, "group", "m"), values()[f"consumer_group_member_metadata_classic_sub{version}", 0]),
-    )
-    classic, upgraded = sorted(tables(rows)[1], key=lambda row: row.log_offset)
+def test_each_version_of_a_subscription_is_read(made: dict[tuple[str, int], Row], version: int) -> None:
+    classic, upgraded = made[f"group_metadata_sub{version}", 3], made[f"consumer_group_member_metadata_classic_sub{version}", 0]
     protocols = upgraded.consumer_group_member_metadata.classic_member.protocols
     for subscription in (classic.group_metadata.members[0].subscription, protocols[0].subscription):
         assert (subscription.version, subscription.topics, subscription.undecoded_bytes) == (version, ["orders", "pay.events"], 0)
@@ -124,15 +136,9 @@ def test_each_version_of_a_subscription_is_read(spark: SparkSession, version: in
         assert subscription.rack == ("rack-a" if version >= 3 else None)
 
 
-def test_fields_that_no_recorded_record_has_are_read(spark: SparkSession) -> None:
-    made = values()
-    rows = raw(
-        spark,
-        (key(4, "g"), made["consumer_group_partition_metadata", 0]),
-        (key(19, "g", "m"), made["streams_group_member_metadata", 0]),
-        (key(23, "g"), made["streams_group_topology", 0]),
-    )
-    partitions, member, topology = sorted(tables(rows)[1], key=lambda row: row.log_offset)
+def test_fields_that_no_recorded_record_has_are_read(made: dict[tuple[str, int], Row]) -> None:
+    names = ("consumer_group_partition_metadata", "streams_group_member_metadata", "streams_group_topology")
+    partitions, member, topology = (made[name, 0] for name in names)
     assert partitions.consumer_group_partition_metadata.topics[0].partition_racks == [Row(partition=1, racks=["a", "b"])]
     assert member.streams_group_member_metadata.user_endpoint == Row(host="eh", port=65000)
     assert topology.streams_group_topology.subtopologies[0].copartition_groups[0].source_topics == [0, 1]

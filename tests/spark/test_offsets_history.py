@@ -46,7 +46,7 @@ def test_a_range_wholly_before_the_log_start_is_lost() -> None:
 
 @pytest.mark.spark
 def test_a_batch_is_kept_once_and_its_first_copy_stays(spark: SparkSession, tmp_path: Path) -> None:
-    history = planned(tmp_path, 10_000)
+    history = planned(tmp_path, 3_000_000)
     rows = recorded(spark)
     history.land(rows, 0, bounds().log_start)
     before = {path: path.read_bytes() for path in tmp_path.glob("raw/**/*") if path.is_file()}
@@ -54,7 +54,7 @@ def test_a_batch_is_kept_once_and_its_first_copy_stays(spark: SparkSession, tmp_
     assert {path: path.read_bytes() for path in tmp_path.glob("raw/**/*") if path.is_file()} == before
     (batch,) = history.raw_batches()
     manifest = history.raw_manifest(batch)
-    assert (manifest["totals"]["rows"], manifest["totals"]["expected"]) == (4169, 500_000)
+    assert (manifest["totals"]["rows"], manifest["totals"]["expected"]) == (4169, 150_000_000)
     history.decode(spark, batch)
     decoded = tmp_path / "decoded" / batch
     assert json.loads((decoded / "manifest.json").read_text())["rows"] == {"offset_commits": 3942, "group_records": 227, "undecoded": 0}
