@@ -126,9 +126,8 @@ def main() -> None:
             tool += ["--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"]
             usage = run(tool, log=folder / "console.json")
             count = usage.output.count('"key":{"type":1,')
-            print(
-                f"  {'console consumer with its formatter':<44} {usage.wall_s:7.2f} s  {count / usage.wall_s:11,.0f} rows/s  {usage.cpu_s:7.2f} CPU s"
-            )
+            rate = f"{usage.wall_s:7.2f} s  {count / usage.wall_s:11,.0f} rows/s  {usage.cpu_s:7.2f} CPU s"
+            print(f"  {'console consumer with its formatter':<44} {rate}", flush=True)
             spark.stop()
 
 
