@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
@@ -14,6 +15,7 @@ from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.durable_files import write_json
 from kafka_audit.errors import AuditError, CollectionError
 from kafka_audit.sandbox.jars import spark_connector_jars
+from spark_jobs.offsets_topic.behaviour import Window, describe
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.offsets_topic.source import Bounds, bounds, stream
 from spark_jobs.session import spark_session
@@ -27,8 +29,17 @@ CONF: Mapping[str, str] = {
     "spark.driver.memory": "2g",
     # Unlike the jobs that judge, this one is few expressions over many rows.
     "spark.sql.codegen.wholeStage": "true",
+    # How raw records are written decides how fast they are read: a dictionary of what never comes twice, and the smallest and largest of
+    # keys and values, cost as much as reading them from the brokers.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.hadoop.parquet.writer.version": "v2",
+    "spark.hadoop.parquet.compression.codec.zstd.level": "1",
+    **{f"spark.hadoop.parquet.enable.dictionary#{column}": "false" for column in ("offset", "timestamp", "value")},
+    **{f"spark.hadoop.parquet.column.statistics.enabled#{column}": "false" for column in ("key", "value")},
 }
 """For ``--conf``, on top of spark_jobs.submit.DEFAULT_CONF; ``--jars`` takes the Kafka connector's (kafka_audit.sandbox.jars)."""
+
+BEHAVIOUR_HOURS = 24.0
 
 MOST_OFFSETS = 5_000_000
 """Offsets of one batch: what a kill can cost to read again, and what bounds the disk that a half-written batch takes."""
@@ -68,7 +79,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--bootstrap", required=True, help="HOST:PORT, several separated by commas")
     parser.add_argument("--client", type=Path, help="file with further settings of Kafka's Java client, as for security")
     parser.add_argument("--most-offsets", type=int, default=MOST_OFFSETS, help="offsets read in one batch")
+    parser.add_argument("--behaviour-hours", type=float, default=BEHAVIOUR_HOURS, help="length of the window that is described")
     asked = parser.parse_args(argv)
+    now = datetime.now(timezone.utc)
     try:
         further = {name: str(value) for name, value in read_keys(asked.client).items()} if asked.client else {}
         client = {**further, "bootstrap.servers": asked.bootstrap}
@@ -77,6 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with history.claimed():
             before = set(history.raw_batches())
             seen = read(spark, history, client, most=asked.most_offsets)
+            window = Window(end=now, length=timedelta(hours=asked.behaviour_hours), retention_ms=seen.retention_ms)
+            describe(spark, history.path, window)
             _report(history, seen, [batch for batch in history.raw_batches() if batch not in before])
     except AuditError as problem:
         _say(problem)

@@ -1,28 +1,54 @@
-"""Offset commits as the brokers write them, decoded by position: the hot path, compiled by Spark into one Java loop.
+"""Offset commits as the brokers write them, decoded by position, a batch of rows at a time: the hot path.
 
 Layouts: OffsetCommitKey v0 and OffsetCommitValue v0-v4 of Kafka 4.3. A commit of another shape (a long metadata text, a tagged
 field of a later release, damage) is not regular: :mod:`spark_jobs.offsets_topic.records` takes it apart field by field.
 """
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import base64
+from dataclasses import dataclass
 
-from spark_jobs.offsets_topic.integers import number
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-COLUMNS = (
-    *("log_partition", "log_offset", "append_time", "group_id", "topic", "partition", "tombstone", "version"),
-    *("committed", "leader_epoch", "metadata", "commit_time", "expire_time", "topic_id"),
+from spark_jobs.offsets_topic.buffers import Buffer, Flags, Ints, flags, masked
+
+RAW = pa.schema(
+    [
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", pa.timestamp("us", "UTC")),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+    ]
 )
-"""log_partition int, log_offset bigint, append_time timestamp (the record's place in the offsets topic); group_id string, topic string,
-partition int; tombstone boolean; version smallint of the value; committed bigint; leader_epoch int (NULL before v3, -1 where the client
-gave none); metadata string; commit_time timestamp; expire_time timestamp (v1 only); topic_id string as Kafka prints it (v4 only)."""
+"""A record as it came."""
 
-_TEXTS = {
-    "group_id": "cast(substring(key, 5, _group) as string)",
-    "topic": "cast(substring(key, 7 + _group, _topic) as string)",
-    "metadata": "cast(substring(value, _text, _metadata) as string)",
-}
+SCHEMA = pa.schema(
+    [
+        pa.field("log_partition", pa.int32()),
+        pa.field("log_offset", pa.int64()),
+        pa.field("append_time", pa.timestamp("us", "UTC")),
+        pa.field("group_id", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("tombstone", pa.bool_()),
+        pa.field("version", pa.int16()),
+        pa.field("committed", pa.int64()),
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("metadata", pa.string()),
+        pa.field("commit_time", pa.timestamp("us", "UTC")),
+        pa.field("expire_time", pa.timestamp("us", "UTC")),
+        pa.field("topic_id", pa.string()),
+    ]
+)
+"""log_partition, log_offset and append_time are the record's place in the offsets topic; version is the value's; leader_epoch is NULL
+before v3 and -1 where the client gave none; expire_time is of v1 only; topic_id is as Kafka prints it, of v4 only."""
+
+COLUMNS = tuple(SCHEMA.names)
+
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # years 1 to 9999, what every reader of Parquet can show
+_TOPIC_ID_TAG = b"\x01\x00\x10"  # one tagged field, number 0, 16 bytes
 
 
 def time_of(milliseconds: str) -> str:
@@ -30,52 +56,105 @@ def time_of(milliseconds: str) -> str:
     return f"if({milliseconds} between {_FIRST_MS}L and {_LAST_MS}L, timestamp_millis({milliseconds}), null)"
 
 
-def uuid_text(sixteen_bytes: str) -> str:
-    """SQL for a Kafka Uuid as Kafka prints it: URL-safe base64 without padding."""
-    return f"replace(replace(substring(base64({sixteen_bytes}), 1, 22), '+', '-'), '/', '_')"
-
-
-def with_shape(raw: DataFrame) -> DataFrame:
-    """Raw rows with the positions that a regular commit's fields have, and ``regular`` (never NULL)."""
-    key = raw.withColumn("_group", number("key", 3, 2).cast("int"))
-    key = key.withColumn("_topic", number("key", "5 + _group", 2).cast("int"))
-    value = key.withColumn("version", number("value", 1, 2).cast("smallint"))
-    four, three = number("value", 15, 1) - 1, number("value", 15, 2)
-    length = F.when(F.col("version") == 4, four).when(F.col("version") == 3, three).otherwise(number("value", 11, 2))
-    value = value.withColumn("_metadata", length.cast("int"))
-    value = value.withColumn("_text", F.expr("case version when 4 then 16 when 3 then 17 else 13 end"))
-    return value.withColumn("regular", F.coalesce(_regular(), F.lit(False)))
-
-
-def _regular() -> Column:
-    key = "key between X'0000' and X'0001FFFF' and _group >= 0 and _topic >= 0 and length(key) = _group + _topic + 10"
-    # What follows the metadata: the commit's time, v1's expiry, and v4's tagged fields, none or the topic id.
-    # 126 bytes of metadata are the most whose length is one byte of a varint; a first bit that is set makes the number negative here.
-    rest = "(length(value) + 1 - _text - _metadata)"
-    value = f"""_metadata >= 0 and case version
-        when 4 then ({rest} = 9 and endswith(value, X'00'))
-            or ({rest} = 27 and substring(value, _text + _metadata + 8, 3) = X'010010')
-        when 1 then {rest} = 16 when 0 then {rest} = 8 when 2 then {rest} = 8 when 3 then {rest} = 8 end"""
-    texts = " and ".join(f"is_valid_utf8({text})" for text in _TEXTS.values())
-    return F.expr(f"{key} and (value is null or ({value})) and coalesce({texts}, value is null)")
-
-
-def regular_commits(raw: DataFrame) -> DataFrame:
-    """The raw rows that are regular offset commits or their tombstones -> COLUMNS."""
-    shaped = raw.transform(with_shape).where("regular").withColumn("_time", F.expr("_text + _metadata"))
-    fields = shaped.select(
-        *[F.col(old).alias(new) for old, new in (("partition", "log_partition"), ("offset", "log_offset"), ("timestamp", "append_time"))],
-        *[F.expr(text).alias(name) for name, text in _TEXTS.items()],
-        number("key", "7 + _group + _topic", 4).cast("int").alias("partition"),
-        F.col("value").isNull().alias("tombstone"),
-        "version",
-        number("value", 3, 8).alias("committed"),
-        F.when(F.col("version") >= 3, number("value", 11, 4)).cast("int").alias("leader_epoch"),
-        number("value", "_time", 8).alias("_committed_ms"),
-        F.when(F.col("version") == 1, number("value", "_time + 8", 8)).alias("_expires_ms"),
-        F.when(F.expr("version = 4 and length(value) > _time + 8"), F.expr(uuid_text("substring(value, _time + 11, 16)"))).alias(
-            "topic_id"
-        ),
+def regular_commits(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Raw rows (RAW, the key may be a dictionary) -> the regular offset commits and their tombstones (SCHEMA), and all other rows."""
+    key = batch.column("key")
+    keys = _keys(key)
+    values = _values(batch.column("value"))
+    regular = keys.regular & values.regular
+    commits = pa.RecordBatch.from_arrays(
+        [
+            *(batch.column(name) for name in ("partition", "offset", "timestamp")),
+            *(keys.group, keys.topic, keys.partition, pa.array(values.tombstone)),
+            *values.fields,
+        ],
+        schema=SCHEMA,
     )
-    times = {"commit_time": time_of("_committed_ms"), "expire_time": time_of("_expires_ms")}
-    return fields.withColumns({name: F.expr(sql) for name, sql in times.items()}).select(*COLUMNS)
+    if regular.all():
+        return commits, batch.slice(0, 0)
+    return commits.filter(pa.array(regular)), batch.filter(pa.array(~regular))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Keys:
+    regular: Flags
+    group: pa.StringArray
+    topic: pa.StringArray
+    partition: pa.Int32Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Values:
+    regular: Flags
+    tombstone: Flags
+    fields: list[pa.Array]
+
+
+def _keys(key: pa.Array) -> _Keys:
+    if not isinstance(key, pa.DictionaryArray):
+        key = key.dictionary_encode()
+    # The keys of commits recur: each is read once.
+    distinct = _distinct_keys(key.dictionary)
+    return _Keys(
+        regular=flags(pc.fill_null(pc.take(pa.array(distinct.regular), key.indices), False)),
+        group=distinct.group.take(key.indices),
+        topic=distinct.topic.take(key.indices),
+        partition=distinct.partition.take(key.indices),
+    )
+
+
+def _distinct_keys(key: pa.BinaryArray) -> _Keys:
+    bytes_ = Buffer(key)
+    kind, group = bytes_.integers(0, 2), bytes_.integers(2, 2)
+    topic = bytes_.integers(4 + group, 2)
+    regular = (kind >= 0) & (kind <= 1) & (group >= 0) & (topic >= 0) & (bytes_.lengths == group + topic + 10)
+    groups, sound_group = bytes_.texts(4, group, regular)
+    topics, sound_topic = bytes_.texts(6 + group, topic, regular)
+    partition = masked(bytes_.integers(6 + group + topic, 4), pa.int32(), regular)
+    return _Keys(regular=sound_group & sound_topic, group=groups, topic=topics, partition=partition)
+
+
+def _values(value: pa.BinaryArray) -> _Values:
+    bytes_ = Buffer(value)
+    present = flags(value.is_valid())
+    version = bytes_.integers(0, 2)
+    four, three = version == 4, version == 3
+    # 126 bytes of metadata are the most whose length is one byte of a varint; a first bit that is set makes the number negative here.
+    length = np.where(four, bytes_.integers(14, 1) - 1, bytes_.integers(np.where(three, 14, 10), 2))
+    text = np.where(four, 15, np.where(three, 16, 12))
+    time = text + length
+    rest = bytes_.lengths - time
+    plain = four & (rest == 9) & (bytes_.integers(time + 8, 1) == 0)
+    with_topic = four & (rest == 27) & (_three_bytes(bytes_, time + 8) == int.from_bytes(_TOPIC_ID_TAG, "big"))
+    expiring = (version == 1) & (rest == 16)
+    early = ((version == 0) | (version == 2) | three) & (rest == 8)
+    regular = present & (length >= 0) & (plain | with_topic | expiring | early)
+    metadata, regular = bytes_.texts(text, length, regular)
+    fields = [
+        masked(version, pa.int16(), regular),
+        masked(bytes_.integers(2, 8), pa.int64(), regular),
+        masked(bytes_.integers(10, 4), pa.int32(), regular & (four | three)),
+        metadata,
+        _times(bytes_.integers(time, 8), regular),
+        _times(bytes_.integers(time + 8, 8), regular & expiring)
+        if expiring.any()
+        else pa.nulls(len(value), SCHEMA.field("expire_time").type),
+        _topic_ids(bytes_.fixed(time + 11, 16, regular & with_topic)),
+    ]
+    return _Values(regular=regular | ~present, tombstone=~present, fields=fields)
+
+
+def _three_bytes(bytes_: Buffer, position: Ints) -> Ints:
+    return bytes_.integers(position, 4) >> 8 & 0xFFFFFF
+
+
+def _times(milliseconds: Ints, rows: Flags) -> pa.TimestampArray:
+    shown = rows & (milliseconds >= _FIRST_MS) & (milliseconds <= _LAST_MS)
+    return masked(np.where(shown, milliseconds, 0) * 1000, SCHEMA.field("commit_time").type, shown)
+
+
+def _topic_ids(sixteen_bytes: pa.FixedSizeBinaryArray) -> pa.StringArray:
+    """Kafka's Uuid as Kafka prints it: URL-safe base64 without padding."""
+    ids = sixteen_bytes.dictionary_encode()
+    texts = [base64.urlsafe_b64encode(each).decode().rstrip("=") for each in ids.dictionary.to_pylist()]  # one for each topic
+    return pa.array(texts, pa.string()).take(ids.indices)

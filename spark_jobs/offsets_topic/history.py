@@ -25,12 +25,12 @@ from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, wri
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from spark_jobs.offsets_topic.checkpoint import Checkpoint, Offsets
 from spark_jobs.offsets_topic.completeness import PartitionCoverage, coverage, totals
-from spark_jobs.offsets_topic.decoded import decoded
+from spark_jobs.offsets_topic.decoded import decode
 from spark_jobs.offsets_topic.source import Bounds
 from spark_jobs.verification import write_parquet
 
 MANIFEST = "manifest.json"
-TABLES = ("offset_commits", "group_records", "undecoded")
+_ROWS_OF_A_PART = 500_000
 _COVERAGE = pa.schema(
     [("partition", pa.int32()), *((name, pa.int64()) for name in ("start", "end", "log_start", "rows", "lost", "skipped"))]
 )
@@ -108,7 +108,8 @@ class History:
         start, end = self.checkpoint.range_of(number)
         spark = rows.sparkSession
         with replaced_folder(target) as folder:
-            write_parquet(rows.coalesce(spark.sparkContext.defaultParallelism), folder / "records.parquet")
+            expected = sum(end[partition] - start[partition] for partition in end)
+            write_parquet(rows.coalesce(1 + expected // _ROWS_OF_A_PART), folder / "records.parquet")
             counted = spark.read.schema(rows.schema).parquet(str(folder / "records.parquet")).groupBy("partition").agg(
                 F.count("*"), F.min("offset"), F.max("offset")
             )  # fmt: skip
@@ -124,9 +125,8 @@ class History:
         target = self.path / "decoded" / batch
         if (target / MANIFEST).is_file():
             return
-        raw = spark.read.parquet(str(self.path / "raw" / batch / "records.parquet"))
-        with replaced_folder(target) as folder, decoded(raw) as tables:
-            rows = {name: _write(getattr(tables, name), folder / f"{name}.parquet") for name in TABLES}
+        with replaced_folder(target) as folder:
+            rows = decode(spark, self.path / "raw" / batch / "records.parquet", folder)
             expected = self.raw_manifest(batch)["totals"]["rows"]
             if sum(rows.values()) != expected:
                 raise IntegrityError(f"{batch}: {rows} do not add up to the {expected} raw records; report this with the raw batch")
@@ -137,11 +137,6 @@ def _seal_raw(folder: Path, batch: str, partitions: list[PartitionCoverage]) -> 
     rows = [asdict(each) for each in partitions]
     pq.write_table(pa.Table.from_pylist(rows, schema=_COVERAGE), folder / "completeness.parquet", compression="zstd")
     write_json(folder / MANIFEST, {"batch": batch, "partitions": rows, "totals": totals(partitions), "files": _files(folder)})
-
-
-def _write(rows: DataFrame, target: Path) -> int:
-    write_parquet(rows.coalesce(rows.sparkSession.sparkContext.defaultParallelism), target)
-    return sum(pq.read_metadata(part).num_rows for part in target.glob("part-*.parquet"))
 
 
 def _files(folder: Path) -> dict[str, str]:

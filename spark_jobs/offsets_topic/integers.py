@@ -1,34 +1,4 @@
-"""Big-endian integers inside a binary column; positions count from 1, as in Spark's ``substring``.
-
-``number`` is what the hot path uses. Spark's SQL has no function for it: ``conv(hex(...))``, which the rarer records use as SQL text, costs
-0.1 to 0.2 microseconds an integer, and reading byte by byte with ``ascii`` ten times that.
-"""
-
-from typing import Any
-
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
-
-
-def number(buffer: str, position: str | int, width: int) -> Column:
-    """A two's complement integer of 1, 2, 4 or 8 bytes, bigint; NULL for a NULL buffer, zero-filled where bytes are missing.
-
-    The expression is Catalyst's StaticInvoke (as ``startswith`` is) of ``org.apache.spark.unsafe.types.ByteArray.getPrefix``, by which
-    Spark sorts binary columns: the first 8 bytes as a big-endian long.
-    """
-    jvm: Any = SparkSession.active()._jvm
-    classic = jvm.org.apache.spark.sql.classic.ExpressionUtils
-    none = getattr(getattr(jvm.scala, "None$"), "MODULE$")
-    prefix = jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke(
-        jvm.java.lang.Class.forName("org.apache.spark.unsafe.types.ByteArray"),
-        jvm.org.apache.spark.sql.types.DataType.fromDDL("bigint"),
-        "getPrefix",
-        jvm.PythonUtils.toSeq([classic.expression(F.expr(f"substring({buffer}, {position}, {width})")._jc)]),
-        jvm.PythonUtils.toSeq([]),  # no declared input types: the argument is binary already
-        *(True, True, True),  # NULL in, NULL out; may be NULL; deterministic
-        none,  # stands for no SQL function
-    )
-    return F.shiftright(Column(classic.column(prefix)), 64 - 8 * width)
+"""SQL text of big-endian integers inside a binary column; positions count from 1, as in Spark's ``substring``."""
 
 
 def unsigned(buffer: str, position: str | int, width: int) -> str:

@@ -4,7 +4,6 @@ Nested lambdas that mirror a layout would be the plain way, but Spark's analyser
 Damaged bytes never raise: the position becomes NULL and the walk stops. Encodings: https://kafka.apache.org/protocol and KIP-482.
 """
 
-from spark_jobs.offsets_topic.commits import uuid_text
 from spark_jobs.offsets_topic.integers import signed, unsigned
 from spark_jobs.offsets_topic.program import Op
 
@@ -24,6 +23,11 @@ def read(buffer: str, program: str, start: int = 3) -> str:
     begin = f"named_struct('pos', {pos}, 'ip', {ip}, 'stack', cast(array() as array<bigint>), 'out', cast(array() as array<string>))"
     step = _let(f"{program}[s.ip]", "i", _let(_number(buffer), "n", _do(buffer)))
     return f"aggregate({steps}, {begin}, (s, _step) -> if(s.ip is null, s, {step}))"
+
+
+def uuid_text(sixteen_bytes: str) -> str:
+    """SQL for a Kafka Uuid as Kafka prints it: URL-safe base64 without padding."""
+    return f"replace(replace(substring(base64({sixteen_bytes}), 1, 22), '+', '-'), '/', '_')"
 
 
 def _let(sql: str, name: str, body: str) -> str:

@@ -35,6 +35,8 @@ class Bounds:
     log_start: Mapping[int, int]
     last_stable: Mapping[int, int]
     log_end: Mapping[int, int]
+    retention_ms: int | None = None
+    """offsets.retention.minutes of one broker, in milliseconds; None where the configuration may not be read."""
 
 
 def bounds(spark: SparkSession, client: Mapping[str, str]) -> Bounds:
@@ -44,6 +46,7 @@ def bounds(spark: SparkSession, client: Mapping[str, str]) -> Bounds:
         with _closing(jvm.org.apache.kafka.clients.admin.Admin.create(_java_map(jvm, client))) as admin:
             cluster_id = str(admin.describeCluster().clusterId().get())
             about = admin.describeTopics(jvm.java.util.List.of(TOPIC)).allTopicNames().get()[TOPIC]
+            retention_ms = _retention_ms(jvm, admin)
         offsets = {level: _offsets(jvm, client, level) for level in ("read_committed", "read_uncommitted")}
     except Py4JJavaError as problem:
         raise CollectionError(_explain(problem)) from None
@@ -54,6 +57,7 @@ def bounds(spark: SparkSession, client: Mapping[str, str]) -> Bounds:
         log_start=start,
         last_stable=stable,
         log_end=offsets["read_uncommitted"][1],
+        retention_ms=retention_ms,
     )
 
 
@@ -85,6 +89,18 @@ def _offsets(jvm: Any, client: Mapping[str, str], level: str) -> tuple[dict[int,
             asked.add(each)
         starts, ends = consumer.beginningOffsets(asked), consumer.endOffsets(asked)
         return {each.partition(): int(starts[each]) for each in found}, {each.partition(): int(ends[each]) for each in found}
+
+
+def _retention_ms(jvm: Any, admin: Any) -> int | None:  # noqa: ANN401  (py4j)
+    """Expired and deleted offsets are told apart by it; reading commits does not depend on it."""
+    config = jvm.org.apache.kafka.common.config
+    try:
+        node = admin.describeCluster().controller().get()
+        broker = config.ConfigResource(getattr(config, "ConfigResource$Type").BROKER, node.idString())
+        found = admin.describeConfigs(jvm.java.util.List.of(broker)).all().get()[broker].get("offsets.retention.minutes")
+    except Py4JJavaError:
+        return None
+    return int(found.value()) * 60_000 if found is not None else None
 
 
 @contextmanager

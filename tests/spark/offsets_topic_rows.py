@@ -1,12 +1,17 @@
 """Recorded and made-up records of the offsets topic as raw rows."""
 
 import struct
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_jobs.offsets_topic.decoded import RAW_DDL, TABLES, decode
+from spark_jobs.verification import write_parquet
+
 RECORDED = Path(__file__).parents[1] / "recorded"
-RAW = "partition int, offset bigint, timestamp timestamp, key binary, value binary"
 
 
 def recorded(spark: SparkSession) -> DataFrame:
@@ -31,4 +36,16 @@ def key(record_type: int, *parts: str | bytes | int) -> bytes:
 
 
 def raw(spark: SparkSession, *records: tuple[bytes | None, bytes | None]) -> DataFrame:
-    return spark.createDataFrame([(0, offset, None, *record) for offset, record in enumerate(records)], RAW)
+    return spark.createDataFrame([(0, offset, None, *record) for offset, record in enumerate(records)], RAW_DDL)
+
+
+@contextmanager
+def decoded(rows: DataFrame) -> Iterator[dict[str, DataFrame]]:
+    """The decoded tables of raw rows, for as long as the block lasts."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_parquet(rows.coalesce(2), folder / "raw")
+        counts = decode(rows.sparkSession, folder / "raw", folder)
+        tables = {table: rows.sparkSession.read.parquet(str(folder / f"{table}.parquet")) for table in TABLES}
+        assert {table: found.count() for table, found in tables.items()} == counts
+        yield tables

@@ -1,0 +1,131 @@
+"""Decoded commits -> how each group commits on each partition: cadence, rewinds, jumps, gaps, and how its commits ended."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark_jobs.offsets_topic.cadence import MOST_BEATS, TOLERANCE
+
+KEYS = ("group_id", "topic", "partition")
+_EXPIRY_CHECK_MS = 600_000  # offsets.retention.check.interval.ms, by default: an offset expires up to this much late
+_TOGETHER_S = 2  # a topic's deletion removes its offsets of all groups within milliseconds
+_MANY_STEPS = 10
+
+
+def commit_behaviour(commits: DataFrame, emptied: DataFrame, retention_ms: int | None) -> DataFrame:
+    """One row for each KEYS of ``commits`` (commits.SCHEMA).
+
+    topic_id string and committed bigint of the newest commit; commits, intervals (between two commits in a row), beats, unchanged,
+    unchanged_without_epoch, single_steps, rewinds, jumps, recreations, transactional, with_metadata bigint; first_commit, last_commit,
+    last_rewind, longest_gap_from timestamp; interval_low_ms, interval_beat_ms, interval_ms, interval_high_ms bigint (percentiles 5, 25,
+    50, 95); timed, the intervals that can be a beat; largest_rewind, rewound_from, median_step, largest_step, longest_gap_ms bigint;
+    removed_at timestamp, removed string (expired, deleted, topic_deleted, unknown), removed_reason string.
+
+    ``emptied``: group_id, empty_since timestamp; ``retention_ms``: offsets.retention.minutes, None when not known.
+    """
+    steps = _steps(commits)
+    figures = steps.groupBy(*KEYS).agg(*[value.alias(name) for name, value in _figures().items()])
+    beats = steps.join(figures.select(*KEYS, "interval_beat_ms", "interval_ms", "median_step"), on=list(KEYS), how="inner")
+    rhythm = beats.groupBy(*KEYS).agg(*[value.alias(name) for name, value in _rhythm().items()])
+    rows = figures.join(rhythm, on=list(KEYS), how="left").join(_removed(steps, emptied, retention_ms), on=list(KEYS), how="left")
+    return rows.withColumns(
+        {
+            "largest_rewind": -F.col("rewind.step"),
+            "last_rewind": F.col("newest_rewind.commit_time"),
+            "rewound_from": F.col("newest_rewind.committed") - F.col("newest_rewind.step"),
+            "longest_gap_ms": F.col("gap.interval"),
+            "longest_gap_from": F.col("gap.before.commit_time"),
+            **{name: F.col("intervals_at")[at] for at, name in enumerate(_PERCENTILES)},
+        }
+    ).drop("rewind", "newest_rewind", "gap", "intervals_at")
+
+
+_PERCENTILES = {"interval_low_ms": 0.05, "interval_ms": 0.5, "interval_high_ms": 0.95}
+
+
+def _steps(commits: DataFrame) -> DataFrame:
+    """Adds ``before`` (the record before), ``interval`` ms and ``step``; both NULL where the series does not go on.
+
+    A tombstone ends a series, and so does another topic id: a topic made anew is another one. Records count in the order of the log.
+    """
+    order = Window.partitionBy(*KEYS).orderBy("log_offset")
+    rows = commits.withColumn("before", F.lag(F.struct("committed", "commit_time", "topic_id", "tombstone")).over(order))
+    same_topic = F.coalesce(F.col("before.topic_id") == F.col("topic_id"), F.lit(True))  # a transactional commit has no topic id
+    rows = rows.withColumn("continued", ~F.col("tombstone") & F.col("before").isNotNull() & ~F.col("before.tombstone"))
+    elapsed = F.unix_millis("commit_time") - F.unix_millis("before.commit_time")
+    return rows.withColumns(
+        {
+            "recreated": F.col("continued") & ~same_topic,
+            # The clock of another coordinator may be behind.
+            "interval": F.when(F.col("continued") & same_topic & (elapsed >= 0), elapsed),
+            "step": F.when(F.col("continued") & same_topic, F.col("committed") - F.col("before.committed")),
+        }
+    )
+
+
+def _figures() -> dict[str, Column]:
+    commit = ~F.col("tombstone")
+    went_back = F.col("step") < 0
+    facts = F.struct("step", "commit_time", "committed")
+    return {
+        "topic_id": F.max_by("topic_id", F.when(F.col("topic_id").isNotNull(), F.col("log_offset"))),
+        "committed": F.max_by("committed", F.when(commit, F.col("log_offset"))),
+        "commits": F.count_if(commit),
+        "first_commit": F.min("commit_time"),
+        "last_commit": F.max("commit_time"),
+        "intervals": F.count("interval"),
+        "intervals_at": F.percentile_approx("interval", list(_PERCENTILES.values()), 1000),
+        "interval_beat_ms": F.percentile_approx("interval", 0.25, 1000),
+        "unchanged": F.count_if(F.col("step") == 0),
+        "unchanged_without_epoch": F.count_if((F.col("step") == 0) & (F.col("leader_epoch") == -1)),
+        "single_steps": F.count_if(F.col("step") == 1),
+        "rewinds": F.count_if(went_back),
+        "rewind": F.min(F.when(went_back, facts)),
+        "newest_rewind": F.max_by(facts, F.when(went_back, F.col("log_offset"))),
+        "median_step": F.percentile_approx(F.when(F.col("step") > 0, F.col("step")), 0.5, 1000),
+        "largest_step": F.max(F.when(F.col("step") > 0, F.col("step"))),
+        "recreations": F.count_if("recreated"),
+        # Of the commits that these brokers write, only transactional ones come without the topic's id.
+        "transactional": F.count_if(commit & (F.col("version") >= 4) & F.col("topic_id").isNull()),
+        "with_metadata": F.count_if(commit & (F.col("metadata") != "")),
+        "gap": F.max(F.when(F.col("interval").isNotNull(), F.struct("interval", "before"))),
+    }
+
+
+def _rhythm() -> dict[str, Column]:
+    """What needs the percentiles first: intervals on the beat, and steps out of all proportion."""
+    beat = F.greatest("interval_beat_ms", F.lit(1))
+    count = F.greatest(F.round(F.col("interval") / beat), F.lit(1))
+    # A consumer that leaves out unchanged offsets commits on some of its beats only.
+    off = F.abs(F.col("interval") - count * beat)
+    # A group that was away catches up with one large, honest step.
+    at_once = F.col("interval") <= 3 * F.greatest("interval_ms", F.lit(1))
+    return {
+        "timed": F.count_if(count <= MOST_BEATS),
+        "beats": F.count_if((count <= MOST_BEATS) & (off <= F.greatest(F.lit(TOLERANCE.least_ms), beat * TOLERANCE.share))),
+        "jumps": F.count_if(at_once & (F.col("step") > _MANY_STEPS * F.col("median_step"))),
+    }
+
+
+def _removed(steps: DataFrame, emptied: DataFrame, retention_ms: int | None) -> DataFrame:
+    """KEYS, removed_at, removed, removed_reason of the partitions whose newest record is a tombstone."""
+    newest = steps.groupBy(*KEYS).agg(F.max_by(F.struct("tombstone", "append_time", "before"), "log_offset").alias("last"))
+    gone = newest.where("last.tombstone").select(*KEYS, F.col("last.append_time").alias("removed_at"), "last.before")
+    together = Window.partitionBy("topic").orderBy(F.col("removed_at").cast("long")).rangeBetween(-_TOGETHER_S, _TOGETHER_S)
+    gone = gone.withColumn("groups_at_once", F.size(F.collect_set("group_id").over(together)))
+    gone = gone.join(emptied, on="group_id", how="left")
+    idle_since = F.greatest("before.commit_time", "empty_since")
+    age = F.when(F.col("before.commit_time").isNotNull(), F.unix_millis("removed_at") - F.unix_millis(idle_since))
+    retention = F.lit(retention_ms).cast("bigint")
+    after = F.concat(F.format_number(age / 3_600_000, 1), F.lit(" h after the last commit or member, "))
+    at_once = F.concat(F.col("groups_at_once"), F.lit(" groups lost their offsets on the topic at once, before they could expire"))
+    cases = (
+        (retention.isNull(), "unknown", F.lit("offsets.retention.minutes could not be read")),
+        (age.isNull(), "unknown", F.lit("the commit before was not read, so its age is not known")),
+        (age >= retention + _EXPIRY_CHECK_MS, "expired", F.concat(after, F.lit("longer than offsets.retention.minutes"))),
+        (age >= retention, "unknown", F.lit("between offsets.retention.minutes and the next check for expiry: both can be")),
+        (F.col("groups_at_once") > 1, "topic_deleted", at_once),
+    )
+    removed, reason = F.lit("deleted"), F.concat(after, F.lit("before offsets.retention.minutes"))
+    for holds, what, why in reversed(cases):
+        removed, reason = F.when(holds, F.lit(what)).otherwise(removed), F.when(holds, why).otherwise(reason)
+    return gone.select(*KEYS, "removed_at", removed.alias("removed"), reason.alias("removed_reason"))

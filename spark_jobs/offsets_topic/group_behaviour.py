@@ -1,0 +1,136 @@
+"""Decoded group records and commit behaviour -> how each group lived: members, generations, rebalances, timeouts, how it commits."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark_jobs.offsets_topic.cadence import inference
+
+_EPISODE_MS = 30_000
+"""Generations closer than this belong to one rebalance: cooperative assignment takes two, and members join one after another."""
+
+_SUMS = ("commits", "intervals", "timed", "beats", "unchanged", "unchanged_without_epoch", "single_steps", "rewinds", "jumps")
+_SUMS += ("recreations", "transactional", "with_metadata")
+_SAME_BEAT = 0.02
+_LEAST_TIMED = 4
+
+
+def group_behaviour(records: DataFrame, partitions: DataFrame) -> DataFrame:
+    """One row for each group of either table.
+
+    group_type string (classic, consumer, share, streams; NULL without group records), removed boolean, member_count, static_members,
+    most_members int, assignor string, session_timeout_ms (least of the members'; KIP-848 groups have the brokers') and
+    rebalance_timeout_ms (greatest) bigint, all of the newest records; generations bigint (changes of the generation or group epoch with
+    members), rebalances bigint (episodes of these), longest_rebalance_ms bigint, last_rebalance timestamp;
+    partitions bigint, the sums of commit_behaviour, first_commit, last_commit timestamp, beat_ms bigint, and cadence.inference.
+    """
+    rows = _lives(records).join(_members(records), on="group_id", how="full").join(_commits(partitions), on="group_id", how="full")
+    rows = rows.withColumns(
+        {
+            **{name: F.coalesce(f"classic.{name}", f"newer.{name}") for name in _MEMBER_FIGURES},
+            **{name: F.coalesce(name, F.lit(0).cast("bigint")) for name in (*_SUMS, "partitions")},
+        }
+    )
+    return rows.withColumns(inference()).drop("classic", "newer", "same_beat")
+
+
+_MEMBER_FIGURES = ("member_count", "static_members", "assignor", "session_timeout_ms", "rebalance_timeout_ms")
+
+
+def emptied(records: DataFrame) -> DataFrame:
+    """group_id, empty_since timestamp: the newest time at which a classic group is known to have lost its last member."""
+    empty = records.where("record_type = 2 and not tombstone and size(group_metadata.members) = 0 and group_metadata.state_ms > 0")
+    return empty.groupBy("group_id").agg(F.timestamp_millis(F.max("group_metadata.state_ms")).alias("empty_since"))
+
+
+def _lives(records: DataFrame) -> DataFrame:
+    """Per group its newest state and its rebalances, from the records that carry a generation or a group epoch."""
+    epochs = ("consumer_group_metadata.epoch", "share_group_metadata.epoch", "streams_group_metadata.epoch")
+    heads = records.where("record_type in (2, 3, 11, 17)").withColumns(
+        {
+            "kind": F.expr("case record_type when 2 then 'classic' when 3 then 'consumer' when 11 then 'share' else 'streams' end"),
+            "number": F.coalesce("group_metadata.generation", *epochs),
+            "size": F.when((F.col("record_type") == 2) & ~F.col("tombstone"), F.size("group_metadata.members")),
+        }
+    )
+    order = Window.partitionBy("group_id").orderBy("log_offset")
+    changed = ~F.coalesce(F.lag("number").over(order).eqNullSafe(F.col("number")), F.lit(False))
+    # An empty group's record says that it ended, not that partitions moved.
+    moved = heads.withColumn("moved", changed & F.col("number").isNotNull() & (F.coalesce("size", F.lit(1)) > 0))
+    at = F.when(F.col("moved"), F.col("append_time"))
+    earlier = F.last(at, ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, -1))
+    away = F.unix_millis("append_time") - F.unix_millis(earlier)
+    moved = moved.withColumn("begins", F.col("moved") & (earlier.isNull() | (away > _EPISODE_MS)))
+    moved = moved.withColumn("episode", F.sum(F.col("begins").cast("bigint")).over(order))
+    episodes = moved.where("moved").groupBy("group_id", "episode").agg(
+        (F.unix_millis(F.max("append_time")) - F.unix_millis(F.min("append_time"))).alias("took")
+    )  # fmt: skip
+    longest = episodes.groupBy("group_id").agg(F.max("took").alias("longest_rebalance_ms"))
+    newest = F.max_by(F.struct("kind", "tombstone", "group_metadata", "record_type"), "log_offset")
+    lives = moved.groupBy("group_id").agg(
+        newest.alias("newest"),
+        F.max("size").alias("most_members"),
+        F.count_if("moved").alias("generations"),
+        F.count_if("begins").alias("rebalances"),
+        F.max(at).alias("last_rebalance"),
+    )
+    members = F.col("newest.group_metadata.members")
+    classic = F.struct(
+        F.size(members).alias("member_count"),
+        F.size(F.filter(members, lambda member: member["instance_id"] != "")).alias("static_members"),
+        F.col("newest.group_metadata.protocol").alias("assignor"),
+        F.array_min(members["session_timeout_ms"]).cast("bigint").alias("session_timeout_ms"),
+        F.array_max(members["rebalance_timeout_ms"]).cast("bigint").alias("rebalance_timeout_ms"),
+    )
+    return lives.join(longest, on="group_id", how="left").select(
+        *("group_id", "most_members", "generations", "rebalances", "longest_rebalance_ms", "last_rebalance"),
+        F.col("newest.kind").alias("group_type"),
+        F.col("newest.tombstone").alias("removed"),
+        F.when(members.isNotNull(), classic).alias("classic"),
+    )
+
+
+def _members(records: DataFrame) -> DataFrame:
+    """Per group of a newer protocol: ``newer``, the figures of the members whose newest record is not a tombstone."""
+    value = F.coalesce(*[_member(f"{kind}_member_metadata", fields) for kind, fields in _NEWER.items()])
+    newest = F.max_by(F.struct("tombstone", value.alias("about")), "log_offset")
+    each = records.where("record_type in (5, 10, 19)").groupBy("group_id", "member_id").agg(newest.alias("newest"))
+    present = each.where("not newest.tombstone").groupBy("group_id").agg(
+        F.struct(
+            F.count("*").cast("int").alias("member_count"),
+            F.count_if(F.col("newest.about.instance_id") != "").cast("int").alias("static_members"),
+            F.max("newest.about.assignor").alias("assignor"),
+            F.lit(None).cast("bigint").alias("session_timeout_ms"),
+            F.max("newest.about.rebalance_timeout_ms").cast("bigint").alias("rebalance_timeout_ms"),
+        ).alias("newer")
+    )  # fmt: skip
+    return present
+
+
+_NEWER: Mapping[str, Mapping[str, str]] = {
+    "consumer_group": {"instance_id": "instance_id", "assignor": "server_assignor", "rebalance_timeout_ms": "rebalance_timeout_ms"},
+    "share_group": {},
+    "streams_group": {"instance_id": "instance_id", "rebalance_timeout_ms": "rebalance_timeout_ms"},
+}
+
+
+def _member(column: str, fields: Mapping[str, str]) -> Column:
+    kinds = {"instance_id": "string", "assignor": "string", "rebalance_timeout_ms": "int"}
+    values = [(F.col(f"{column}.{fields[name]}") if name in fields else F.lit(None)).cast(kind).alias(name) for name, kind in kinds.items()]
+    return F.when(F.col(column).isNotNull(), F.struct(*values))
+
+
+def _commits(partitions: DataFrame) -> DataFrame:
+    timed = F.col("timed") >= _LEAST_TIMED
+    beat = partitions.where(timed).groupBy("group_id").agg(F.percentile_approx("interval_beat_ms", 0.5, 1000).alias("beat_ms"))
+    rows = partitions.join(beat, on="group_id", how="left")
+    apart = F.abs(F.col("interval_beat_ms") - F.col("beat_ms")) > F.greatest(F.col("beat_ms") * _SAME_BEAT, F.lit(40))
+    return rows.groupBy("group_id").agg(
+        F.count_if(F.col("commits") > 0).alias("partitions"),
+        *[F.sum(name).alias(name) for name in _SUMS],
+        F.min("first_commit").alias("first_commit"),
+        F.max("last_commit").alias("last_commit"),
+        F.max("beat_ms").alias("beat_ms"),
+        (F.count_if(timed & apart) <= 0.1 * F.count_if(timed)).alias("same_beat"),
+    )

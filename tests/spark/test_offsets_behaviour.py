@@ -1,0 +1,214 @@
+"""What is concluded from commits and group records: each case a series of records as real clients write them."""
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from offsets_topic_rows import decoded, recorded
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from spark_jobs.offsets_topic.behaviour import Window, describe
+from spark_jobs.offsets_topic.commit_behaviour import commit_behaviour
+from spark_jobs.offsets_topic.commits import SCHEMA
+from spark_jobs.offsets_topic.group_behaviour import emptied, group_behaviour
+from spark_jobs.offsets_topic.history import History
+from spark_jobs.verification import write_parquet
+
+pytestmark = pytest.mark.spark
+
+START = datetime(2026, 11, 20, 20, 0, tzinfo=timezone.utc)
+WEEK_MS = 7 * 86_400_000
+pick = random.Random(6)
+
+
+class Log:
+    """Records of the offsets topic in the order in which they are added."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+
+    def add(self, group: str, at_ms: float, committed: int | None, *, topic: str = "orders", partition: int = 0, **more: Any) -> None:
+        time = START + timedelta(milliseconds=at_ms)
+        gone = committed is None
+        value = (
+            {}
+            if gone
+            else {"version": 4, "committed": committed, "leader_epoch": 0, "metadata": "", "commit_time": time, "topic_id": "id-1"}
+        )
+        place = {"log_partition": 0, "log_offset": len(self.rows), "append_time": time, "tombstone": gone}
+        self.rows.append(
+            {**dict.fromkeys(SCHEMA.names), **place, "group_id": group, "topic": topic, "partition": partition, **value, **more}
+        )
+
+    def series(self, group: str, times: Iterable[float], step: Callable[[], int], **more: Any) -> None:
+        committed = 100
+        for at in times:
+            committed += step()
+            self.add(group, at, committed, **more)
+
+    def table(self, spark: SparkSession) -> DataFrame:
+        return spark.createDataFrame([Row(**row) for row in self.rows], from_arrow_schema(SCHEMA))
+
+
+def every(beat: float, jitter: float, count: int, skip: float = 0) -> Iterator[float]:
+    """Times of a timer, some of whose beats are left out."""
+    for n in range(count):
+        if pick.random() >= skip:
+            yield n * beat + pick.uniform(-jitter, jitter)
+
+
+def irregular(least: float, most: float, count: int) -> Iterator[float]:
+    at = 0.0
+    for _ in range(count):
+        at += pick.uniform(least, most)
+        yield at
+
+
+@pytest.fixture(scope="module")
+def judged(spark: SparkSession) -> tuple[dict[str, Row], dict[tuple[str, int], Row]]:
+    log = Log()
+    progress = lambda: pick.randint(1, 60)  # noqa: E731
+    for partition in range(3):
+        log.series("java-5s", every(5000, 2, 31), progress, partition=partition)
+        log.series("kip848-5s", every(5021, 8, 31), progress, partition=partition)
+        log.series("idle-5s", every(5000, 2, 31), lambda: 0, partition=partition, leader_epoch=-1)
+    log.series("librdkafka-5s", every(5001, 1, 60, skip=0.4), progress)
+    log.series("java-1s", every(1003, 4, 60), progress)
+    log.series("java-30s", every(30002, 5, 12), progress)
+    log.series("slow-loop", every(8001, 3, 20), progress)
+    log.series("hand-5s", every(5026, 6, 31), progress)
+    log.series("per-poll", every(151, 1, 200), progress)
+    log.series("per-record", every(3, 1, 500), lambda: 1)
+    log.series("per-batch", irregular(400, 4000, 60), progress)
+    log.series("few", every(5000, 2, 5), progress)
+    log.series("steady-700ms", every(730, 2, 60), progress)
+    log.series("exactly-once", every(5000, 2, 31), progress, topic_id=None)
+    log.series("streams", every(30000, 9, 20), progress, metadata="AgAAAaH6nCRu")
+    partitions = commit_behaviour(log.table(spark), spark.createDataFrame([], "group_id string, empty_since timestamp"), WEEK_MS)
+    with decoded(recorded(spark).limit(0)) as tables:
+        groups = group_behaviour(tables["group_records"], partitions)
+        found = {row.group_id: row for row in groups.collect()}
+    return found, {(row.group_id, row.partition): row for row in partitions.collect()}
+
+
+@pytest.mark.parametrize(
+    ("group", "interval", "confidence"),
+    [
+        *[("java-5s", 5000, "medium"), ("kip848-5s", 5000, "medium"), ("librdkafka-5s", 5000, "medium"), ("idle-5s", 5000, "high")],
+        *[("java-1s", 1000, "low"), ("java-30s", 30000, "low"), ("slow-loop", 8000, "low"), ("hand-5s", 5000, "medium")],
+    ],
+)
+def test_a_timer_is_consistent_with_auto_commit_and_never_said_to_be_it(
+    judged: tuple[dict[str, Row], Any], group: str, interval: int, confidence: str
+) -> None:
+    row = judged[0][group]
+    assert (row.auto_commit, row.auto_commit_interval_ms, row.auto_commit_confidence) == ("consistent", interval, confidence)
+    assert "consistent with enable.auto.commit=true" in row.auto_commit_reason and "timer written by hand" in row.auto_commit_reason
+
+
+@pytest.mark.parametrize(
+    ("group", "verdict", "reason"),
+    [
+        ("per-poll", "unlikely", "commits follow the work"),
+        ("per-record", "unlikely", "commits follow single records"),
+        ("per-batch", "unknown", "keep a beat"),
+        ("few", "unknown", "too few commits"),
+        ("steady-700ms", "unknown", "no customary interval"),
+        ("exactly-once", "excluded", "transactions"),
+        ("streams", "unlikely", "metadata"),
+    ],
+)
+def test_other_commits_are_told_apart_or_left_open(judged: tuple[dict[str, Row], Any], group: str, verdict: str, reason: str) -> None:
+    row = judged[0][group]
+    assert (row.auto_commit, row.auto_commit_interval_ms) == (verdict, None)
+    assert reason in row.auto_commit_reason
+
+
+def test_the_cadence_has_its_spread(judged: tuple[Any, dict[tuple[str, int], Row]]) -> None:
+    row = judged[1]["java-5s", 1]
+    assert (row.commits, row.intervals, row.unchanged, row.rewinds) == (31, 30, 0, 0)
+    assert 4990 <= row.interval_low_ms <= row.interval_ms <= row.interval_high_ms <= 5010
+    assert judged[1]["idle-5s", 0].unchanged == judged[1]["idle-5s", 0].unchanged_without_epoch == 30
+
+
+def behaviour(spark: SparkSession, log: Log, empty: dict[str, datetime] | None = None, retention: int | None = WEEK_MS) -> dict[str, Row]:
+    gone = spark.createDataFrame(list((empty or {}).items()), "group_id string, empty_since timestamp")
+    return {row.group_id: row for row in commit_behaviour(log.table(spark), gone, retention).collect()}
+
+
+def test_rewinds_jumps_gaps_and_recreations_are_counted(spark: SparkSession) -> None:
+    log = Log()
+    for at, committed in enumerate((100, 110, 120, 50, 60, 70, 5000, 5010)):
+        log.add("g", at * 5000 + (60_000 if at > 1 else 0), committed)
+    log.add("g", 200_000, 3, topic_id="id-2")
+    log.add("g", 205_000, 4, topic_id="id-2")
+    log.add("away", 0, 10)
+    for at in range(1, 5):
+        log.add("away", at * 5000, 10 + at)
+    log.add("away", 4_000_000, 90_000)
+    found = behaviour(spark, log)
+    row = found["g"]
+    assert (row.commits, row.rewinds, row.largest_rewind, row.rewound_from) == (10, 1, 70, 120)
+    assert row.last_rewind == (START + timedelta(seconds=75)).replace(tzinfo=None) or row.last_rewind.astimezone(
+        timezone.utc
+    ) == START + timedelta(seconds=75)
+    assert (row.jumps, row.largest_step, row.recreations) == (1, 4930, 1)
+    assert (row.longest_gap_ms, row.committed, row.topic_id) == (65_000, 4, "id-2")
+    assert (found["away"].jumps, found["away"].largest_step) == (0, 89_986)  # it caught up after a pause
+
+
+def test_expired_deleted_and_undecidable_offsets_are_told_apart(spark: SparkSession) -> None:
+    log, hour = Log(), 3_600_000
+    for group in ("expired", "deleted", "between", "kept-by-members", "one", "other", "alive"):
+        log.add(group, 0, 7, topic="shared" if group in ("one", "other") else group)
+    log.add("expired", WEEK_MS + 700_000, None, topic="expired")
+    log.add("between", WEEK_MS + 300_000, None, topic="between")
+    log.add("deleted", 2 * hour, None, topic="deleted")
+    log.add("kept-by-members", WEEK_MS + hour, None, topic="kept-by-members")
+    log.add("one", 3 * hour, None, topic="shared")
+    log.add("other", 3 * hour + 100, None, topic="shared")
+    log.add("unseen", hour, None)
+    found = behaviour(spark, log, {"kept-by-members": START + timedelta(hours=30)})
+    assert {group: row.removed for group, row in found.items()} == {
+        **{"expired": "expired", "deleted": "deleted", "between": "unknown", "kept-by-members": "deleted"},
+        **{"one": "topic_deleted", "other": "topic_deleted", "alive": None, "unseen": "unknown"},
+    }
+    assert found["deleted"].removed_reason == "2.0 h after the last commit or member, before offsets.retention.minutes"
+    assert behaviour(spark, log, retention=None)["expired"].removed_reason == "offsets.retention.minutes could not be read"
+
+
+def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, tmp_path: Path) -> None:
+    history = History(path=tmp_path)
+    for kind in ("raw", "decoded"):
+        (tmp_path / kind / "b").mkdir(parents=True)
+        (tmp_path / kind / "b" / "manifest.json").write_text(
+            json.dumps({"totals": dict.fromkeys(("expected", "rows", "lost", "skipped"), 1)})
+        )
+    (tmp_path / "source.json").write_text('{"cluster_id": "c", "topic_id": "t"}')
+    with decoded(recorded(spark)) as tables:
+        for name in ("offset_commits", "group_records"):
+            write_parquet(tables[name], tmp_path / "decoded" / "b" / f"{name}.parquet")
+    window = Window(end=datetime(2026, 12, 1, tzinfo=timezone.utc), length=timedelta(days=3650), retention_ms=WEEK_MS)
+    made = describe(spark, history.path, window)
+    assert made is not None and describe(spark, history.path, window) == made
+    groups = {row.group_id: row for row in spark.read.parquet(str(made / "groups.parquet")).collect()}
+    manifest = json.loads((made / "manifest.json").read_text())
+    assert manifest["rows"] == {
+        "groups": len(groups),
+        "group_partitions": spark.read.parquet(str(made / "group_partitions.parquet")).count(),
+    }
+    classic = groups["g-classic-coop"]
+    assert (classic.group_type, classic.rebalance_timeout_ms is not None) == ("classic", True)
+    assert classic.generations >= classic.rebalances >= 1
+    assert {row.group_type for row in groups.values()} >= {"classic", "consumer", "share", "streams"}
+
+
+def test_an_empty_group_is_known_by_its_newest_state(spark: SparkSession) -> None:
+    with decoded(recorded(spark)) as tables:
+        rows = emptied(tables["group_records"]).collect()
+    assert rows and len({row.group_id for row in rows}) == len(rows)
