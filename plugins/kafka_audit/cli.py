@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -233,6 +233,21 @@ def check_client_files(
     given = [f"--{name}={value}" for name, value in options if value is not None]
     done = subprocess.run([sys.executable, "-m", "spark_jobs.check_clients", *given, "--", str(path)], check=False)
     raise typer.Exit(done.returncode)
+
+
+@app.command(name="history")
+def group_history(
+    group: Annotated[str, typer.Argument(help="Group id, exactly as Kafka has it.")],
+    cluster: Cluster = "kafka",
+    root: Root = Path("audit-root"),
+    quiet: Annotated[float, typer.Option(min=0, help="Seconds without a commit that count as a pause.")] = 300,
+) -> None:
+    """What a group did, from the commit history: generations, members, first commits, rewinds, pauses, removed offsets."""
+    from kafka_audit.evidence import EvidenceRoot
+    from kafka_audit.group_timeline import text, timeline
+
+    for entry in timeline(EvidenceRoot(path=root.resolve()).commit_history(cluster), group, quiet=timedelta(seconds=quiet)):
+        print(visible(text(entry)))
 
 
 @app.command()

@@ -217,6 +217,10 @@ class EvidenceRoot:
     def audit(self, cluster: str, audit_id: str) -> Audit:
         return Audit(path=self.path / "audits" / check_cluster_name(cluster) / _check_id(audit_id))
 
+    def commit_history(self, cluster: str) -> Path:
+        """Where the records of the cluster's offsets topic are kept; it may not exist."""
+        return self.path / "history" / check_cluster_name(cluster) / "commits"
+
     def previous_audit(self, cluster: str, audit_id: str) -> Audit | None:
         """The newest sealed audit of the cluster that is older than ``audit_id``."""
         folder = self.audit(cluster, audit_id).path.parent
