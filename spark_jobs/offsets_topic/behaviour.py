@@ -7,7 +7,7 @@ They are derived: made from the decoded batches, once for each window, and old o
 
 import shutil
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +55,10 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
             "group_partitions": _write(wide, folder / "group_partitions.parquet", *KEYS),
             "groups": _write(groups, folder / "groups.parquet", "group_id"),
         }
+        seen = _observed_from(partitions, records)
         for each in (groups, partitions, records):
             each.unpersist()
-        write_json(folder / "manifest.json", _manifest(history, batches, window, rows, folder))
+        write_json(folder / "manifest.json", {**_manifest(history, batches, window, rows, folder), **seen})
     for old in sorted(history.glob("behaviour/[!.]*"))[:-_KEPT]:
         shutil.rmtree(old)
     return target
@@ -72,6 +73,16 @@ def _write(rows: DataFrame, target: Path, *order: str) -> int:
     parts = 1 + rows.count() // _ROWS_OF_A_PART
     write_parquet(rows.repartitionByRange(parts, *order).sortWithinPartitions(*order), target)
     return rows.count()
+
+
+def _observed_from(partitions: DataFrame, records: DataFrame) -> dict[str, str | None]:
+    """The oldest record of the window: where the broker had compacted, or reading began later, the window is shorter than asked for."""
+    oldest = (
+        partitions.select(F.min("first_commit").alias("at")).union(records.select(F.min("append_time"))).agg(F.unix_millis(F.min("at")))
+    )
+    found = oldest.first()
+    at = found[0] if found else None
+    return {"observed_from": datetime.fromtimestamp(at / 1000, timezone.utc).isoformat() if at is not None else None}
 
 
 def _manifest(history: Path, batches: list[Path], window: Window, rows: dict[str, int], folder: Path) -> dict[str, Any]:

@@ -31,12 +31,16 @@ def commit_behaviour(commits: DataFrame, emptied: DataFrame, retention_ms: int |
         {
             "largest_rewind": -F.col("rewind.step"),
             "last_rewind": F.col("newest_rewind.commit_time"),
-            "rewound_from": F.col("newest_rewind.committed") - F.col("newest_rewind.step"),
+            # An offset of the topic's predecessor is none to come back to.
+            "rewound_from": F.when(
+                F.col("newest_rewind.log_offset") > F.coalesce("recreated_at", F.lit(-1)),
+                F.col("newest_rewind.committed") - F.col("newest_rewind.step"),
+            ),
             "longest_gap_ms": F.col("gap.interval"),
             "longest_gap_from": F.col("gap.before.commit_time"),
             **{name: F.col("intervals_at")[at] for at, name in enumerate(_PERCENTILES)},
         }
-    ).drop("rewind", "newest_rewind", "gap", "intervals_at")
+    ).drop("rewind", "newest_rewind", "gap", "intervals_at", "recreated_at")
 
 
 _PERCENTILES = {"interval_low_ms": 0.05, "interval_ms": 0.5, "interval_high_ms": 0.95}
@@ -65,7 +69,7 @@ def _steps(commits: DataFrame) -> DataFrame:
 def _figures() -> dict[str, Column]:
     commit = ~F.col("tombstone")
     went_back = F.col("step") < 0
-    facts = F.struct("step", "commit_time", "committed")
+    facts = F.struct("step", "commit_time", "committed", "log_offset")
     return {
         "topic_id": F.max_by("topic_id", F.when(F.col("topic_id").isNotNull(), F.col("log_offset"))),
         "committed": F.max_by("committed", F.when(commit, F.col("log_offset"))),
@@ -84,6 +88,7 @@ def _figures() -> dict[str, Column]:
         "median_step": F.percentile_approx(F.when(F.col("step") > 0, F.col("step")), 0.5, 1000),
         "largest_step": F.max(F.when(F.col("step") > 0, F.col("step"))),
         "recreations": F.count_if("recreated"),
+        "recreated_at": F.max(F.when(F.col("recreated"), F.col("log_offset"))),
         # Of the commits that these brokers write, only transactional ones come without the topic's id.
         "transactional": F.count_if(commit & (F.col("version") >= 4) & F.col("topic_id").isNull()),
         "with_metadata": F.count_if(commit & (F.col("metadata") != "")),

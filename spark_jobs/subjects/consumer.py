@@ -20,6 +20,7 @@ from spark_jobs.subjects.client_declarations import (
     user_topics,
     with_absence,
 )
+from spark_jobs.subjects.commit_behaviour import with_group_behaviour
 from spark_jobs.subjects.configs import values_of_all_brokers
 from spark_jobs.subjects.membership import assignments, groups_with_members
 from spark_jobs.subjects.tiers import tier_of, tier_of_group
@@ -61,6 +62,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             **_topic_columns(evidence, policy),
         }
     )
+    rows = with_group_behaviour(rows, evidence)
     kinds = {name: column.type for name, column in SUBJECTS["consumer"].columns.items()}
     return rows.select(*[F.col(name).cast(kind).alias(name) for name, kind in kinds.items()])
 

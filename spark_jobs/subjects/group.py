@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
+from spark_jobs.subjects.commit_behaviour import with_group_behaviour
 from spark_jobs.subjects.group_partition import positions
 from spark_jobs.subjects.membership import groups_with_members
 from spark_jobs.subjects.past_groups import lag_growth, lag_sums, past_groups, snapshots_over
@@ -15,7 +16,7 @@ from spark_jobs.subjects.tiers import group_policy
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row for each group of the groups dataset."""
-    groups = groups_with_members(evidence).join(_figures(evidence), on="group_id", how="left")
+    groups = groups_with_members(evidence).transform(with_group_behaviour, evidence).join(_figures(evidence), on="group_id", how="left")
     groups = groups.join(past_groups(evidence), on="group_id", how="left").join(unassigned(evidence), on="group_id", how="left")
     if "assignor" not in groups.columns:  # snapshots did not always keep it
         groups = groups.withColumn("assignor", F.lit(None).cast("string"))

@@ -7,6 +7,7 @@ from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import broker_facts
+from spark_jobs.subjects.commit_behaviour import with_partition_behaviour
 from spark_jobs.subjects.configs import config_by, value_of, values_of_all_brokers, whole_number
 from spark_jobs.subjects.lag_time import with_lag_time
 from spark_jobs.subjects.membership import assignments, groups_with_members
@@ -24,7 +25,7 @@ _MINUTE_MS = 60_000
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row for each partition that a group has committed, or was asked for, or has assigned to a member."""
     tier = strictest(policy, tier_of(policy, F.col("topic")), tier_of_group(policy, F.col("group_id")))
-    return positions(evidence).withColumn("tier", tier)
+    return positions(evidence).withColumn("tier", tier).transform(with_partition_behaviour, evidence)
 
 
 def positions(evidence: Evidence) -> DataFrame:

@@ -148,12 +148,15 @@ def test_rewinds_jumps_gaps_and_recreations_are_counted(spark: SparkSession) -> 
     log.add("g", 200_000, 3, topic_id="id-2")
     log.add("g", 205_000, 4, topic_id="id-2")
     log.add("away", 0, 10)
+    log.add("back", 0, 90)
+    log.add("back", 10, 40)
     for at in range(1, 5):
         log.add("away", at * 5000, 10 + at)
     log.add("away", 4_000_000, 90_000)
     found = behaviour(spark, log)
     row = found["g"]
-    assert (row.commits, row.rewinds, row.largest_rewind, row.rewound_from) == (10, 1, 70, 120)
+    assert (row.commits, row.rewinds, row.largest_rewind, row.rewound_from) == (10, 1, 70, None)
+    assert (found["back"].rewinds, found["back"].rewound_from) == (1, 90)
     assert row.last_rewind == (START + timedelta(seconds=75)).replace(tzinfo=None) or row.last_rewind.astimezone(
         timezone.utc
     ) == START + timedelta(seconds=75)

@@ -1,5 +1,6 @@
 """Wide rows of producers and consumers: what clients.yaml declares, and what the cluster shows of them."""
 
+from kafka_audit.subjects.behaviour import BEHAVIOUR_OF_GROUP
 from kafka_audit.subjects.columns import ERRORS, RESOURCE, columns
 
 _SETTINGS = "map<string,struct<value:string,source:string>>"
@@ -55,5 +56,6 @@ CONSUMER = columns(
     ("unclean_topics", "array<string>", "of those, topics that allow unclean leader election"),
     ("attested_processing", "boolean", "the owner attests that offsets are committed only after records were processed"),
     ("tier", "string", "the stricter of its group's and its topics' tiers"),
+    BEHAVIOUR_OF_GROUP,
     ERRORS,
 )

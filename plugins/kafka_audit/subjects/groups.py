@@ -1,5 +1,6 @@
 """Wide rows of groups, of the partitions they read, and of groups that the policy declares."""
 
+from kafka_audit.subjects.behaviour import BEHAVIOUR_OF_GROUP, BEHAVIOUR_OF_PARTITION
 from kafka_audit.subjects.columns import ERRORS, HISTORY_MS, RESOURCE, SNAPSHOTS, columns
 
 GROUP = columns(
@@ -45,6 +46,7 @@ GROUP = columns(
         "struct<tier:string,sla:string,max_lag_records:bigint,max_lag_ms:bigint>",
         "the group's tier, and the lag SLA that matches it, if any",
     ),
+    BEHAVIOUR_OF_GROUP,
     ERRORS,
 )
 
@@ -115,6 +117,7 @@ GROUP_PARTITION = columns(
     ("lag_ms_least", "bigint", "how long the first unread record has been there, at least: by the later of the two snapshots"),
     ("lag_ms_most", "bigint", "and at most: by the earlier of the two; NULL when the history does not reach back to it"),
     ("tier", "string", "the stricter of the topic's and the group's tier"),
+    BEHAVIOUR_OF_PARTITION,
     ERRORS,
 )
 

@@ -1,0 +1,26 @@
+"""What wide rows hold of the commit history: one struct, NULL where the offsets topic was not read."""
+
+_READ = "as_of:string,hours:double"
+GROUP_BEHAVIOUR = (
+    f"struct<{_READ},auto_commit:string,auto_commit_interval_ms:bigint,auto_commit_confidence:string,auto_commit_reason:string,"
+    "assignor:string,member_count:int,static_members:int,session_timeout_ms:bigint,rebalance_timeout_ms:bigint,generations:bigint,"
+    "rebalances:bigint,longest_rebalance_ms:bigint>"
+)
+PARTITION_BEHAVIOUR = (
+    f"struct<{_READ},commits:bigint,unchanged:bigint,rewinds:bigint,last_rewind_at:string,rewound_from:bigint,last_commit_ms:bigint,"
+    "longest_gap_ms:bigint,jumps:bigint>"
+)
+
+BEHAVIOUR_OF_GROUP = (
+    "behaviour",
+    GROUP_BEHAVIOUR,
+    "what the records of the offsets topic show of the group, over `hours` up to `as_of`; NULL where they were not read. auto_commit is "
+    "consistent, unlikely, excluded or unknown, inferred from the times between commits; timeouts, assignor and members are those of the "
+    "newest records; rebalances are series of generations or epochs less than 30 s apart",
+)
+BEHAVIOUR_OF_PARTITION = (
+    "behaviour",
+    PARTITION_BEHAVIOUR,
+    "what the group's commits on the partition show, over `hours` up to `as_of`; NULL where they were not read. last_commit_ms is how "
+    "long ago the newest commit was, rewound_from the offset from which it last went back",
+)
