@@ -1,17 +1,20 @@
-"""Measure the reading of ``__consumer_offsets``: this project's job, Spark's bare source, decoding alone, Kafka's console consumer.
+"""Measure the reading of ``__consumer_offsets``: this project's job, Spark's bare source, decoding alone, and two plain consumers.
 
     .venv/bin/python bench/commits.py --commits 5000000
 
-All figures are of the same real commits on one three-broker sandbox, in one run. CPU seconds count on a machine that does other work too.
+All figures are of the same real commits on one three-broker sandbox, in one run. CPU seconds, of Spark's JVM and its Python workers, count on
+a machine that does other work too. What a run costs whatever its size is measured with a topic that has nothing new.
 """
 
 import argparse
 import json
+import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -22,14 +25,17 @@ from pyspark.sql import SparkSession
 
 from kafka_audit.sandbox.jars import broker_classpath, java, spark_connector_jars
 from kafka_audit.sandbox.lifecycle import start
-from spark_jobs.offsets_topic.commits import regular_commits
+from spark_jobs.offsets_topic.decoded import decode
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.offsets_topic.source import SPARK_CONF, TOPIC
-from spark_jobs.read_commits import CONF, read
+from spark_jobs.read_commits import read
 from spark_jobs.session import spark_session
+from spark_jobs.submit import READ_COMMITS_CONF
 
 PARTITIONS = 256
 GROUPS = 40
+PLAIN = 1_000_000
+"""Records that the plain consumers read: enough for a rate."""
 
 
 def commit(bootstrap: str, commits: int) -> None:
@@ -53,17 +59,31 @@ def commit(bootstrap: str, commits: int) -> None:
         list(pool.map(of_group, range(GROUPS)))
 
 
-def measured(name: str, rows: Callable[[], int], times: int = 1) -> None:
-    """Print the best of ``times`` runs inside the Spark session, with the CPU seconds of its JVM."""
+def processes() -> Iterator[psutil.Process]:
+    """Spark's JVM and its Python workers, dead children included in their parents' times."""
     jvm = psutil.Process(SparkSession.active().sparkContext._gateway.proc.pid)
+    yield from (jvm, *jvm.children(recursive=True))
+
+
+def cpu_seconds() -> float:
+    return sum(sum(each.cpu_times()[:4]) for each in processes())
+
+
+def said(name: str, wall: float, rows: int, cpu: float) -> None:
+    print(f"  {name:<44} {wall:7.2f} s  {rows / wall:11,.0f} rows/s  {cpu:7.2f} CPU s  {rows / cpu:11,.0f} rows/CPU s", flush=True)
+
+
+def measured(name: str, rows: Callable[[], int], times: int = 1) -> float:
+    """Print the best of ``times`` runs inside the Spark session, with the CPU seconds of its processes; returns its wall seconds."""
     best: tuple[float, float, int] | None = None
     for _ in range(times):
-        before, started = sum(jvm.cpu_times()[:2]), time.monotonic()
+        before, started = cpu_seconds(), time.monotonic()
         count = rows()
-        now = time.monotonic() - started, sum(jvm.cpu_times()[:2]) - before, count
+        now = time.monotonic() - started, cpu_seconds() - before, count
         best = min(best or now, now)
     wall, cpu, count = best or (0.0, 0.0, 0)
-    print(f"  {name:<44} {wall:7.2f} s  {count / wall:11,.0f} rows/s  {cpu:7.2f} CPU s  {count / cpu:11,.0f} rows/CPU s", flush=True)
+    said(name, wall, count, max(cpu, 0.01))
+    return wall
 
 
 def bare_source(spark: SparkSession, bootstrap: str, partitions: list[int]) -> int:
@@ -75,65 +95,85 @@ def bare_source(spark: SparkSession, bootstrap: str, partitions: list[int]) -> i
     return 0
 
 
+def plain_consumer(bootstrap: str, partitions: list[int]) -> None:
+    """librdkafka's consumer and a Python loop that takes each commit apart: what a script without Spark would do."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False, "auto.offset.reset": "earliest"})
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in partitions])
+    count, started, cpu = 0, time.monotonic(), time.process_time()
+    while count < PLAIN:
+        for message in consumer.consume(10_000, 1.0):
+            key, value = message.key(), message.value()
+            if key[:2] != b"\x00\x01" or value is None:
+                continue
+            group = struct.unpack_from(">h", key, 2)[0]
+            topic = struct.unpack_from(">h", key, 4 + group)[0]
+            _ = key[4 : 4 + group].decode(), key[6 + group : 6 + group + topic].decode(), struct.unpack_from(">i", key, 6 + group + topic)
+            _ = struct.unpack_from(">hqib", value)
+            count += 1
+    said("plain Python consumer (librdkafka)", time.monotonic() - started, count, time.process_time() - cpu)
+    consumer.close()
+
+
+def console_consumer(bootstrap: str, log: Path) -> None:
+    tool = [java(), "-cp", broker_classpath(print), "org.apache.kafka.tools.consumer.ConsoleConsumer"]
+    tool += ["--bootstrap-server", bootstrap, "--topic", TOPIC, "--from-beginning", "--max-messages", str(PLAIN)]
+    tool += ["--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"]
+    usage = run(tool, log=log)
+    said("console consumer with its formatter", usage.wall_s, usage.output.count('"key":{"type":1,'), usage.cpu_s)
+
+
+@contextmanager
+def brokers(commits: int, folder: Path) -> Iterator[str]:
+    with start(seed="none", directory=folder) as sandbox:
+        print(f"  committing {commits} offsets", flush=True)
+        commit(sandbox.bootstrap, commits)
+        yield sandbox.bootstrap
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--commits", type=int, default=5_000_000)
     parser.add_argument("--cores", type=int, default=2)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kafka-audit-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="kafka-audit-bench-") as name, brokers(asked.commits, Path(name) / "brokers") as bootstrap:
         folder = Path(name)
-        with start(seed="none", directory=folder / "brokers") as sandbox:
-            print(f"  committing {asked.commits} offsets", flush=True)
-            commit(sandbox.bootstrap, asked.commits)
-            jars = ",".join(map(str, spark_connector_jars(print)))
-            spark = spark_session("bench", {**CONF, "spark.master": f"local[{asked.cores}]", "spark.jars": jars})
-            client = {"bootstrap.servers": sandbox.bootstrap}
-            history = History(path=folder / "history")
+        jars = ",".join(map(str, spark_connector_jars(print)))
+        spark = spark_session("bench", {**READ_COMMITS_CONF, "spark.master": f"local[{asked.cores}]", "spark.jars": jars})
+        client = {"bootstrap.servers": bootstrap}
 
-            def whole_job() -> int:
-                with history.claimed():
-                    read(spark, history, client)
-                return total()
+        def job(history: History) -> int:
+            before = rows_of(history)
+            with history.claimed():
+                read(spark, history, client)
+            return rows_of(history) - before
 
-            def total() -> int:
-                return sum(history.raw_manifest(batch)["totals"]["rows"] for batch in history.raw_batches())
+        def rows_of(history: History) -> int:
+            return sum(history.raw_manifest(batch)["totals"]["rows"] for batch in history.raw_batches())
 
-            measured("job, first run: Kafka to decoded Parquet", whole_job)
-            rows = total()
-            again = History(path=folder / "again")
+        first, second = History(path=folder / "first"), History(path=folder / "second")
+        measured("job in a new session: Kafka to decoded Parquet", lambda: job(first))
+        warm = measured("job, warm", lambda: job(second))
+        idle = measured("job with nothing new", lambda: job(second), 2)
+        rows = rows_of(second)
+        partitions = list(range(1 + max(each["partition"] for each in first.raw_manifest(first.raw_batches()[0])["partitions"])))
+        bare = measured("bare Kafka source", lambda: bare_source(spark, bootstrap, partitions) + rows, 3)
+        raw = next((folder / "first" / "raw").glob("*/records.parquet"))
+        count = sum(first.raw_manifest(raw.parent.name)["totals"][name] for name in ("rows",))
 
-            def warm_job() -> int:
-                with again.claimed():
-                    read(spark, again, client)
-                return rows
+        def decoding() -> int:
+            with tempfile.TemporaryDirectory(dir=folder) as target:
+                decode(spark, raw, Path(target))
+            return count
 
-            measured("job, warm: Kafka to decoded Parquet", warm_job)
-            partitions = list(range(max(each["partition"] for each in history.raw_manifest(history.raw_batches()[0])["partitions"]) + 1))
-            measured("bare Kafka source", lambda: bare_source(spark, sandbox.bootstrap, partitions) + rows, 3)
-            raw = spark.read.parquet(str(folder / "history" / "raw" / "*" / "records.parquet"))
-            measured("scan of raw Parquet", lambda: _noop(raw) + rows, 3)
-            measured("decoding alone, from raw Parquet", lambda: _noop(regular_commits(raw)) + rows, 5)
-            tool = [java(), "-cp", broker_classpath(print), "org.apache.kafka.tools.consumer.ConsoleConsumer"]
-            tool += [
-                "--bootstrap-server",
-                sandbox.bootstrap,
-                "--topic",
-                TOPIC,
-                "--from-beginning",
-                "--max-messages",
-                str(asked.commits * 9 // 10),
-            ]
-            tool += ["--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"]
-            usage = run(tool, log=folder / "console.json")
-            count = usage.output.count('"key":{"type":1,')
-            rate = f"{usage.wall_s:7.2f} s  {count / usage.wall_s:11,.0f} rows/s  {usage.cpu_s:7.2f} CPU s"
-            print(f"  {'console consumer with its formatter':<44} {rate}", flush=True)
-            spark.stop()
-
-
-def _noop(rows: object) -> int:
-    rows.write.format("noop").mode("overwrite").save()  # type: ignore[attr-defined]
-    return 0
+        measured("decoding alone: raw to decoded Parquet", decoding, 3)
+        peaks = [int(each.memory_info().rss / 1e6) for each in processes()]
+        print(
+            f"  job, warm: {100 * bare / warm:.0f} % of the bare source's rate; {100 * bare / (warm - idle):.0f} % without what an empty run costs"
+        )
+        print(f"  resident memory, MB: JVM {peaks[0]}, Python workers {peaks[1:]}", flush=True)
+        spark.stop()
+        plain_consumer(bootstrap, partitions)
+        console_consumer(bootstrap, folder / "console.json")
 
 
 if __name__ == "__main__":

@@ -19,25 +19,7 @@ from spark_jobs.offsets_topic.behaviour import Window, describe
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.offsets_topic.source import Bounds, bounds, stream
 from spark_jobs.session import spark_session
-
-DRIVER_JAVA_OPTIONS = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"
-"""For ``--driver-java-options`` and executors: decoding is one generated method of more than 8,000 bytes, which the JVM would interpret."""
-
-CONF: Mapping[str, str] = {
-    "spark.driver.extraJavaOptions": DRIVER_JAVA_OPTIONS,
-    "spark.executor.extraJavaOptions": DRIVER_JAVA_OPTIONS,
-    "spark.driver.memory": "2g",
-    # Unlike the jobs that judge, this one is few expressions over many rows.
-    "spark.sql.codegen.wholeStage": "true",
-    # How raw records are written decides how fast they are read: a dictionary of what never comes twice, and the smallest and largest of
-    # keys and values, cost as much as reading them from the brokers.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.hadoop.parquet.writer.version": "v2",
-    "spark.hadoop.parquet.compression.codec.zstd.level": "1",
-    **{f"spark.hadoop.parquet.enable.dictionary#{column}": "false" for column in ("offset", "timestamp", "value")},
-    **{f"spark.hadoop.parquet.column.statistics.enabled#{column}": "false" for column in ("key", "value")},
-}
-"""For ``--conf``, on top of spark_jobs.submit.DEFAULT_CONF; ``--jars`` takes the Kafka connector's (kafka_audit.sandbox.jars)."""
+from spark_jobs.submit import READ_COMMITS_CONF
 
 BEHAVIOUR_HOURS = 24.0
 
@@ -85,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         further = {name: str(value) for name, value in read_keys(asked.client).items()} if asked.client else {}
         client = {**further, "bootstrap.servers": asked.bootstrap}
-        spark = spark_session("kafka_audit read_commits", {**CONF, **_jars()})
+        spark = spark_session("kafka_audit read_commits", {**READ_COMMITS_CONF, **_jars()})
         history = History(path=asked.history)
         with history.claimed():
             before = set(history.raw_batches())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
 
-JOBS = ("verify_settings", "verify_lag")
+JOBS = ("verify_settings", "verify_lag", "read_commits")
 
 DRIVER_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 """For ``--driver-java-options``: a job lives for seconds, so the quick compiler wins over the thorough one.
@@ -46,6 +46,24 @@ DEFAULT_CONF: Mapping[str, str] = {
     "spark.sql.parquet.compression.codec": "zstd",
 }
 """For ``--conf``, and what the session uses when nothing else is said."""
+
+_READ_COMMITS_JAVA_OPTIONS = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"
+
+READ_COMMITS_CONF: Mapping[str, str] = {
+    # It may run for long. Group records are taken apart by one generated method of more than 8,000 bytes, which the JVM would interpret.
+    "spark.driver.extraJavaOptions": _READ_COMMITS_JAVA_OPTIONS,
+    "spark.executor.extraJavaOptions": _READ_COMMITS_JAVA_OPTIONS,
+    "spark.driver.memory": "2g",
+    # Unlike the jobs that judge, this one is few expressions over many rows.
+    "spark.sql.codegen.wholeStage": "true",
+    # A dictionary of values that never come twice, and the smallest and largest of keys and values, cost as much as half the reading.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.hadoop.parquet.writer.version": "v2",
+    "spark.hadoop.parquet.compression.codec.zstd.level": "1",
+    **{f"spark.hadoop.parquet.enable.dictionary#{column}": "false" for column in ("offset", "timestamp", "value")},
+    **{f"spark.hadoop.parquet.column.statistics.enabled#{column}": "false" for column in ("key", "value")},
+}
+"""For read_commits, on top of DEFAULT_CONF; its ``--jars`` are the Kafka connector's (kafka_audit.sandbox.jars)."""
 
 
 def job_path(name: str) -> Path:

@@ -62,7 +62,7 @@ class SparkJob(SparkSubmitOperator):
         with audit_step(plan, self.job) as due:
             if due:
                 self.application_args = self._arguments(plan)
-                _prepare_environment()
+                prepare_environment()
                 self._check_connection()
                 self._submit(context)
 
@@ -109,7 +109,7 @@ class SparkJob(SparkSubmitOperator):
             yield line
 
 
-def _prepare_environment() -> None:
+def prepare_environment() -> None:
     """Let spark-submit and the Python workers be those of this interpreter, unless the installation says otherwise."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if shutil.which("spark-submit") is None:
