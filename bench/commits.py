@@ -2,8 +2,8 @@
 
     .venv/bin/python bench/commits.py --commits 5000000
 
-All figures are of the same real commits on one three-broker sandbox, in one run. CPU seconds, of Spark's JVM and its Python workers, count on
-a machine that does other work too. What a run costs whatever its size is measured with a topic that has nothing new.
+All figures are of the same real commits on one three-broker sandbox, in one run. CPU seconds, of Spark's JVM and its Python workers,
+count on a machine that does other work too. What a run costs whatever its size is measured with a topic that has nothing new.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The Spark job that reads the offsets topic, as an Airflow task: its own settings, the connector's jars, and the connection's credentials."""
+"""The Spark job that reads the offsets topic, as an Airflow task: its settings, the connector and the credentials."""
 
 import os
 import tempfile
