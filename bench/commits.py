@@ -167,9 +167,8 @@ def main() -> None:
 
         measured("decoding alone: raw to decoded Parquet", decoding, 3)
         peaks = [int(each.memory_info().rss / 1e6) for each in processes()]
-        print(
-            f"  job, warm: {100 * bare / warm:.0f} % of the bare source's rate; {100 * bare / (warm - idle):.0f} % without what an empty run costs"
-        )
+        share, without = 100 * bare / warm, 100 * bare / (warm - idle)
+        print(f"  job, warm: {share:.0f} % of the bare source's rate; {without:.0f} % without what an empty run costs")
         print(f"  resident memory, MB: JVM {peaks[0]}, Python workers {peaks[1:]}", flush=True)
         spark.stop()
         plain_consumer(bootstrap, partitions)

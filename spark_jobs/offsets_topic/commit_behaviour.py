@@ -24,7 +24,8 @@ def commit_behaviour(commits: DataFrame, emptied: DataFrame, retention_ms: int |
     """
     steps = _steps(commits)
     figures = steps.groupBy(*KEYS).agg(*[value.alias(name) for name, value in _figures().items()])
-    beats = steps.join(figures.select(*KEYS, "interval_beat_ms", "interval_ms", "median_step"), on=list(KEYS), how="inner")
+    typical = F.col("intervals_at")[list(_PERCENTILES).index("interval_ms")].alias("interval_ms")
+    beats = steps.join(figures.select(*KEYS, "interval_beat_ms", typical, "median_step"), on=list(KEYS), how="inner")
     rhythm = beats.groupBy(*KEYS).agg(*[value.alias(name) for name, value in _rhythm().items()])
     rows = figures.join(rhythm, on=list(KEYS), how="left").join(_removed(steps, emptied, retention_ms), on=list(KEYS), how="left")
     return rows.withColumns(
