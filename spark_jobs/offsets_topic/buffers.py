@@ -52,7 +52,7 @@ class Buffer:
             return self.texts(position, lengths, sound)
 
     def _fields(self, position: int | Ints, kind: str, width: int) -> npt.NDArray[np.void]:
-        every = np.ndarray((len(self.data) - width + 1,), kind, self.data, strides=(1,))  # type: ignore[call-overload]  # a view of it
+        every = np.ndarray((len(self.data) - width + 1,), kind, self.data, strides=(1,))  # a view
         found: npt.NDArray[np.void] = every[np.clip(self.starts + position, 0, len(every) - 1)]
         return found
 

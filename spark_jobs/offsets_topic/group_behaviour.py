@@ -10,8 +10,10 @@ from spark_jobs.offsets_topic.cadence import inference
 _EPISODE_MS = 30_000
 """Generations closer than this belong to one rebalance: cooperative assignment takes two, and members join one after another."""
 
-_SUMS = ("commits", "intervals", "timed", "beats", "unchanged", "unchanged_without_epoch", "single_steps", "rewinds", "jumps")
-_SUMS += ("recreations", "transactional", "with_metadata")
+_SUMS = (
+    *("commits", "intervals", "timed", "beats", "unchanged", "unchanged_without_epoch", "single_steps"),
+    *("rewinds", "jumps", "recreations", "transactional", "with_metadata"),
+)
 _SAME_BEAT = 0.02
 _LEAST_TIMED = 4
 
