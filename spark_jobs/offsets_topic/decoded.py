@@ -37,21 +37,19 @@ def decode(spark: SparkSession, raw: Path, folder: Path) -> dict[str, int]:
     pairs = [(part, folder / "offset_commits.parquet" / part.name) for part in parts]
     # One task for each part. Only what is not regular, a few rows in a thousand, comes back to Spark and is taken apart there.
     rest = spark.range(0, len(pairs), 1, max(1, len(pairs))).mapInArrow(partial(_write_regular, pairs), RAW_DDL)
-    others = rest.transform(taken_apart).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        sound, commit = F.col("problem").isNull(), F.col("record_type").isin(*COMMIT_TYPES)
-        irregular, groups, undecoded = (others.where(rows) for rows in (sound & commit, sound & ~commit, ~sound))
-        counts = others.agg(F.count_if(sound & commit), F.count_if(sound & ~commit), F.count_if(~sound)).first()
-        rows = dict(zip(TABLES, counts or (0, 0, 0), strict=True))
-        if rows["offset_commits"]:
-            _write(irregular.transform(_irregular_commits), folder / "irregular", rows["offset_commits"])
-            for part in sorted((folder / "irregular").iterdir()):
-                part.rename(folder / "offset_commits.parquet" / f"irregular-{part.name}")
-            (folder / "irregular").rmdir()
-        _write(groups.select(*_GROUP_COLUMNS), folder / "group_records.parquet", rows["group_records"])
-        _write(undecoded.select(*_UNDECODED_COLUMNS), folder / "undecoded.parquet", rows["undecoded"])
-    finally:
-        others.unpersist()
+    # A checkpoint and not persist(): four queries follow, and planning the taking apart again for each costs more than doing it.
+    others = rest.transform(taken_apart).localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
+    sound, commit = F.col("problem").isNull(), F.col("record_type").isin(*COMMIT_TYPES)
+    irregular, groups, undecoded = (others.where(rows) for rows in (sound & commit, sound & ~commit, ~sound))
+    counts = others.agg(F.count_if(sound & commit), F.count_if(sound & ~commit), F.count_if(~sound)).first()
+    rows = dict(zip(TABLES, counts or (0, 0, 0), strict=True))
+    if rows["offset_commits"]:
+        _write(irregular.transform(_irregular_commits), folder / "irregular", rows["offset_commits"])
+        for part in sorted((folder / "irregular").iterdir()):
+            part.rename(folder / "offset_commits.parquet" / f"irregular-{part.name}")
+        (folder / "irregular").rmdir()
+    _write(groups.select(*_GROUP_COLUMNS), folder / "group_records.parquet", rows["group_records"])
+    _write(undecoded.select(*_UNDECODED_COLUMNS), folder / "undecoded.parquet", rows["undecoded"])
     rows["offset_commits"] += sum(pq.read_metadata(target).num_rows for _, target in pairs)
     return rows
 
