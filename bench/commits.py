@@ -34,8 +34,8 @@ from spark_jobs.submit import READ_COMMITS_CONF
 
 PARTITIONS = 256
 GROUPS = 40
-PLAIN = 1_000_000
-"""Records that the plain consumers read: enough for a rate."""
+PLAIN = 900_000
+"""Records that the plain consumers read, at most: enough for a rate."""
 
 
 def commit(bootstrap: str, commits: int) -> None:
@@ -95,12 +95,12 @@ def bare_source(spark: SparkSession, bootstrap: str, partitions: list[int]) -> i
     return 0
 
 
-def plain_consumer(bootstrap: str, partitions: list[int]) -> None:
+def plain_consumer(bootstrap: str, partitions: list[int], commits: int) -> None:
     """librdkafka's consumer and a Python loop that takes each commit apart: what a script without Spark would do."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False, "auto.offset.reset": "earliest"})
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in partitions])
     count, started, cpu = 0, time.monotonic(), time.process_time()
-    while count < PLAIN:
+    while count < commits:
         for message in consumer.consume(10_000, 1.0):
             key, value = message.key(), message.value()
             if key[:2] != b"\x00\x01" or value is None:
@@ -114,9 +114,9 @@ def plain_consumer(bootstrap: str, partitions: list[int]) -> None:
     consumer.close()
 
 
-def console_consumer(bootstrap: str, log: Path) -> None:
+def console_consumer(bootstrap: str, log: Path, commits: int) -> None:
     tool = [java(), "-cp", broker_classpath(print), "org.apache.kafka.tools.consumer.ConsoleConsumer"]
-    tool += ["--bootstrap-server", bootstrap, "--topic", TOPIC, "--from-beginning", "--max-messages", str(PLAIN)]
+    tool += ["--bootstrap-server", bootstrap, "--topic", TOPIC, "--from-beginning", "--max-messages", str(commits)]
     tool += ["--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"]
     usage = run(tool, log=log)
     said("console consumer with its formatter", usage.wall_s, usage.output.count('"key":{"type":1,'), usage.cpu_s)
@@ -158,7 +158,7 @@ def main() -> None:
         partitions = list(range(1 + max(each["partition"] for each in first.raw_manifest(first.raw_batches()[0])["partitions"])))
         bare = measured("bare Kafka source", lambda: bare_source(spark, bootstrap, partitions) + rows, 3)
         raw = next((folder / "first" / "raw").glob("*/records.parquet"))
-        count = sum(first.raw_manifest(raw.parent.name)["totals"][name] for name in ("rows",))
+        count = int(first.raw_manifest(raw.parent.name)["totals"]["rows"])
 
         def decoding() -> int:
             with tempfile.TemporaryDirectory(dir=folder) as target:
@@ -171,8 +171,9 @@ def main() -> None:
         print(f"  job, warm: {share:.0f} % of the bare source's rate; {without:.0f} % without what an empty run costs")
         print(f"  resident memory, MB: JVM {peaks[0]}, Python workers {peaks[1:]}", flush=True)
         spark.stop()
-        plain_consumer(bootstrap, partitions)
-        console_consumer(bootstrap, folder / "console.json")
+        few = min(PLAIN, rows * 9 // 10)
+        plain_consumer(bootstrap, partitions, few)
+        console_consumer(bootstrap, folder / "console.json", few)
 
 
 if __name__ == "__main__":
