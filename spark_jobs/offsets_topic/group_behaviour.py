@@ -22,8 +22,8 @@ def group_behaviour(records: DataFrame, partitions: DataFrame) -> DataFrame:
     """One row for each group of either table.
 
     group_type string (classic, consumer, share, streams; NULL without group records), removed boolean, member_count, static_members,
-    most_members int, assignor string, session_timeout_ms (least of the members'; KIP-848 groups have the brokers') and
-    rebalance_timeout_ms (greatest) bigint, all of the newest records; generations bigint (changes of the generation or group epoch with
+    most_members int by the newest records; assignor string, session_timeout_ms (least of the members'; KIP-848 groups have the brokers')
+    and rebalance_timeout_ms (greatest) bigint of the newest records with members; generations bigint (changes of the generation or group epoch with
     members), rebalances bigint (episodes of these), longest_rebalance_ms bigint, last_rebalance timestamp;
     partitions bigint, the sums of commit_behaviour, first_commit, last_commit timestamp, beat_ms bigint, and cadence.inference.
     """
@@ -72,6 +72,7 @@ def _lives(records: DataFrame) -> DataFrame:
     newest = F.max_by(F.struct("kind", "tombstone", "group_metadata", "record_type"), "log_offset")
     lives = moved.groupBy("group_id").agg(
         newest.alias("newest"),
+        F.max_by("group_metadata", F.when(F.col("size") > 0, F.col("log_offset"))).alias("peopled"),
         F.max("size").alias("most_members"),
         F.count_if("moved").alias("generations"),
         F.count_if("begins").alias("rebalances"),
@@ -81,9 +82,9 @@ def _lives(records: DataFrame) -> DataFrame:
     classic = F.struct(
         F.size(members).alias("member_count"),
         F.size(F.filter(members, lambda member: member["instance_id"] != "")).alias("static_members"),
-        F.col("newest.group_metadata.protocol").alias("assignor"),
-        F.array_min(members["session_timeout_ms"]).cast("bigint").alias("session_timeout_ms"),
-        F.array_max(members["rebalance_timeout_ms"]).cast("bigint").alias("rebalance_timeout_ms"),
+        F.col("peopled.protocol").alias("assignor"),
+        F.array_min("peopled.members.session_timeout_ms").cast("bigint").alias("session_timeout_ms"),
+        F.array_max("peopled.members.rebalance_timeout_ms").cast("bigint").alias("rebalance_timeout_ms"),
     )
     return lives.join(longest, on="group_id", how="left").select(
         *("group_id", "most_members", "generations", "rebalances", "longest_rebalance_ms", "last_rebalance"),
@@ -94,20 +95,22 @@ def _lives(records: DataFrame) -> DataFrame:
 
 
 def _members(records: DataFrame) -> DataFrame:
-    """Per group of a newer protocol: ``newer``, the figures of the members whose newest record is not a tombstone."""
+    """Per group of a newer protocol: ``newer``, the count of the members who did not leave, and the settings of all that were there."""
     value = F.coalesce(*[_member(f"{kind}_member_metadata", fields) for kind, fields in _NEWER.items()])
-    newest = F.max_by(F.struct("tombstone", value.alias("about")), "log_offset")
-    each = records.where("record_type in (5, 10, 19)").groupBy("group_id", "member_id").agg(newest.alias("newest"))
-    present = each.where("not newest.tombstone").groupBy("group_id").agg(
+    records = records.where("record_type in (5, 10, 19)").withColumn("value", value)
+    each = records.groupBy("group_id", "member_id").agg(
+        F.max_by("tombstone", "log_offset").alias("left"),
+        F.max_by("value", F.when(F.col("value").isNotNull(), F.col("log_offset"))).alias("about"),
+    )
+    return each.groupBy("group_id").agg(
         F.struct(
-            F.count("*").cast("int").alias("member_count"),
-            F.count_if(F.col("newest.about.instance_id") != "").cast("int").alias("static_members"),
-            F.max("newest.about.assignor").alias("assignor"),
+            F.count_if(~F.col("left")).cast("int").alias("member_count"),
+            F.count_if(~F.col("left") & (F.col("about.instance_id") != "")).cast("int").alias("static_members"),
+            F.max("about.assignor").alias("assignor"),
             F.lit(None).cast("bigint").alias("session_timeout_ms"),
-            F.max("newest.about.rebalance_timeout_ms").cast("bigint").alias("rebalance_timeout_ms"),
+            F.max("about.rebalance_timeout_ms").cast("bigint").alias("rebalance_timeout_ms"),
         ).alias("newer")
-    )  # fmt: skip
-    return present
+    )
 
 
 _NEWER: Mapping[str, Mapping[str, str]] = {

@@ -42,7 +42,8 @@ class Clients:
     def __init__(self, bootstrap: str, stack: ExitStack) -> None:
         self.bootstrap, self.stack = bootstrap, stack
         self.stop = threading.Event()
-        AdminClient({"bootstrap.servers": bootstrap}).create_topics([NewTopic("ticks", PARTITIONS, 1)])["ticks"].result(60)
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin.create_topics([NewTopic("ticks", PARTITIONS, 1)])["ticks"].result(60)
         stack.callback(self.stop.set)
         self.run(self.produce)
         for group, milliseconds, more in (
