@@ -56,12 +56,8 @@ READ_COMMITS_CONF: Mapping[str, str] = {
     "spark.driver.memory": "2g",
     # Unlike the jobs that judge, this one is few expressions over many rows.
     "spark.sql.codegen.wholeStage": "true",
-    # A dictionary of values that never come twice, and the smallest and largest of keys and values, cost as much as half the reading.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.hadoop.parquet.writer.version": "v2",
-    "spark.hadoop.parquet.compression.codec.zstd.level": "1",
-    **{f"spark.hadoop.parquet.enable.dictionary#{column}": "false" for column in ("offset", "timestamp", "value")},
-    **{f"spark.hadoop.parquet.column.statistics.enabled#{column}": "false" for column in ("key", "value")},
 }
 """For read_commits, on top of DEFAULT_CONF; its ``--jars`` are the Kafka connector's (kafka_audit.sandbox.jars)."""
 

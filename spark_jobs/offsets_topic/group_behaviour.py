@@ -23,9 +23,9 @@ def group_behaviour(records: DataFrame, partitions: DataFrame) -> DataFrame:
 
     group_type string (classic, consumer, share, streams; NULL without group records), removed boolean, member_count, static_members,
     most_members int by the newest records; assignor string, session_timeout_ms (least of the members'; KIP-848 groups have the brokers')
-    and rebalance_timeout_ms (greatest) bigint of the newest records with members; generations bigint (changes of the generation or group epoch with
-    members), rebalances bigint (episodes of these), longest_rebalance_ms bigint, last_rebalance timestamp;
-    partitions bigint, the sums of commit_behaviour, first_commit, last_commit timestamp, beat_ms bigint, and cadence.inference.
+    and rebalance_timeout_ms (greatest) bigint of the newest records with members; generations bigint (changes of the generation or group
+    epoch with members), rebalances bigint (episodes of these), longest_rebalance_ms bigint, last_rebalance timestamp; partitions bigint,
+    the sums of commit_behaviour, first_commit, last_commit timestamp, beat_ms bigint, and cadence.inference.
     """
     rows = _lives(records).join(_members(records), on="group_id", how="full").join(_commits(partitions), on="group_id", how="full")
     rows = rows.withColumns(

@@ -19,15 +19,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, write_json
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from spark_jobs.offsets_topic.checkpoint import Checkpoint, Offsets
 from spark_jobs.offsets_topic.completeness import PartitionCoverage, coverage, totals
 from spark_jobs.offsets_topic.decoded import decode
+from spark_jobs.offsets_topic.landing import land
 from spark_jobs.offsets_topic.source import Bounds
-from spark_jobs.verification import write_parquet
 
 MANIFEST = "manifest.json"
 _ROWS_OF_A_PART = 500_000
@@ -106,19 +105,14 @@ class History:
         if (target / MANIFEST).is_file():
             return
         start, end = self.checkpoint.range_of(number)
-        spark = rows.sparkSession
         with replaced_folder(target) as folder:
             expected = sum(end[partition] - start[partition] for partition in end)
-            write_parquet(rows.coalesce(1 + expected // _ROWS_OF_A_PART), folder / "records.parquet")
-            counted = spark.read.schema(rows.schema).parquet(str(folder / "records.parquet")).groupBy("partition").agg(
-                F.count("*"), F.min("offset"), F.max("offset")
-            )  # fmt: skip
-            read: dict[int, int] = {}
-            for partition, count, first, last in counted.collect():  # a row for each partition of the topic
-                if first < start[partition] or last >= end[partition] or count > end[partition] - start[partition]:
+            read = land(rows.coalesce(1 + expected // _ROWS_OF_A_PART), folder / "records.parquet")
+            for partition, found in read.items():
+                within = start[partition] <= found.first and found.last < end[partition]
+                if not within or found.count > end[partition] - start[partition]:
                     raise IntegrityError(f"{batch}: partition {partition} has records outside of its range; the batch was not kept")
-                read[partition] = count
-            _seal_raw(folder, batch, coverage(start, end, log_start, read))
+            _seal_raw(folder, batch, coverage(start, end, log_start, {partition: found.count for partition, found in read.items()}))
 
     def decode(self, spark: SparkSession, batch: str) -> None:
         """Decode one raw batch; nothing if it is there. IntegrityError when the tables do not have every row of the raw batch."""
