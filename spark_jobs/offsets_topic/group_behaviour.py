@@ -90,7 +90,7 @@ def _lives(records: DataFrame) -> DataFrame:
         *("group_id", "most_members", "generations", "rebalances", "longest_rebalance_ms", "last_rebalance"),
         F.col("newest.kind").alias("group_type"),
         F.col("newest.tombstone").alias("removed"),
-        F.when(members.isNotNull(), classic).alias("classic"),
+        F.when(members.isNotNull() | F.col("peopled").isNotNull(), classic).alias("classic"),
     )
 
 
