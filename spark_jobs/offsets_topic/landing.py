@@ -29,7 +29,7 @@ class Landed:
 def land(rows: DataFrame, folder: Path) -> dict[int, Landed]:
     """Write ``rows`` (commits.RAW) into part files of a new folder, one for each task; returns what they hold by partition.
 
-    Arrow's writer makes files of half the size that Spark's makes, in the same time, and counting needs no second reading.
+    Counting on the way spares a second reading.
     """
     folder.mkdir()
     found: dict[int, Landed] = {}
