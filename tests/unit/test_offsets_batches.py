@@ -17,7 +17,9 @@ VALUE = struct.pack(">hqi", 4, 1017, 0) + b"\x03hi" + struct.pack(">q", 1_795_20
 
 def batch(*records: tuple[bytes | None, bytes | None]) -> pa.RecordBatch:
     rows = [(0, offset, None, *record) for offset, record in enumerate(records)]
-    return pa.RecordBatch.from_arrays([pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), RAW, strict=True)], schema=RAW)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), RAW, strict=True)], schema=RAW
+    )
 
 
 def calls(rows: pa.RecordBatch) -> int:
