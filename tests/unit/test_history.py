@@ -11,9 +11,11 @@ from kafka_audit.history import OFFSETS_SNAPSHOTS, read_history
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
-def snapshot(root: Path, hour: float, cluster_id: str = "one", kind: str = SNAPSHOT) -> Snapshot:
+def snapshot(root: Path, hour: float, cluster_id: str = "one", kind: str = SNAPSHOT, planned: float | None = None) -> Snapshot:
     taken = FIRST + timedelta(hours=hour)
-    with EvidenceRoot(path=root).snapshot_writer("prod", new_id(taken, "x"), kind) as writer:
+    with EvidenceRoot(path=root).snapshot_writer(
+        "prod", new_id(taken if planned is None else FIRST + timedelta(hours=planned), "x"), kind
+    ) as writer:
         writer.write("topics", pa.table({"topic": [f"t{hour}"]}))
         return open_snapshot(writer.seal({"cluster_id": cluster_id, "started_at": taken.isoformat()}))
 
@@ -79,3 +81,11 @@ def test_a_manifest_without_a_time_is_left_out(tmp_path: Path) -> None:
     history = read_history(snapshot(tmp_path, 1), limit=30)
     assert history.all == ()
     assert "started_at" in history.unusable[0]
+
+
+def test_a_late_run_stands_where_it_read_the_cluster(tmp_path: Path) -> None:
+    late = snapshot(tmp_path, 3, kind=OFFSETS, planned=1)
+    early = snapshot(tmp_path, 2, kind=OFFSETS)
+    history = read_history(snapshot(tmp_path, 4, planned=0), limit=30)
+    assert [one.snapshot_id for one in history.all] == [early.snapshot_id, late.snapshot_id]
+    assert read_history(snapshot(tmp_path, 2.5), limit=30).offsets[-1].snapshot_id == early.snapshot_id
