@@ -22,8 +22,8 @@ def kafka_offsets_snapshot() -> None:
       not assessed, never as kept. A cleared task that had succeeded finds its snapshot and reads nothing.
     - An unreachable cluster is tried again within the run; a run ends after 4 minutes at the latest.
     - Each snapshot updates the asset `kafka-audit://offsets/<cluster>`; the event says `cluster`, `snapshot_id`, `groups`,
-      `partitions_behind`, `partitions_lost` and `partitions_unknown` (a commit or a bound of the log could not be read). DAGs can be
-      scheduled on it.
+      `partitions_behind`, `partitions_lost`, `partitions_beyond_end`, `partitions_unknown` (a commit or a bound of the log could not be
+      read) and `errors`, the snapshot's own by dataset. DAGs can be scheduled on it.
     - `kafka_offsets_roll_up` makes one file of each day of them and deletes what is kept no longer. Switch it on as well.
 
     Needs the connection `kafka_default` (type `kafka`, librdkafka keys in Extra). Scheduled runs use the defaults of the parameters;

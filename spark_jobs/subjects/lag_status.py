@@ -29,7 +29,8 @@ _RATES = (
 )
 _SPAN = "concat(samples, ' samples of ', cast(status_window_ms / 1000 as bigint), ' s')"
 _CATCH_UP = "coalesce(concat('caught up in ', cast(catch_up_ms / 1000 as bigint), ' s at these rates'), 'at these rates never caught up')"
-_HAS_MEMBERS = "coalesce(state not in ('Empty', 'Dead'), false)"
+_HAS_MEMBERS = "coalesce(state not in ('Empty', 'Dead', '', 'Unknown'), false)"
+_HAS_NO_MEMBERS = "coalesce(state in ('Empty', 'Dead'), false)"
 
 
 def _figures(*texts: str) -> str:
@@ -113,16 +114,20 @@ RULES = (
     Rule(
         status="STOPPED",
         words="all samples of the window show the same commit with unread records after it, and the group has no members",
-        condition=f"all_idle and not {_HAS_MEMBERS}",
-        figures=_figures(
-            "concat('no members, state ', coalesce(state, 'unknown'))", "concat('unchanged in ', samples, ' samples')", _LAG, _SPAN
-        ),
+        condition=f"all_idle and {_HAS_NO_MEMBERS}",
+        figures=_figures("concat('no members, state ', state)", "concat('unchanged in ', samples, ' samples')", _LAG, _SPAN),
     ),
     Rule(
         status="STALLED",
-        words="all samples of the window show the same commit with unread records after it, and the group has members",
+        words="all samples of the window show the same commit with unread records after it, and the group has members, or its state is not "
+        "known",
         condition="all_idle",
-        figures=_figures("concat('members, state ', state)", "concat('unchanged in ', samples, ' samples')", _LAG, _SPAN),
+        figures=_figures(
+            "coalesce(concat('members, state ', nullif(state, '')), 'it is not known whether it has members')",
+            "concat('unchanged in ', samples, ' samples')",
+            _LAG,
+            _SPAN,
+        ),
     ),
     Rule(
         status="GROWING",

@@ -38,17 +38,19 @@ class Steps:
     def take_offsets_snapshot(
         self, *, root: EvidenceRoot, cluster: str, snapshot_id: str, policy: Policy, now: Any, **_: Any
     ) -> SnapshotResult:
-        """Four group partitions: one caught up, one behind, one that lost 5 records and reads on, one whose commit is not known."""
+        """Six group partitions: caught up, behind, lost 5 records and reads on, commit not known, no commit, beyond the end."""
         self._call("offsets")
         self.policies.append(policy.folder)
         found = root.find_snapshot(cluster, snapshot_id, OFFSETS)
         if found is None:
-            partitions = {"topic": ["orders"] * 4, "partition": [0, 1, 2, 3]}
+            partitions = {"topic": ["orders"] * 6, "partition": list(range(6))}
             with root.snapshot_writer(cluster, snapshot_id, OFFSETS) as writer:
                 writer.write("groups", pa.table({"group_id": ["billing"]}))
-                writer.write("offsets", pa.table({**partitions, "log_start": [0, 0, 10, 0], "log_end": [7, 7, 17, 7]}))
-                writer.write("committed_offsets", pa.table({**partitions, "committed": [7, 3, 5, None]}))
-                writer.seal({"started_at": now().isoformat(), "finished_at": now().isoformat(), "errors": {}})
+                writer.write("offsets", pa.table({**partitions, "log_start": [0, 0, 10, 0, 0, 0], "log_end": [7, 7, 17, 7, 7, 7]}))
+                refused = pa.array([None, None, None, "GROUP_AUTHORIZATION_FAILED", None, None])
+                commits = pa.table({**partitions, "committed": [7, 3, 5, None, None, 9], "error": refused})
+                writer.write("committed_offsets", commits)
+                writer.seal({"started_at": now().isoformat(), "finished_at": now().isoformat(), "errors": {"committed_offsets": 1}})
             found = root.snapshot(cluster, snapshot_id, OFFSETS)
         return SnapshotResult(path=found.path, snapshot_id=snapshot_id, manifest=found.manifest, reused=False)
 

@@ -11,7 +11,14 @@ from kafka_audit.evidence import read_json, verify
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db", "root")]
 DAG = "kafka_offsets_snapshot"
-COUNTS = {"groups": 1, "partitions_behind": 2, "partitions_lost": 1, "partitions_unknown": 1}
+COUNTS = {
+    "groups": 1,
+    "partitions_behind": 2,
+    "partitions_lost": 1,
+    "partitions_beyond_end": 1,
+    "partitions_unknown": 1,
+    "errors": {"committed_offsets": 1},
+}
 
 
 @pytest.fixture

@@ -199,3 +199,11 @@ def test_the_whole_snapshot_has_them_too(fake, take):
     commits(fake, g={("t", 0): 50})
 
     assert unread(take()) == [(50, 50, 5, "CreateTime", None)]
+
+
+def test_an_old_batch_after_the_one_that_was_wanted_does_no_harm(fake, take_offsets):
+    old = b"\0" * 8 + (20).to_bytes(4, "big") + b"\0" * 4 + b"\1" + b"\0" * 15
+    serve(fake, (59, records([58, 59], timestamps=[5000, 6000]) + old))
+    commits(fake, g={("t", 0): 58})
+
+    assert unread(take_offsets()) == [(58, 58, 5000, "CreateTime", None)]

@@ -57,24 +57,30 @@ def snapshot_offsets(
     return said
 
 
-def _counts(taken: "Snapshot") -> dict[str, int]:
-    """How many groups there are, and in how many partitions one is behind or has lost records; ``unknown``: could not be told."""
+def _counts(taken: "Snapshot") -> dict[str, Any]:
+    """How many groups there are, and in how many of their partitions one is behind, has lost records or stands beyond the log end.
+
+    ``unknown``: with a commit, but could not be told. ``errors`` are the snapshot's own, by dataset: what they hide is in no other count.
+    """
     from pyarrow.parquet import read_metadata  # noqa: PLC0415  (not at DAG parse)
 
     bounds = {
         (topic, partition): (start, end)
         for topic, partition, start, end in _rows(taken, "offsets", "topic", "partition", "log_start", "log_end")
     }
-    behind = lost = unknown = 0
-    for topic, partition, committed in _rows(taken, "committed_offsets", "topic", "partition", "committed"):
+    behind = lost = beyond = unknown = 0
+    for topic, partition, committed, error in _rows(taken, "committed_offsets", "topic", "partition", "committed", "error"):
         start, end = bounds.get((topic, partition), (None, None))
+        if committed is None and error is None:
+            continue  # the group has no commit there
         if committed is None or start is None or end is None:
             unknown += 1
         else:
             behind += max(committed, start) < end
             lost += committed < start
-    groups = read_metadata(taken.dataset("groups")).num_rows
-    return {"groups": groups, "partitions_behind": behind, "partitions_lost": lost, "partitions_unknown": unknown}
+            beyond += committed > end
+    counted = {"partitions_behind": behind, "partitions_lost": lost, "partitions_beyond_end": beyond, "partitions_unknown": unknown}
+    return {"groups": read_metadata(taken.dataset("groups")).num_rows, **counted, "errors": dict(taken.manifest.get("errors") or {})}
 
 
 def _rows(taken: "Snapshot", dataset: str, *columns: str) -> Iterator[tuple[Any, ...]]:

@@ -96,10 +96,12 @@ def _take(key: TopicPartition, records: bytes, search: _Search) -> bool:
     asked, before = search.position, len(search.offsets)
     search.step = 0
     for batch in _whole_batches(records):
+        if not search.offsets:
+            break
         if batch is None:
             search.settle(search.offsets[0], failure_of(key, OLD_FORMAT, "the records are of a message format before 2"))
             return True
-        if not search.offsets or batch.last_offset < search.position:
+        if batch.last_offset < search.position:
             continue
         concerned = [offset for offset in search.offsets if offset <= batch.last_offset]
         if concerned and not batch.is_control_batch:
