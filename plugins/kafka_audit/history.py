@@ -6,6 +6,7 @@ from typing import Any
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import OFFSETS, SNAPSHOT, EvidenceRoot, Snapshot, problems_of
+from kafka_audit.lag_samples import OTHER_SCOPE, scope_of
 
 OFFSETS_SNAPSHOTS = 36
 """How many offsets snapshots are read one by one: three hours of one every five minutes. What is older is in the rolled-up days."""
@@ -42,8 +43,8 @@ class History:
 def read_history(snapshot: Snapshot, limit: int) -> History:
     """The newest ``limit`` snapshots that are older than this one, of the same Kafka cluster, each checked against its manifest.
 
-    One that was changed is left out with the reason: it proves nothing. Those of a cluster that stood under this name before are another
-    cluster's history. Without a history (a limit of 0) no offsets snapshot is read either.
+    One that was changed is left out with the reason: it proves nothing. So is an offsets snapshot of another scope. Those of a
+    cluster that stood under this name before are another cluster's history. Without a history (a limit of 0) no offsets snapshot is read.
     """
     unusable: list[str] = []
     foreign: list[str] = []
@@ -67,6 +68,9 @@ def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], forei
         try:
             one = root.snapshot(cluster, snapshot_id, kind)
             if one.taken_ms >= snapshot.taken_ms:
+                continue
+            if kind == OFFSETS and scope_of(one.manifest) != scope_of(snapshot.manifest):
+                unusable.insert(0, f"{snapshot_id}: {OTHER_SCOPE}")
                 continue
             problems = problems_of(one.path)
         except IntegrityError as problem:

@@ -98,7 +98,18 @@ def needs_work(day: LagDay | None, samples: Samples, interval_ms: int, previous_
     if not known.keys() <= now.keys():
         return False
     made_with = (day.manifest["interval_seconds"] * 1000, day.manifest["previous_sha256"])
-    return known != now or made_with != (interval_ms, previous_sha256)
+    listed = {one["snapshot_id"] for one in day.manifest["left_out"]}
+    return known != now or made_with != (interval_ms, previous_sha256) or not {name for name, _ in samples.left_out} <= listed
+
+
+def can_be_replaced(folder: Path, samples: Samples) -> bool:
+    """Whether a day that cannot be opened may be made again: its manifest can be read, and all that it was made of is among ``samples``."""
+    try:
+        sources = read_json(folder / MANIFEST)["sources"]
+        made_of = {(one["snapshot_id"], one["manifest_sha256"]) for one in sources}
+    except (IntegrityError, KeyError, TypeError):
+        return False
+    return bool(made_of) and made_of <= {(one.snapshot_id, one.manifest_sha256) for one in samples.used}
 
 
 def manifest_of(cluster: str, day: date, samples: Samples, interval_ms: int, previous_sha256: str | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Which offsets snapshots count as samples of a time, one for each interval, and which are left out and why."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
@@ -12,6 +12,9 @@ from kafka_audit.evidence import OFFSETS, EvidenceRoot, Snapshot, problems_of
 DAY_MS = 86_400_000
 BRIDGED = 2
 """A sample stands for the time to the next one, up to this many intervals: one lost run changes no figure, a longer gap is not assessed."""
+Scope = tuple[frozenset[str], frozenset[str]]
+"""Patterns of the topics and of the groups that a snapshot covers."""
+OTHER_SCOPE = "covers another scope of topics or groups"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +23,25 @@ class Samples:
 
     used: tuple[Snapshot, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
+
+
+def bridged_ms(interval_ms: int) -> int:
+    """The longest time between two samples that is no gap: ``BRIDGED`` intervals, and half of one because runs are not punctual."""
+    return BRIDGED * interval_ms + interval_ms // 2
+
+
+def scope_of(manifest: Mapping[str, Any]) -> Scope:
+    """The scope of a snapshot; one that its manifest does not name, or that has the pattern ``*``, is all there is."""
+    scope = manifest.get("scope") or {}
+    return _patterns(scope.get("topics")), _patterns(scope.get("groups"))
+
+
+def _patterns(found: str | Sequence[str] | None) -> frozenset[str]:
+    patterns = frozenset([found] if isinstance(found, str) else found or ())
+    return frozenset({"*"}) if "*" in patterns or not patterns - {""} else patterns
+
+
+WHOLE = scope_of({})
 
 
 def gaps(times: Sequence[int], interval_ms: int, first_ms: int, last_ms: int) -> list[dict[str, Any]]:
@@ -50,12 +72,13 @@ def read_samples(
     last_ms: int,
     interval_ms: int,
     cluster_id: str | None,
+    scope: Scope = WHOLE,
     skip: Collection[date] = (),
 ) -> Samples:
     """The offsets snapshots that were begun from ``first_ms`` on and before ``last_ms``: of several in one interval the first.
 
-    Without a ``cluster_id`` that of the newest usable one decides. A snapshot that was changed, or is another cluster's, is left out.
-    Those of the UTC days ``skip`` are not looked at.
+    Without a ``cluster_id`` that of the newest usable one decides. A snapshot that was changed, or is another cluster's, or covers another
+    ``scope``, is left out. Those of the UTC days ``skip`` are not looked at.
     """
     usable: list[Snapshot] = []
     left_out: list[tuple[str, str]] = []
@@ -69,6 +92,8 @@ def read_samples(
             continue
         if problems:
             left_out.append((snapshot_id, "; ".join(problems[:3])))
+        elif inside and scope_of(one.manifest) != scope:
+            left_out.append((snapshot_id, OTHER_SCOPE))
         elif inside:
             usable.append(one)
     usable.sort(key=lambda one: (one.taken_ms, one.snapshot_id))

@@ -1,7 +1,7 @@
 """The samples of a window before an audit: rolled-up days, and snapshots of days that are not rolled up."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -10,7 +10,16 @@ from pyspark.sql import functions as F
 
 from kafka_audit.evidence import EvidenceRoot, Snapshot
 from kafka_audit.lag_days import GROUP_PARTITIONS, GROUPS, LagDay, day_start_ms, read_days
-from kafka_audit.lag_samples import DAY_MS, Samples, day_of, first_of_each_interval, gaps, read_samples
+from kafka_audit.lag_samples import (
+    DAY_MS,
+    OTHER_SCOPE,
+    Samples,
+    day_of,
+    first_of_each_interval,
+    gaps,
+    read_samples,
+    scope_of,
+)
 from kafka_audit.policy import Policy
 from kafka_audit.policy.slas import WINDOW_DAYS
 from spark_jobs.datasets import Evidence
@@ -44,11 +53,13 @@ def read_window(evidence: Evidence, policy: Policy) -> LagWindow:
     days = [one for one in found if one.cluster_id == cluster_id]
     problems += [f"{one.path.name}: is of another cluster that had this name" for one in found if one.cluster_id != cluster_id]
     rolled_up = {one.day: one for one in days}
+    scope = scope_of(evidence.snapshot.manifest)
     samples = read_samples(
-        root, cluster, first_ms=first_ms, last_ms=last_ms, interval_ms=interval_ms, cluster_id=cluster_id, skip=rolled_up
+        root, cluster, first_ms=first_ms, last_ms=last_ms, interval_ms=interval_ms, cluster_id=cluster_id, scope=scope, skip=rolled_up
     )
     rolled_ms = [source["taken_ms"] for one in days for source in one.sources if first_ms <= source["taken_ms"] < last_ms]
-    whole = _in_free_intervals(evidence, first_ms, interval_ms, [*rolled_ms, *(one.taken_ms for one in samples.used)])
+    whole, narrow = _in_free_intervals(evidence, first_ms, interval_ms, [*rolled_ms, *(one.taken_ms for one in samples.used)])
+    samples = replace(samples, left_out=(*samples.left_out, *((one.snapshot_id, OTHER_SCOPE) for one in narrow)))
     raw = evidence.once("lag_rows", lambda: _rows(evidence, [*samples.used, evidence.snapshot], whole, rolled_up, interval_ms))
     times = sorted({*rolled_ms, *(one.taken_ms for one in (*samples.used, *whole)), last_ms})
     return LagWindow(
@@ -62,11 +73,12 @@ def read_window(evidence: Evidence, policy: Policy) -> LagWindow:
     )
 
 
-def _in_free_intervals(evidence: Evidence, first_ms: int, interval_ms: int, taken: Sequence[int]) -> list[Snapshot]:
-    """Earlier whole snapshots of intervals that have no offsets snapshot."""
+def _in_free_intervals(evidence: Evidence, first_ms: int, interval_ms: int, taken: Sequence[int]) -> tuple[list[Snapshot], list[Snapshot]]:
+    """Earlier whole snapshots of intervals that have no offsets snapshot: those of the audit's scope, and those of another."""
     slots = {at // interval_ms for at in taken}
     earlier = [one for one in evidence.history.snapshots if one.taken_ms >= first_ms and one.taken_ms // interval_ms not in slots]
-    return first_of_each_interval(earlier, interval_ms)[0]
+    own = [one for one in earlier if scope_of(one.manifest) == scope_of(evidence.snapshot.manifest)]
+    return first_of_each_interval(own, interval_ms)[0], [one for one in earlier if one not in own]
 
 
 def _rows(

@@ -11,29 +11,32 @@ from pyspark.sql.types import StructField, StructType
 
 from kafka_audit import lag_days
 from kafka_audit.evidence import Snapshot
-from kafka_audit.lag_samples import BRIDGED
+from kafka_audit.lag_samples import bridged_ms
 
 KEYS = ("group_id", "topic", "partition")
 GROUP_PARTITIONS = (
     "group_id string, topic string, partition int, topic_id string, taken_ms bigint, state string, counts boolean, committed bigint, "
     "log_start bigint, log_end bigint, last_stable bigint, over_seconds int, kept_seconds int, before_ms bigint, committed_before bigint, "
-    "log_start_before bigint, log_end_before bigint, recreated boolean, still_since_ms bigint, only_markers boolean"
+    "log_start_before bigint, log_end_before bigint, recreated boolean, still_since_ms bigint, movement_known boolean, only_markers boolean"
 )
 """One row for each sample and partition that a group has committed, or whose commit could not be read. NULL is not known.
 
 counts: an SLA is judged by it; not so where the topic was deleted, or a Stable group's members read it no longer. over_seconds: the largest
 limit in seconds that is proven broken; kept_seconds: the least one proven kept (sla_offsets). before_ms and *_before: the sample before,
 of the same topic id; NULL after a gap. recreated: the topic had another id before. still_since_ms: since when, by samples without a gap,
-records have waited and the committed offset has not moved; NULL where it moved, nothing waits or it is not known. only_markers: nothing
-but ends of transactions follows the committed offset, which is no lag; NULL where one offset is unread and it is not known what it is.
+records have waited and the committed offset has not moved; NULL where it moved, nothing waits or it is not known. movement_known: it moved,
+nothing waits or waited before, or it stands still since a sample of which this is known; where it is false it may stand still for longer
+than still_since_ms says. only_markers: nothing but ends of transactions follows the committed offset, which is no lag; NULL where one
+offset is unread and it is not known what it is.
 """
 GROUPS = (
-    "group_id string, topic string, taken_ms bigint, partitions int, unknown int, lag bigint, lag_max bigint, lost bigint, "
+    "group_id string, topic string, taken_ms bigint, partitions int, unknown int, perhaps int, lag bigint, lag_max bigint, lost bigint, "
     "over_seconds int, kept_seconds int, still_since_ms bigint, still_unknown int"
 )
 """One row for each sample, group and topic, over the partitions that count; lag and lost are sums over those whose offsets are known.
 
-unknown: partitions whose lag is not known; still_unknown: those of which it is not known whether they moved.
+perhaps: partitions with one unread offset that may be the end of a transaction. unknown: partitions whose lag is not known;
+still_unknown: those of which it is not known whether they moved or since when they stand still.
 """
 
 
@@ -42,12 +45,15 @@ def group_partition_rows(
 ) -> DataFrame:
     """Rows of ``GROUP_PARTITIONS`` of consecutive samples; ``seed`` are the rows of the sample before the first, taken at ``seed_ms``."""
     times = ([seed_ms] if seed_ms is not None else []) + [one.taken_ms for one in samples]
-    before = {at: times[index - 1] for index, at in enumerate(times) if index and at - times[index - 1] <= BRIDGED * interval_ms}
-    rows = _positions(spark, samples).withColumn("seed_since_ms", F.lit(None).cast("bigint"))
+    before = {at: times[index - 1] for index, at in enumerate(times) if index and at - times[index - 1] <= bridged_ms(interval_ms)}
+    rows = _positions(spark, samples).withColumns({"seed_since_ms": F.lit(None).cast("bigint"), "seed_known": F.lit(None).cast("boolean")})
     if seed is not None:
         kept = ("topic_id", "taken_ms", "committed", "log_start", "log_end")
         rows = rows.unionByName(
-            seed.select(*KEYS, *kept, "only_markers", F.col("still_since_ms").alias("seed_since_ms")), allowMissingColumns=True
+            seed.select(
+                *KEYS, *kept, "only_markers", F.col("still_since_ms").alias("seed_since_ms"), F.col("movement_known").alias("seed_known")
+            ),
+            allowMissingColumns=True,
         )
     rows = rows.join(F.broadcast(_table(spark, before.items(), "taken_ms bigint, expected_ms bigint")), on="taken_ms", how="left")
     by_time = Window.partitionBy(*KEYS).orderBy("taken_ms")
@@ -70,9 +76,16 @@ def group_partition_rows(
         & F.col("only_markers").isNotNull()
     )
     still = F.coalesce(waited & (F.col("committed") == F.col("committed_before")), F.lit(False))
-    moved_at = F.when(F.col("seed_since_ms").isNotNull(), F.col("seed_since_ms")).when(~still, F.col("taken_ms"))
-    since = F.last(moved_at, ignorenulls=True).over(by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    rows = rows.withColumn("still_since_ms", F.when(still, since))
+    seen = (
+        F.coalesce(lag_of_row() == 0, F.lit(False))
+        | F.coalesce(F.col("committed") != F.col("committed_before"), F.lit(False))
+        | F.coalesce(F.col("log_end_before") <= greatest_known("committed_before", "log_start_before"), F.lit(False))
+    )
+    start = F.struct(
+        F.coalesce("seed_since_ms", "taken_ms").alias("at"), F.coalesce("seed_known", seen).alias("seen")
+    )  # of a run of samples in which nothing moves
+    run = F.last(F.when(~still, start), ignorenulls=True).over(by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    rows = rows.withColumns({"still_since_ms": F.when(still, run["at"]), "movement_known": run["seen"]})
     return _selected(rows.where(F.col("taken_ms") >= samples[0].taken_ms), GROUP_PARTITIONS)
 
 
@@ -85,6 +98,16 @@ def seed_of(spark: SparkSession, day: lag_days.LagDay | None, before_ms: int) ->
     return read.where(F.col("taken_ms") == times[-1]), times[-1]
 
 
+def greatest_known(one: str, other: str) -> Column:
+    """The greater of two columns; NULL where one of them is, which Spark's greatest() would skip."""
+    return F.when(F.col(one).isNotNull() & F.col(other).isNotNull(), F.greatest(one, other))
+
+
+def not_below_zero(difference: Column) -> Column:
+    """The difference, or 0 where that is negative; NULL stays NULL."""
+    return F.when(difference.isNotNull(), F.greatest(difference, F.lit(0)))
+
+
 def lag_of_row() -> Column:
     """Records unread, as bigint; NULL where an offset is not known, and for a commit beyond the end, which is no position in this log."""
     lag = F.when(F.col("only_markers"), F.lit(0)).otherwise(F.col("log_end") - F.greatest("committed", "log_start"))
@@ -94,15 +117,15 @@ def lag_of_row() -> Column:
 
 def group_rows(rows: DataFrame) -> DataFrame:
     """Rows of ``GROUP_PARTITIONS`` -> rows of ``GROUPS``."""
-    lag, lost = lag_of_row(), F.greatest(F.col("log_start") - F.col("committed"), F.lit(0))
+    lag, lost = lag_of_row(), not_below_zero(F.col("log_start") - F.col("committed"))
     kept = F.when(lag == 0, F.lit(0)).otherwise(F.col("kept_seconds"))
-    movement_known = F.coalesce(lag == 0, F.lit(False)) | F.col("committed_before").isNotNull()
     found = (
         rows.where("counts")
         .groupBy("group_id", "topic", "taken_ms")
         .agg(
             F.count("*").cast("int").alias("partitions"),
             F.count_if(lag.isNull()).cast("int").alias("unknown"),
+            F.count_if((lag == 1) & F.col("only_markers").isNull()).cast("int").alias("perhaps"),
             F.sum(lag).alias("lag"),
             F.max(lag).alias("lag_max"),
             F.sum(lost).alias("lost"),
@@ -110,7 +133,7 @@ def group_rows(rows: DataFrame) -> DataFrame:
             F.count_if(kept.isNull()).alias("without"),
             F.max(kept).alias("kept_seconds"),
             F.min("still_since_ms").alias("still_since_ms"),
-            F.count_if(~movement_known | lag.isNull()).cast("int").alias("still_unknown"),
+            F.count_if(~F.coalesce("movement_known", F.lit(False)) | lag.isNull()).cast("int").alias("still_unknown"),
         )
     )
     return _selected(found.withColumn("kept_seconds", F.when(F.col("without") == 0, F.col("kept_seconds"))), GROUPS)
@@ -132,26 +155,31 @@ def _positions(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
     rows = commits.drop("error").join(groups, on=["snapshot_id", "group_id"], how="left").where("coalesce(group_type, '') <> 'share'")
     rows = rows.join(offsets.withColumn("asked", F.lit(True)), on=place, how="left").join(topics, on=["snapshot_id", "topic"], how="left")
     rows = rows.join(F.broadcast(unlisted), on="snapshot_id", how="left").join(_limits(spark, samples), on=place, how="left")
-    rows = rows.withColumn("position", F.greatest("committed", "log_start")).join(
+    rows = rows.withColumn("position", greatest_known("committed", "log_start")).join(
         _records(spark, samples), on=[*place, "position"], how="left"
     )
     # Between the commit and the first record that is still there may lie what compaction took, or the ends of transactions.
-    first = F.coalesce("record_offset", "committed")
+    first = F.coalesce("record_offset", "position")
     unread = F.coalesce(F.col("log_end") - F.col("position"), F.lit(0))
     exists = F.coalesce("listed", "asked", "topics_failed", F.lit(False))
     left = (F.col("state") == "Stable") & (F.size("read_topics") > 0) & ~F.array_contains("read_topics", F.col("topic"))
-    # A commit below the offset of a limit leaves a record unread that is older than the limit (collect/sla_offsets.py).
+    # A position below the offset of a limit leaves a record unread that is older than the limit (collect/sla_offsets.py). Times may be out
+    # of order: the first unread record may be older though it lies at or after that offset.
     limits = F.filter("limits", lambda limit: limit["offset"].isNotNull())
-    over = F.filter(limits, lambda limit: limit["offset"] > first)
-    kept = F.filter(limits, lambda limit: limit["offset"] <= first)
+
+    def is_over(limit: Column) -> Column:
+        return (limit["offset"] > first) | F.coalesce(F.col("record_ms") < limit["timestamp_ms"], F.lit(False))
+
+    over, kept = F.filter(limits, is_over), F.filter(limits, lambda limit: ~is_over(limit))
+    waits = (unread > 0) & F.when(F.col("sought"), F.col("record_offset").isNotNull()).otherwise(unread != 1)
     rows = rows.withColumns(
         {
             "only_markers": F.when(F.col("sought"), F.col("record_offset").isNull()).when(unread != 1, F.lit(False)),
             "counts": exists & ~F.coalesce(left, F.lit(False)),
-            "over_seconds": F.when(
-                F.coalesce("sought", unread != 1), F.array_max(F.transform(over, lambda limit: limit["max_lag_seconds"]))
+            "over_seconds": F.when(waits, F.array_max(F.transform(over, lambda limit: limit["max_lag_seconds"]))),
+            "kept_seconds": F.when(
+                F.col("committed") <= F.col("log_end"), F.array_min(F.transform(kept, lambda limit: limit["max_lag_seconds"]))
             ),
-            "kept_seconds": F.array_min(F.transform(kept, lambda limit: limit["max_lag_seconds"])),
         }
     )
     columns = (*KEYS, "topic_id", "taken_ms", "state", "counts", "committed", "log_start", "log_end", "last_stable")
@@ -172,17 +200,24 @@ def _read_topics(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
 
 
 def _records(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
-    """snapshot_id, topic, partition, position and record_offset of the first record there, where the log was read from there on."""
-    read = _dataset(spark, samples, "first_unread", "topic string, partition int, offset bigint, record_offset bigint, error string")
+    """snapshot_id, topic, partition, position, and record_offset and record_ms (its timestamp) of the first record from there on.
+
+    Only where the log was read from there on.
+    """
+    columns = "topic string, partition int, offset bigint, record_offset bigint, timestamp_ms bigint, error string"
+    read = _dataset(spark, samples, "first_unread", columns)
+    stamped = F.when(F.col("timestamp_ms") >= 0, F.col("timestamp_ms"))  # -1 in a record that has none
     found = read.where("error is null").groupBy("snapshot_id", "topic", "partition", F.col("offset").alias("position"))
-    return found.agg(F.max("record_offset").alias("record_offset")).withColumn("sought", F.lit(True))
+    records = found.agg(F.max("record_offset").alias("record_offset"), F.max_by(stamped, "record_offset").alias("record_ms"))
+    return records.withColumn("sought", F.lit(True))
 
 
 def _limits(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
-    """snapshot_id, topic, partition and limits array<struct<max_lag_seconds, offset>>."""
-    asked = "topic string, partition int, max_lag_seconds int, offset bigint, error string"
+    """snapshot_id, topic, partition and limits array<struct<max_lag_seconds, timestamp_ms, offset>>."""
+    asked = "topic string, partition int, max_lag_seconds int, timestamp_ms bigint, offset bigint, error string"
     limits = _dataset(spark, samples, "sla_offsets", asked).where("error is null")
-    return limits.groupBy("snapshot_id", "topic", "partition").agg(F.collect_list(F.struct("max_lag_seconds", "offset")).alias("limits"))
+    limit = F.struct("max_lag_seconds", "timestamp_ms", "offset")
+    return limits.groupBy("snapshot_id", "topic", "partition").agg(F.collect_list(limit).alias("limits"))
 
 
 def _dataset(spark: SparkSession, samples: Sequence[Snapshot], name: str, ddl: str) -> DataFrame:

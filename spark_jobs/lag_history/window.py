@@ -7,10 +7,10 @@ from itertools import pairwise
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.lag_samples import BRIDGED, DAY_MS
+from kafka_audit.lag_samples import BRIDGED, DAY_MS, bridged_ms
 from kafka_audit.policy.slas import LagSla
 from spark_jobs.lag_history.reading import LagWindow
-from spark_jobs.lag_history.rows import KEYS, lag_of_row
+from spark_jobs.lag_history.rows import KEYS, lag_of_row, not_below_zero
 
 
 def partition_figures(window: LagWindow) -> DataFrame:
@@ -28,12 +28,12 @@ def partition_figures(window: LagWindow) -> DataFrame:
         F.count("*").alias("samples"),
         F.sum(F.when(lag.isNotNull(), F.col("stands_ms")).otherwise(zero)).alias("known_ms"),
         F.max(lag).alias("worst_lag"),
-        F.max(F.greatest(F.col("log_start") - F.col("committed"), zero)).alias("worst_lost"),
+        F.max(not_below_zero(F.col("log_start") - F.col("committed"))).alias("worst_lost"),
         F.count_if(F.col("committed") < F.col("committed_before")).alias("rewinds"),
         F.count_if(F.col("log_end") < F.col("log_end_before")).alias("ends_back"),
         F.count_if("recreated").alias("recreated"),
         F.max(F.col("taken_ms") - F.col("still_since_ms")).alias("still_ms"),
-        *[F.sum(F.greatest(F.col(now) - F.col(before), zero)).alias(name) for name, (now, before) in moved.items()],
+        *[F.sum(not_below_zero(F.col(now) - F.col(before))).alias(name) for name, (now, before) in moved.items()],
     )
 
 
@@ -52,6 +52,7 @@ def sla_samples(window: LagWindow, slas: Sequence[LagSla], covering: Column) -> 
     sums = rows.groupBy("group_id", "sla", "taken_ms").agg(
         F.sum("unknown").alias("unknown"),
         F.sum("lag").alias("lag"),
+        F.sum(F.col("lag") - F.coalesce("perhaps", F.lit(0))).alias("lag_least"),
         F.sum("lost").alias("lost"),
         F.max("over_seconds").alias("over_seconds"),
         F.max("kept_seconds").alias("kept_seconds"),
@@ -61,7 +62,7 @@ def sla_samples(window: LagWindow, slas: Sequence[LagSla], covering: Column) -> 
     )
     rows = sums.join(sampled, on=["sla", "taken_ms"], how="inner")
     records, seconds, still = F.col("max_lag_records"), F.col("max_lag_seconds"), F.col("max_no_progress_seconds") * 1000
-    in_records = _outside(records, F.col("lag"), F.col("lag"), F.col("unknown") == 0)
+    in_records = _outside(records, F.col("lag_least"), F.col("lag"), F.col("unknown") == 0)
     moving = _outside(still, F.col("still_ms"), F.coalesce("still_ms", F.lit(0)), F.col("still_unknown") == 0)
     in_time = _outside(seconds, F.col("over_seconds") + 1, F.col("kept_seconds"), F.col("untimed") == 0)
     rows = rows.withColumns({"lag_outside": in_records | moving, "time_outside": in_time})
@@ -93,8 +94,9 @@ def sla_figures(samples: DataFrame, last_ms: int) -> DataFrame:
 
 
 def stands_for(window: LagWindow) -> list[tuple[int, int]]:
-    """(time, how long it stands for) of each sample, in milliseconds."""
-    return [(at, min(after - at, BRIDGED * window.interval_ms)) for at, after in pairwise([*window.times, window.last_ms])]
+    """(time, how long it stands for) of each sample, in milliseconds: the time to the next one, or ``BRIDGED`` intervals before a gap."""
+    pairs = [(at, after - at) for at, after in pairwise([*window.times, window.last_ms])]
+    return [(at, length if length <= bridged_ms(window.interval_ms) else BRIDGED * window.interval_ms) for at, length in pairs]
 
 
 def sla_spans(window: LagWindow, slas: Sequence[LagSla]) -> list[tuple[int, int, int, bool]]:

@@ -27,7 +27,7 @@ _MINUTE_MS = 60_000
 _SPENT = (
     *("group_errors", "item_errors", "listing_reason", "assigned_topics", "base_offset", "last_offset", "is_control"),
     *("same", "commits", "log_starts", "log_ends", "ends_at", "idle", "peopled", "expiry_measured", "seen", "steps"),
-    *("position", "record_lag_ms", "record_error", "record_sought"),
+    *("record_lag_ms", "record_error", "record_sought"),
 )
 
 

@@ -10,7 +10,7 @@ from spark_jobs.lag_history.window import sla_figures, sla_samples, sla_spans
 from spark_jobs.session import whole_stages
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.group_partition import positions
-from spark_jobs.subjects.lag_sla import with_sla
+from spark_jobs.subjects.lag_sla import may_be_marker, with_sla
 from spark_jobs.subjects.membership import assignments, groups_with_members
 from spark_jobs.subjects.past_groups import lag_growth, lag_sums, past_groups
 from spark_jobs.subjects.tiers import sla_number, sla_policy, strictest, tier_of, tier_of_group
@@ -29,7 +29,10 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     committed = F.coalesce("committed_partitions", F.lit(0))
     commits_read = ~F.map_contains_key("errors", F.lit("committed_offsets"))
     known = (committed > 0) | commits_read
-    counts = {"unknown_partitions": "unknown", "lag_ms_unknown": "untimed", "behind_partitions": "behind", "unasked_partitions": "unasked"}
+    counts = {
+        **{"unknown_partitions": "unknown", "beyond_partitions": "beyond", "lag_ms_unknown": "untimed"},
+        **{"behind_partitions": "behind", "unasked_partitions": "unasked"},
+    }
     rows = rows.withColumns(
         {
             "errors": missing.joined(F.col("lacking"), F.col("errors")),
@@ -73,7 +76,7 @@ def _resource(policy: Policy) -> Column:
 
 
 def _figures(evidence: Evidence, policy: Policy) -> DataFrame:
-    """Per group and SLA: committed_partitions, unknown, untimed, behind and unasked int, lacking map<dataset, reason>, and its lag.
+    """Per group and SLA: committed_partitions, unknown, beyond, untimed, behind and unasked int, lacking map<dataset, reason>, and its lag.
 
     Lag leaves out partitions that no lag can be demanded of: those of deleted topics, and those of topics that none of the members of
     a Stable group reads any more. Their own rows (group_partition) show them.
@@ -82,12 +85,15 @@ def _figures(evidence: Evidence, policy: Policy) -> DataFrame:
     counts = F.col("has_commit") & ~F.col("abandoned") & F.coalesce(F.col("topic_exists"), F.lit(True))
     tier = strictest(policy, tier_of(policy, F.col("topic")), tier_of_group(policy, F.col("group_id")))
     rows = positions(evidence).withColumns({"tier": tier, "sla": sla_number(policy, "group_id", "topic")}).transform(with_sla, policy)
-    rows = rows.withColumns({"sla": F.coalesce("sla", F.lit(_NONE)), "place": place, "counted_lag": F.when(counts, F.col("lag"))})
+    zero, beyond = F.lit(0).cast("bigint"), counts & F.coalesce(F.col("beyond_end") > 0, F.lit(False))
+    unread = F.when(F.col("only_markers_unread"), zero).otherwise(F.col("lag"))
+    counted = F.when(counts & ~beyond, unread)
+    rows = rows.withColumns({"sla": F.coalesce("sla", F.lit(_NONE)), "place": place, "counted_lag": counted})
     behind, unasked = counts & F.col("behind_sla"), counts & F.col("behind_sla").isNull()
     times = ("lag_ms", "lag_ms_least", "lag_ms_most", "lag_ms_is_bound")
     rows = rows.withColumns({f"unasked_{name}": F.when(unasked, F.col(name)) for name in times})
     rows = rows.withColumn("lag_ms", F.when(counts, F.col("lag_ms")))
-    unknown = counts & F.col("lag").isNull()
+    unknown = counts & F.col("counted_lag").isNull()
     largest = F.max(F.when(F.col("counted_lag").isNotNull(), F.struct("counted_lag", "place")))
     latest = F.max(F.when(F.col("lag_ms").isNotNull(), F.struct("lag_ms", "place", "lag_ms_method")))
     lacking = missing.extra(
@@ -97,7 +103,9 @@ def _figures(evidence: Evidence, policy: Policy) -> DataFrame:
     return rows.groupBy("group_id", "sla").agg(
         F.count_if("has_commit").cast("int").alias("committed_partitions"),
         F.count_if(unknown).cast("int").alias("unknown"),
+        F.count_if(beyond).cast("int").alias("beyond"),
         F.sum("counted_lag").alias("lag_known"),
+        F.sum(F.when(may_be_marker() & F.col("counted_lag").isNotNull(), zero).otherwise(F.col("counted_lag"))).alias("lag_least"),
         largest["counted_lag"].alias("lag_max"),
         largest["place"].alias("lag_max_partition"),
         F.count_if(behind).cast("int").alias("behind"),

@@ -76,7 +76,7 @@ RULES = (
                 when truncated > 0 then concat('the log went back by ', truncated)
                 else 'truncated, made anew, or offsets of another log' end) end""",
             _STANDS,
-            _LAG,
+            f"case when beyond_end = 0 then {_LAG} end",
         ),
     ),
     Rule(

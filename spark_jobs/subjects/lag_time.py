@@ -8,14 +8,22 @@ from spark_jobs.subjects.ages import below, largest, set_of, smallest
 
 CAUGHT_UP, BY_RECORD, INTERPOLATED, AT_LEAST = "caught up", "record timestamp", "interpolated", "at least"
 _TOLERANCE_MS = 60_000
-_RECORD = {"record_offset": "bigint", "record_lag_ms": "bigint", "record_error": "string", "record_sought": "boolean"}
+_RECORD = {
+    "record_offset": "bigint",
+    "record_ms": "bigint",
+    "record_lag_ms": "bigint",
+    "record_error": "string",
+    "record_sought": "boolean",
+}
 
 
 def with_first_unread(rows: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds ``position`` bigint, where the group reads on, and of the first record there: record_offset and record_lag_ms bigint.
+    """Adds ``position`` bigint, where the group reads on, and of the first record there: record_offset, record_ms and
+    record_lag_ms bigint.
 
     Also record_error string, and record_sought boolean: the log was read from there on, and without a record_offset it has no record.
-    ``record_lag_ms`` is negative where a producer's clock is ahead, and NULL without a timestamp. Needs committed, log_start and lag.
+    ``record_ms`` is its timestamp. ``record_lag_ms`` is negative where a producer's clock is ahead, and NULL without a timestamp. Needs
+    committed, log_start and lag.
     """
     rows = rows.withColumn("position", F.when(F.col("lag").isNotNull(), F.greatest("committed", "log_start")))
     if not evidence.snapshot.dataset("first_unread").is_file():  # snapshots did not always read it
@@ -30,8 +38,9 @@ def with_first_unread(rows: DataFrame, evidence: Evidence) -> DataFrame:
     rows = rows.join(records, on=["topic", "partition", "position"], how="left")
     age = F.col("record_read_ms") - F.col("record_ms")
     sought = F.col("record_read_ms").isNotNull() & F.col("record_error").isNull()
-    return rows.withColumns({"record_lag_ms": F.when(F.col("record_ms") >= 0, age), "record_sought": sought}).drop(
-        "record_ms", "record_read_ms"
+    record = F.when(F.col("record_ms") >= 0, F.col("record_ms"))
+    return rows.withColumns({"record_ms": record, "record_lag_ms": F.when(record.isNotNull(), age), "record_sought": sought}).drop(
+        "record_read_ms"
     )
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lag_samples import FRIDAY, now, policy_folder, sample, write_samples
+from lag_samples import FRIDAY, cluster_at, now, policy_folder, sample, write_samples
 from pyspark.sql import SparkSession
 from snapshot_builder import CLUSTER, HOUR_MS, READ_AT
 
+from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import OFFSETS, EvidenceRoot
 from kafka_audit.history import read_history
+from kafka_audit.lag_samples import OTHER_SCOPE
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.retention import delete_expired
 from spark_jobs.datasets import Evidence
@@ -173,7 +175,7 @@ def test_without_its_snapshots_a_rolled_up_day_gives_the_same_figures_and_stays(
     assert roll_up(spark, place, CLUSTER, DAY, 3600) == []
 
 
-def test_a_changed_snapshot_and_one_of_another_cluster_are_left_out(
+def test_a_changed_snapshot_and_one_of_another_cluster_or_scope_are_left_out(
     root: Path, raw: Figures, evaluated: Callable[[Path], Figures], tmp_path: Path
 ) -> None:
     place = EvidenceRoot(path=shutil.copytree(root, tmp_path / "root"))
@@ -183,9 +185,40 @@ def test_a_changed_snapshot_and_one_of_another_cluster_are_left_out(
     set_back = sample(place.path, FRIDAY + timedelta(hours=12), lag=900)
     manifest = json.loads((set_back.path / "manifest.json").read_text())
     (set_back.path / "manifest.json").write_text(json.dumps({**manifest, "finished_at": "2025-02-28T11:00:00Z"}))
+    at = FRIDAY + timedelta(hours=13)
+    cluster_at(at - timedelta(hours=1), lag=900).write(place.path, at - timedelta(hours=1), scope={"topics": ["late"]})
+    cluster_at(at, lag=900).write(place.path, at - timedelta(hours=2), OFFSETS, "narrow", scope={"groups": ["late"]})
     assert evaluated(place.path) == raw
     changed = place.snapshot_ids(CLUSTER, OFFSETS)[3]
     with place.snapshot(CLUSTER, changed, OFFSETS).dataset("offsets").open("ab") as stream:
         stream.write(b"x")
     figures = evaluated(place.path)["late part"]  # the sample of 02:00 stands for 03:00, too
     assert (figures["samples"], figures["out"]) == (raw["late part"]["samples"] - 1, 4)
+
+
+def test_a_narrow_snapshot_displaces_no_full_one_and_goes_with_it(
+    spark: SparkSession, rolled_root: Path, policy: Policy, tmp_path: Path
+) -> None:
+    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
+    at = FRIDAY + timedelta(hours=11)
+    narrow = cluster_at(at).write(place.path, at, OFFSETS, scope={"topics": ["late"], "groups": ["*"]})
+    full = sample(place.path, at + timedelta(minutes=1))
+    assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
+    manifest = json.loads((place.lag_days(CLUSTER) / DAY.isoformat() / "manifest.json").read_text())
+    assert full.snapshot_id in {source["snapshot_id"] for source in manifest["sources"]}
+    assert {"snapshot_id": narrow.snapshot_id, "reason": OTHER_SCOPE} in manifest["left_out"]
+    assert {narrow.snapshot_id, full.snapshot_id} <= set(
+        delete_expired(place, CLUSTER, policy.history, READ_AT.date() + timedelta(days=30))
+    )
+
+
+def test_a_broken_day_is_made_again_only_while_its_snapshots_are_there(spark: SparkSession, rolled_root: Path, tmp_path: Path) -> None:
+    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
+    broken = place.lag_days(CLUSTER) / DAY.isoformat() / "groups.parquet"
+    broken.write_bytes(b"x")
+    assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
+    broken.write_bytes(b"x")
+    shutil.rmtree(place.snapshot_dir(CLUSTER, place.snapshot_ids(CLUSTER, OFFSETS)[3], OFFSETS))
+    with pytest.raises(IntegrityError, match=str(broken.parent)):
+        roll_up(spark, place, CLUSTER, DAY, 3600)
+    assert broken.read_bytes() == b"x"

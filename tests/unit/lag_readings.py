@@ -51,8 +51,8 @@ class Made:
         return self
 
     def demanded(self, seconds: int, offset: int | None, error: str | None = None) -> "Made":
-        row = {"topic": "t", "partition": 0, "max_lag_seconds": seconds, "offset": offset, "error": error, "read_at": self.at}
-        self.rows["sla_offsets"].append(row)
+        row = {"topic": "t", "partition": 0, "max_lag_seconds": seconds, "timestamp_ms": AT_MS - seconds * 1000, "offset": offset}
+        self.rows["sla_offsets"].append({**row, "error": error, "read_at": self.at})
         return self
 
     def error(self, dataset: str, error: str, **about: Any) -> "Made":

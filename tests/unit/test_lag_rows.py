@@ -129,6 +129,9 @@ def test_without_the_record_the_offsets_that_slas_demand_bound_the_seconds():
         (behind(40, 0, 100).demanded(300, 40), {"max_lag_seconds": 300}, "ok"),
         (behind(40, 0, 100).demanded(300, 60).unread(40, 60, 10), {"max_lag_seconds": 300}, "ok"),
         (behind(40, 0, 100).demanded(300, 60).unread(40, 50, 400), {"max_lag_seconds": 300}, "broken"),
+        (behind(40, 0, 100).demanded(300, 30).unread(40, 40, 400), {"max_lag_seconds": 300}, "broken"),
+        (behind(40, 0, 100).demanded(300, 30).unread(40, 40, 300), {"max_lag_seconds": 300}, "ok"),
+        (behind(40, 70, 100).demanded(300, 70), {"max_lag_seconds": 300}, "ok"),
         (behind(40, 0, 100).demanded(300, None, "X"), {"max_lag_seconds": 300}, None),
         (behind(40, 0, 100).demanded(300, None, "X").unread(40, 40, 400), {"max_lag_seconds": 300}, "broken"),
         (behind(100, 0, 100), {"max_lag_seconds": 0}, "ok"),
@@ -154,6 +157,14 @@ def test_the_records_of_an_sla_are_counted_over_all_partitions_it_covers_and_one
     assert [row.sla for row in lag_rows(two.reading(), sla(max_lag_records=119))] == ["broken", "broken"]
     assert [row.sla for row in lag_rows(half.reading(), sla(max_lag_records=119))] == [None, None]
     assert [row.sla for row in lag_rows(half.reading(), sla(max_lag_records=59))] == ["broken", None]
+
+
+def test_a_commit_beyond_the_end_leaves_the_records_of_its_group_open_unless_the_rest_breaks_the_sla():
+    made = behind(40, 0, 100).log(0, 100, partition=1).commit(500, partition=1)
+    made.rows["topics"][0]["partition_count"] = 2
+
+    assert [row.sla for row in lag_rows(made.reading(), sla(max_lag_records=60))] == [None, None]
+    assert [row.sla for row in lag_rows(made.reading(), sla(max_lag_records=59))] == ["broken", None]
 
 
 def test_in_quiet_hours_no_sla_holds():

@@ -149,7 +149,7 @@ class _Covered:
     is_whole: bool = True
 
     def add(self, row: LagRow) -> None:
-        if row.state == NOT_ASSESSED:
+        if row.state in {NOT_ASSESSED, BEYOND_END}:
             self.is_whole = False
         elif row.state in _READS_ON and row.lag is not None and not row.only_markers:
             self.unread += row.lag - (row.lost or 0)

@@ -55,15 +55,22 @@ class UnreadTimes:
         return Seconds(min(shorter), AT_MOST) if shorter else None
 
     def is_within(self, key: Key, position: int, limit: int) -> bool | None:
-        """Whether no unread record is older than the limit in seconds; None where that could not be read."""
+        """Whether no unread record is older than the limit in seconds; None where that could not be read.
+
+        Timestamps need not rise with the offsets: a first unread record that is older breaks the limit at any position.
+        """
         first = self._first.get((*key, position))
         for row in self._demanded.get(key, ()):
             if row["max_lag_seconds"] == limit:
                 # Below the demanded offset there may be nothing to read but holes and the ends of transactions.
                 next_one = position if first is None or first["record_offset"] is None else first["record_offset"]
-                return bool(next_one >= row["offset"])
+                return bool(next_one >= row["offset"] and not _is_older(first, row["timestamp_ms"]))
         known = self.lag(key, position)
         return known.value <= limit if known is not None and known.bound == EXACT else None
+
+
+def _is_older(first: Row | None, timestamp_ms: int) -> bool:
+    return first is not None and first["timestamp_ms"] is not None and 0 <= first["timestamp_ms"] < timestamp_ms
 
 
 def _limits(rows: Iterable[Row]) -> Sequence[int]:

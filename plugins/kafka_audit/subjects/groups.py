@@ -41,10 +41,17 @@ GROUP_SLA = columns(
     ("state", "string", "state from ListGroups"),
     ("member_count", "int", "members; NULL when they could not be described"),
     ("partition_count", "int", "partitions with a committed offset that the SLA covers; without an SLA, all of the group's"),
-    ("lag_known", "bigint", "records behind the log end, summed over those of these partitions where both offsets were read"),
-    ("lag_max", "bigint", "largest of these"),
+    (
+        "lag_known",
+        "bigint",
+        "records behind the log end, without ends of transactions where those are known, summed over those of these partitions where both "
+        "offsets were read and the commit is not beyond the end",
+    ),
+    ("lag_least", "bigint", "lag_known without the partitions that are one offset behind, which may be the end of a transaction"),
+    ("lag_max", "bigint", "largest lag of these partitions"),
     ("lag_max_partition", "string", "where it is, as topic-partition"),
     ("unknown_partitions", "int", "partitions with a commit whose lag could not be computed"),
+    ("beyond_partitions", "int", "those of these whose commit lies beyond the log end"),
     SNAPSHOTS,
     HISTORY_MS,
     (
@@ -185,7 +192,8 @@ GROUP_PARTITION = columns(
     (
         "behind_sla",
         "boolean",
-        "the group has not passed the offset that brokers named for its SLA in seconds; false when caught up; NULL when not asked",
+        "the group has not passed the offset that brokers named for its SLA in seconds, or its first unread record is older; false when "
+        "caught up; NULL when not asked, with a commit beyond the log end, and where snapshots contradict",
     ),
     ("sla_seconds_asked", "int", "the SLA in seconds that this offset was asked for; NULL when it was not"),
     (
