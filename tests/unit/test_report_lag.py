@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from lag_rows import group_sla, lag_bucket, series_table, sla_table
 from report_audit import GROUP_PARTITIONS, HOSTILE_GROUPS, FakeAudit, group_partition
 from test_report_html import Page
@@ -11,6 +12,7 @@ from test_report_html import Page
 from kafka_audit.report import Report, read_report
 from kafka_audit.report.html import render
 from kafka_audit.report.json_report import as_json
+from kafka_audit.report.lag_history import read_histories
 from kafka_audit.report.lag_words import lag_time
 
 HOUR = 3_600_000
@@ -200,3 +202,8 @@ def test_the_json_of_lag_is_plain_json(tmp_path: Path) -> None:
     assert lag["groups"][0]["history"]["lag"] == [5]
     assert lag["loss"]["happened"][0]["group_id"] == "a"
     assert lag["loss"]["sentence"].endswith("1 partition loses unread records now.")
+
+
+def test_a_cluster_without_groups_has_no_histories(tmp_path: Path) -> None:
+    pq.write_table(series_table([]), tmp_path / "lag_series.parquet")
+    assert read_histories(tmp_path / "lag_series.parquet", ()) == {}
