@@ -7,7 +7,7 @@ import time
 from kafka_audit.subjects import LAG_JOB, SETTINGS_JOB
 from spark_jobs.session import spark_session
 from spark_jobs.verification import main
-from spark_jobs.verify_lag import write_group_partitions
+from spark_jobs.verify_lag import write_tables
 
 
 def judge(arguments: list[str]) -> int:
@@ -15,7 +15,7 @@ def judge(arguments: list[str]) -> int:
     started = time.monotonic()
     spark = spark_session("kafka_audit bench")
     seconds["session"] = time.monotonic() - started
-    for job, target, extra in ((SETTINGS_JOB, "settings", None), (LAG_JOB, "lag", write_group_partitions)):
+    for job, target, extra in ((SETTINGS_JOB, "settings", None), (LAG_JOB, "lag", write_tables)):
         started = time.monotonic()
         code = main(job, lambda audit, name=target: audit.path / name, extra, arguments)
         seconds[job] = time.monotonic() - started

@@ -1,32 +1,18 @@
-"""The DAG that audits one Kafka cluster from snapshot to gated report."""
+"""The DAG that audits one Kafka cluster from snapshot to gated report; one for each cluster."""
 
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from airflow.sdk import dag
 
+from kafka_audit.airflow.audit_job import AuditJob
+from kafka_audit.airflow.clusters import dag_clusters
 from kafka_audit.airflow.gate import AuditGate
-from kafka_audit.airflow.home import audit_schedule
-from kafka_audit.airflow.request import DAG_ID, audit_params
-from kafka_audit.airflow.spark_job import SparkJob
+from kafka_audit.airflow.params import audit_params
+from kafka_audit.airflow.request import DAG_ID
 from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report, snapshot
 
 
-@dag(
-    dag_id=DAG_ID,
-    # None unless the installation sets KAFKA_AUDIT_SCHEDULE (such as "@daily"): no cluster is read before a person decides so.
-    schedule=audit_schedule(),
-    start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
-    catchup=False,  # a missed day cannot be audited afterwards: a snapshot shows only now
-    is_paused_upon_creation=False,
-    max_active_runs=1,  # each audit is chained to the one before it
-    # The two Spark jobs one after the other: together they were slower on two cores (53 s against 46 s) and hold twice the memory.
-    max_active_tasks=1,
-    dagrun_timeout=timedelta(hours=2),
-    default_args={"owner": "kafka-audit", "retries": 0, "execution_timeout": timedelta(minutes=45)},
-    params=audit_params(),
-    tags=["kafka", "audit", "reliability"],
-)
 def kafka_reliability_audit() -> None:
     """### Can this Kafka cluster lose data, and would anyone notice?
 
@@ -46,17 +32,41 @@ def kafka_reliability_audit() -> None:
     say which. Open the tab **Audit report** of the run. Every task can be cleared and run again: a snapshot is taken once and
     kept, and the later tasks compute the same result from it. For new evidence, trigger a new run.
 
-    Needs the connections `kafka_default` (type `kafka`, librdkafka keys in Extra) and `spark_default`. To run it regularly, set
-    `KAFKA_AUDIT_SCHEDULE` in the environment of Airflow, for example to `@daily`: scheduled runs use the defaults of the parameters.
+    Needs the connections `kafka_default` (type `kafka`, librdkafka keys in Extra) and `spark_default`. Scheduled runs use the defaults
+    of the parameters. In the environment of every Airflow component:
+
+    - `KAFKA_AUDIT_SCHEDULE`: a cron expression or preset such as `@daily`; or `asset`: after each offsets snapshot of the cluster; or
+      the uri of any asset. Not set: audits are run by hand.
+    - `KAFKA_AUDIT_CLUSTERS`: several clusters as name=connection id, such as `orders=kafka_orders,payments=kafka_payments`. Each gets
+      DAGs of its own, with `__` and its name at the end, and those without a name are run by hand only.
+
+    Take care with `asset`: an offsets snapshot is taken every 5 minutes, and each starts an audit (those taken during an audit start
+    one together). Use it when `KAFKA_AUDIT_OFFSETS_SCHEDULE` is hourly or rarer. For samples of lag every 5 minutes and one audit
+    a day, `@daily` is right: an audit reads the offsets snapshots before it in any case.
     """
     planned: Any = plan()
     read = snapshot(planned)
     fit = evidence_gate(planned)
-    settings = SparkJob(task_id="verify_settings", job="verify_settings", plan=planned)
-    lag = SparkJob(task_id="verify_lag", job="verify_lag", plan=planned)
+    settings = AuditJob(task_id="verify_settings", job="verify_settings", plan=planned)
+    lag = AuditJob(task_id="verify_lag", job="verify_lag", plan=planned)
     judged = findings_gate(planned)
     reported = report(planned)
     read >> fit >> [settings, lag] >> judged >> reported >> AuditGate(task_id="gate", plan=planned)
 
 
-kafka_reliability_audit()
+for one in dag_clusters():
+    dag(
+        dag_id=one.dag_id(DAG_ID),
+        # None unless the installation sets KAFKA_AUDIT_SCHEDULE (such as "@daily"): no cluster is read before a person decides so.
+        schedule=one.audit_schedule,
+        start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
+        catchup=False,  # a missed day cannot be audited afterwards: a snapshot shows only now
+        is_paused_upon_creation=False,
+        max_active_runs=1,  # each audit is chained to the one before it
+        # The two Spark jobs one after the other: together they were slower on two cores (53 s against 46 s) and hold twice the memory.
+        max_active_tasks=1,
+        dagrun_timeout=timedelta(hours=2),
+        default_args={"owner": "kafka-audit", "retries": 0, "execution_timeout": timedelta(minutes=45)},
+        params=audit_params(one),
+        tags=["kafka", "audit", "reliability"],
+    )(kafka_reliability_audit)()

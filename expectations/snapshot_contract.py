@@ -35,6 +35,8 @@ DATASETS: Mapping[str, Dataset] = {
     "group_configs": Dataset(key=("group_id", "name")),
     "committed_offsets": Dataset(key=("group_id", "topic", "partition"), core=True),
     "offsets": Dataset(key=("topic", "partition"), core=True),
+    "sla_offsets": Dataset(key=("topic", "partition", "max_lag_seconds")),
+    "first_unread": Dataset(key=("topic", "partition", "offset")),
     "last_batches": Dataset(key=("topic", "partition")),
     "producers": Dataset(key=("topic", "partition", "producer_id")),
     "transactions": Dataset(key=("transactional_id",)),

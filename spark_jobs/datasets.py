@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,8 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import Snapshot
 from kafka_audit.history import History
 
+T = TypeVar("T")
+
 
 @dataclass(kw_only=True)
 class Evidence:
@@ -31,6 +33,7 @@ class Evidence:
     history: History = field(default_factory=History)
     _tables: dict[str, DataFrame] = field(default_factory=dict)
     _derived: dict[str, DataFrame] = field(default_factory=dict)
+    _remembered: dict[str, object] = field(default_factory=dict)
 
     def table(self, name: str) -> DataFrame:
         """A dataset; IntegrityError when its file is missing or is no Parquet file."""
@@ -69,6 +72,12 @@ class Evidence:
         if name not in self._derived:
             self._derived[name] = make().persist()
         return self._derived[name]
+
+    def remembered(self, name: str, make: Callable[[], T]) -> T:
+        """A value that takes time to make: made at the first call, and the same at every later one."""
+        if name not in self._remembered:
+            self._remembered[name] = make()
+        return cast(T, self._remembered[name])
 
     def _footer(self, name: str) -> pq.ParquetFile:
         path = self.snapshot.dataset(name)

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
@@ -15,6 +16,18 @@ _FIXED = (
     "spark.sql.session.timeZone",
     "spark.sql.mapKeyDedupPolicy",
 )
+
+
+@contextmanager
+def whole_stages(spark: SparkSession) -> Iterator[None]:
+    """What is planned meanwhile is compiled by whole stages, which pays from a million rows on."""
+    name = "spark.sql.codegen.wholeStage"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "true")
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))
 
 
 def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> SparkSession:

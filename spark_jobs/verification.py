@@ -26,6 +26,7 @@ from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.evaluate import COLUMNS, check_rules, judge, summarise
 from spark_jobs.overlay import Overlay
+from spark_jobs.parquet_folder import write_parquet
 from spark_jobs.population import population
 from spark_jobs.session import spark_session
 
@@ -185,12 +186,3 @@ def _write_summary(job: Job, folder: Path) -> None:
                 f"{row['code']}: {counts}, but the snapshot has {row['population']} of subject {row['subject']}. "
                 f"These findings were not kept; report this with snapshot {job.identity['snapshot_id']}"
             )
-
-
-def write_parquet(rows: DataFrame, target: Path) -> None:
-    """Write a folder with nothing but Parquet parts whose names are the same in every run."""
-    rows.write.parquet(str(target))
-    for leftover in [*target.glob(".*.crc"), *target.glob("_*")]:
-        leftover.unlink()
-    for index, part in enumerate(sorted(target.glob("part-*.parquet"))):
-        part.rename(target / f"part-{index:05d}.parquet")

@@ -1,23 +1,44 @@
-"""Judges groups and the partitions they read: lag, lost records and missing commits."""
+"""Judges groups, their lag SLAs and the partitions they read: lag, lost records and missing commits."""
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 from pyspark.sql import functions as F
 
+from kafka_audit.durable_files import write_json
 from kafka_audit.policy import Policy
 from kafka_audit.subjects import LAG_JOB
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
-from spark_jobs.verification import main, write_parquet
+from spark_jobs.lag_history.rows import KEYS
+from spark_jobs.lag_history.series import lag_series, worst_groups
+from spark_jobs.lag_history.window import partition_figures
+from spark_jobs.parquet_folder import write_parquet
+from spark_jobs.session import whole_stages
+from spark_jobs.subjects.group_sla import judged_samples, lag_window
+from spark_jobs.verification import main
 
 
-def write_group_partitions(evidence: Evidence, policy: Policy, folder: Path) -> None:
-    """Write group_partitions.parquet: the wide rows, ordered, with ``errors`` as JSON text; the report shows them."""
-    rows = subjects.build("group_partition", evidence, policy)
-    rows = rows.withColumn("errors", F.to_json(F.map_from_entries(F.array_sort(F.map_entries("errors")))))
-    write_parquet(rows.repartition(1).sortWithinPartitions("group_id", "topic", "partition"), folder / "group_partitions.parquet")
+def write_tables(evidence: Evidence, policy: Policy, folder: Path) -> None:
+    """Write what the report shows.
+
+    group_partitions and group_slas: the wide rows, ordered and with ``errors`` as JSON text. lag_series: the lag of the worst groups over
+    time. partition_windows: what the window says of each group partition. lag_history.json lists what these were made of.
+    """
+    partitions, slas = (subjects.build(subject, evidence, policy) for subject in ("group_partition", "group_sla"))
+    for rows, name, order in ((partitions, "group_partitions", ["group_id", "topic", "partition"]), (slas, "group_slas", ["resource"])):
+        flat = rows.withColumn("errors", F.to_json(F.map_from_entries(F.array_sort(F.map_entries("errors")))))
+        write_parquet(flat.repartition(1).sortWithinPartitions(*order), folder / f"{name}.parquet")
+    window = lag_window(evidence, policy)
+    written = [evidence.spark.read.parquet(str(folder / f"{name}.parquet")) for name in ("group_slas", "group_partitions")]
+    worst = worst_groups(*written)
+    with whole_stages(evidence.spark) if window.record["days"] else nullcontext():
+        series, figures = lag_series(window, judged_samples(evidence, policy), worst), partition_figures(window)
+        write_parquet(series.repartition(1).sortWithinPartitions("group_id", "bucket_ms"), folder / "lag_series.parquet")
+        write_parquet(figures.repartition(1).sortWithinPartitions(*KEYS), folder / "partition_windows.parquet")
+    write_json(folder / "lag_history.json", window.record)
 
 
 if __name__ == "__main__":
-    sys.exit(main(LAG_JOB, lambda audit: audit.lag, write_group_partitions))
+    sys.exit(main(LAG_JOB, lambda audit: audit.lag, write_tables))

@@ -7,15 +7,28 @@ import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from kafka_audit import __version__
+from kafka_audit.cli_options import (
+    Bootstrap,
+    Cluster,
+    Connection,
+    Controls,
+    Groups,
+    PolicyFolder,
+    Root,
+    Topics,
+    connection_keys,
+    printable,
+    say,
+)
 from kafka_audit.errors import AuditError, ConfigurationError
 from kafka_audit.findings import Severity
-from kafka_audit.safe_text import visible
+from kafka_audit.lag_view.command import lag
 from kafka_audit.sandbox.commands import app as sandbox_app
 
 app = typer.Typer(help="Reliability audit for Apache Kafka: evidence, verdicts and reports.", no_args_is_help=True, add_completion=False)
@@ -24,23 +37,9 @@ policy_app = typer.Typer(help="The policy: tiers, SLAs, declared clients, waiver
 app.add_typer(sandbox_app, name="sandbox")
 app.add_typer(controls_app, name="controls")
 app.add_typer(policy_app, name="policy")
+app.command()(lag)
 # A log file or a pipe has no width of its own; the table of findings needs about this much.
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-
-Bootstrap = Annotated[str | None, typer.Option(help="HOST:PORT[,HOST:PORT...] of a cluster without authentication.")]
-Connection = Annotated[
-    Path | None, typer.Option(help="File with librdkafka-style connection keys (.properties, .json or .yaml), for TLS and SASL.")
-]
-Root = Annotated[Path, typer.Option(envvar="KAFKA_AUDIT_ROOT", help="Folder below which evidence, audits and reports are kept.")]
-Cluster = Annotated[str, typer.Option(help="Your name for the cluster: the folder its evidence is filed under.")]
-PolicyFolder = Annotated[Path | None, typer.Option("--policy", help="Folder with tiers.yaml and slas.yaml; default: the shipped policy.")]
-Controls = Annotated[list[Path] | None, typer.Option("--controls", help="Folder with controls of your own; may be repeated.")]
-
-
-def say(text: str) -> None:
-    """One line of progress on standard error; names from the cluster cannot style or move the terminal."""
-    stamp = datetime.now().strftime("%H:%M:%S")
-    print(f"{stamp}  {printable(text)}", file=sys.stderr, flush=True)
 
 
 def need_java() -> None:
@@ -51,24 +50,6 @@ def need_java() -> None:
         raise ConfigurationError("\n".join(problems))
 
 
-def printable(text: str) -> str:
-    """The text with every control and bidirectional character shown as an escape: hostile names stay inert in a terminal."""
-    return "\n".join(visible(line) for line in text.split("\n"))
-
-
-def connection_keys(bootstrap: str | None, connection: Path | None) -> dict[str, Any]:
-    """The librdkafka-style keys of ``--bootstrap`` or ``--connection``; ConfigurationError unless exactly one is given."""
-    from kafka_audit.cluster.connection_file import read_keys
-
-    if (bootstrap is None) == (connection is None):
-        raise ConfigurationError("name the cluster by exactly one of --bootstrap HOST:PORT and --connection FILE")
-    if connection is None:
-        return {"bootstrap.servers": bootstrap}
-    # Relative to where the person stands, as librdkafka's own tools read them; Airflow's tasks run elsewhere.
-    keys = read_keys(connection)
-    return {key: str(Path(str(value)).resolve()) if key.endswith(".location") else value for key, value in keys.items()}
-
-
 @app.command()
 def audit(
     bootstrap: Bootstrap = None,
@@ -77,8 +58,8 @@ def audit(
     root: Root = Path("audit-root"),
     policy: PolicyFolder = None,
     controls: Controls = None,
-    topics: Annotated[str, typer.Option(help="Comma-separated globs: the topics in scope.")] = "*",
-    groups: Annotated[str, typer.Option(help="Comma-separated globs: the groups in scope.")] = "*",
+    topics: Topics = "*",
+    groups: Groups = "*",
     fail_on: Annotated[Severity, typer.Option(help="Failing findings of this severity or worse fail the gate.")] = Severity.HIGH,
     min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Least share of applicable verdicts that must be assessed.")] = 0.9,
 ) -> None:
@@ -107,24 +88,30 @@ def snapshot(
     connection: Connection = None,
     cluster: Cluster = "kafka",
     root: Root = Path("audit-root"),
-    topics: Annotated[str, typer.Option(help="Comma-separated globs: the topics in scope.")] = "*",
-    groups: Annotated[str, typer.Option(help="Comma-separated globs: the groups in scope.")] = "*",
+    topics: Topics = "*",
+    groups: Groups = "*",
+    policy: PolicyFolder = None,
+    offsets_only: Annotated[bool, typer.Option("--offsets-only", help="Only groups, commits and log ends: light, for a timer.")] = False,
 ) -> None:
     """Take one snapshot of a cluster and print its folder. Reads only; needs neither Airflow nor Spark."""
     from kafka_audit.cluster.connection import ConnectionSettings
     from kafka_audit.collect.scope import Scope
     from kafka_audit.evidence import EvidenceRoot, new_id
+    from kafka_audit.offsets_snapshot import take_offsets_snapshot
+    from kafka_audit.policy import load_policy
     from kafka_audit.snapshot import take_snapshot
 
     now = datetime.now(timezone.utc)
     settings = ConnectionSettings.from_mapping(connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
     seed = hashlib.sha256(f"{now.isoformat()}{os.getpid()}".encode()).hexdigest()
-    result = take_snapshot(
+    take = take_offsets_snapshot if offsets_only else take_snapshot
+    result = take(
         settings=settings,
         root=EvidenceRoot(path=root.resolve()),
         cluster=cluster,
         snapshot_id=new_id(now, seed),
         scope=Scope.from_text(topics=topics, groups=groups),
+        policy=load_policy(policy),
         now=lambda: datetime.now(timezone.utc),
         progress=say,
     )

@@ -28,7 +28,7 @@ DATASETS = frozenset(
         "replica_sizes",
     }
     | {"groups", "members", "committed_offsets", "offsets", "producers", "transactions", "errors", "capabilities"}
-    | {"acls", "group_configs", "last_batches"}
+    | {"acls", "group_configs", "last_batches", "sla_offsets", "first_unread"}
 )
 """The datasets of a snapshot, as ``needs`` names them."""
 

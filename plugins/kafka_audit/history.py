@@ -1,10 +1,12 @@
 """The earlier snapshots of a cluster that an audit may compare its own with."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import OFFSETS, SNAPSHOT, EvidenceRoot, Snapshot, problems_of
+from kafka_audit.lag_samples import OTHER_SCOPE, scope_of
 
 OFFSETS_SNAPSHOTS = 36
 """How many offsets snapshots are read one by one: three hours of one every five minutes. What is older is in the rolled-up days."""
@@ -41,8 +43,8 @@ class History:
 def read_history(snapshot: Snapshot, limit: int) -> History:
     """The newest ``limit`` snapshots that are older than this one, of the same Kafka cluster, each checked against its manifest.
 
-    One that was changed is left out with the reason: it proves nothing. Those of a cluster that stood under this name before are another
-    cluster's history. Without a history (a limit of 0) no offsets snapshot is read either.
+    One that was changed is left out with the reason: it proves nothing. So is an offsets snapshot of another scope. Those of a
+    cluster that stood under this name before are another cluster's history. Without a history (a limit of 0) no offsets snapshot is read.
     """
     unusable: list[str] = []
     foreign: list[str] = []
@@ -56,23 +58,31 @@ def read_history(snapshot: Snapshot, limit: int) -> History:
 
 def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], foreign: list[str]) -> list[Snapshot]:
     root, cluster = EvidenceRoot(path=snapshot.path.parents[2]), str(snapshot.manifest["cluster"])
-    earlier = [name for name in root.snapshot_ids(cluster, kind) if name < snapshot.snapshot_id]
+    # An id carries the time for which a run was planned, and the run may have read the cluster later: the manifest's time decides.
+    latest = f"{datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc) + timedelta(days=1):%Y%m%dT%H%M%SZ}"
     found: list[Snapshot] = []
-    for snapshot_id in earlier[-most:]:
+    looked_at = 0
+    for snapshot_id in reversed([name for name in root.snapshot_ids(cluster, kind) if name <= latest and name != snapshot.snapshot_id]):
+        if looked_at == most:
+            break
         try:
             one = root.snapshot(cluster, snapshot_id, kind)
+            if one.taken_ms >= snapshot.taken_ms:
+                continue
+            if kind == OFFSETS and scope_of(one.manifest) != scope_of(snapshot.manifest):
+                unusable.insert(0, f"{snapshot_id}: {OTHER_SCOPE}")
+                continue
             problems = problems_of(one.path)
-            _ = one.taken_ms
         except IntegrityError as problem:
-            unusable.append(f"{snapshot_id}: {problem}")
-            continue
+            problems = [str(problem)]
+        looked_at += 1
         if problems:
-            unusable.append(f"{snapshot_id}: {'; '.join(problems[:3])}")
+            unusable.insert(0, f"{snapshot_id}: {'; '.join(problems[:3])}")
         elif one.manifest.get("cluster_id") != snapshot.manifest.get("cluster_id"):
-            foreign.append(snapshot_id)
+            foreign.insert(0, snapshot_id)
         else:
             found.append(one)
-    return found
+    return sorted(found, key=lambda one: one.taken_ms)
 
 
 def _named(snapshots: tuple[Snapshot, ...]) -> list[dict[str, str]]:

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.evidence import Snapshot
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, parse_time
 
 NEWEST = 60
 """How many snapshots of either kind are looked at, this one included: a bigint has 64 bits. Of a longer history these are the newest."""
@@ -69,9 +69,27 @@ def since(evidence: Evidence, age: Column) -> Column:
     return F.lit(evidence.taken_ms) - time_of(evidence, age)
 
 
+def in_sequence(evidence: Evidence) -> int:
+    """The set of ages that are samples of their own: of snapshots that overlap or were taken twice, the newest counts."""
+    chosen, next_began = 1, evidence.taken_ms
+    for age, one in enumerate(_newest_first(evidence)[1:], start=1):
+        if _ended(one) <= next_began:
+            chosen, next_began = chosen | 1 << age, times(evidence)[age]
+    return chosen
+
+
 def time_of(evidence: Evidence, age: Column) -> Column:
     """When the snapshot of that age was taken, in milliseconds since the epoch as bigint."""
     return F.get(F.array(*[F.lit(time).cast("bigint") for time in times(evidence)]), age)
+
+
+def distances(evidence: Evidence, ages: Column) -> Column:
+    """How long before each snapshot of a set of ages its next older one was taken: array<bigint> of milliseconds, newest first."""
+    chosen = F.filter(
+        F.array(*[F.lit(time).cast("bigint") for time in times(evidence)]),
+        lambda _, age: F.call_function("shiftright", ages, age) % 2 == 1,
+    )
+    return F.array_compact(F.zip_with(chosen, F.slice(chosen, 2, NEWEST), lambda newer, older: newer - older))
 
 
 def times(evidence: Evidence) -> list[int]:
@@ -81,3 +99,8 @@ def times(evidence: Evidence) -> list[int]:
 
 def _newest_first(evidence: Evidence) -> list[Snapshot]:
     return [evidence.snapshot, *reversed(evidence.history.all)][:NEWEST]
+
+
+def _ended(snapshot: Snapshot) -> int:
+    """When a snapshot was finished, in milliseconds since the epoch; its start, where the manifest does not say."""
+    return round(parse_time(snapshot.manifest.get("finished_at") or snapshot.manifest["started_at"]).timestamp() * 1000)

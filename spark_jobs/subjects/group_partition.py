@@ -7,9 +7,14 @@ from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import broker_facts
+from spark_jobs.subjects.burrow import with_burrow
 from spark_jobs.subjects.commit_behaviour import with_partition_behaviour
 from spark_jobs.subjects.configs import config_by, value_of, values_of_all_brokers, whole_number
-from spark_jobs.subjects.lag_time import with_lag_time
+from spark_jobs.subjects.lag_sla import with_demanded_offsets, with_sla
+from spark_jobs.subjects.lag_status import with_status
+from spark_jobs.subjects.lag_time import with_first_unread, with_lag_time
+from spark_jobs.subjects.lag_window import with_window
+from spark_jobs.subjects.loss import with_loss
 from spark_jobs.subjects.membership import assignments, groups_with_members
 from spark_jobs.subjects.past_commits import past_commits, with_past_commits
 from spark_jobs.subjects.past_ends import past_ends
@@ -20,12 +25,18 @@ from spark_jobs.subjects.topic_listing import exists, unlisted_reason, with_list
 _KEYS = ["group_id", "topic", "partition"]
 _PLACE = ["topic", "partition"]
 _MINUTE_MS = 60_000
+_SPENT = (
+    *("group_errors", "item_errors", "listing_reason", "assigned_topics", "base_offset", "last_offset", "is_control"),
+    *("same", "commits", "log_starts", "log_ends", "ends_at", "idle", "peopled", "expiry_measured", "seen", "steps"),
+    *("record_lag_ms", "record_error", "record_sought"),
+)
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row for each partition that a group has committed, or was asked for, or has assigned to a member."""
     tier = strictest(policy, tier_of(policy, F.col("topic")), tier_of_group(policy, F.col("group_id")))
-    return positions(evidence).withColumn("tier", tier).transform(with_partition_behaviour, evidence)
+    rows = positions(evidence).withColumn("tier", tier).transform(with_partition_behaviour, evidence)
+    return rows.transform(with_sla, policy).transform(with_status)
 
 
 def positions(evidence: Evidence) -> DataFrame:
@@ -40,8 +51,10 @@ def _positions(evidence: Evidence) -> DataFrame:
     levels = (missing.of_topics(evidence), missing.of_partitions(evidence), missing.of_group_partitions(evidence))
     rows = missing.with_item_errors(rows, *levels).withColumn("listing_reason", _listing_reason(evidence))
     rows = rows.withColumns({"topic_exists": exists(F.col("listing_reason")), "errors": _errors(evidence)})
-    rows = rows.withColumns(_commitment()).withColumns(_lag()).withColumn("only_markers_unread", _only_markers_unread())
+    rows = rows.withColumns(_commitment()).withColumns(_lag()).transform(with_first_unread, evidence)
+    rows = rows.withColumns({"only_markers_unread": _only_markers_unread(), "errors": _with_record_error()})
     rows = rows.join(past_ends(evidence), on=_PLACE, how="left").transform(with_past_commits, evidence).transform(with_lag_time, evidence)
+    rows = rows.transform(with_window, evidence).transform(with_burrow, evidence).transform(with_demanded_offsets, evidence)
     place = F.concat_ws("-", "topic", F.col("partition").cast("string"))
     rows = rows.withColumns(
         {
@@ -50,8 +63,7 @@ def _positions(evidence: Evidence) -> DataFrame:
             "offsets_retention_ms": _offsets_retention(evidence),
         }
     )
-    spent = ("group_errors", "item_errors", "listing_reason", "assigned_topics", "base_offset", "last_offset", "is_control")
-    return rows.drop(*spent, "same", "log_starts", "log_ends", "ends_at")
+    return rows.transform(with_loss).drop(*_SPENT)
 
 
 def _places(evidence: Evidence) -> DataFrame:
@@ -82,7 +94,7 @@ def _retention(evidence: Evidence) -> DataFrame:
 def _groups(evidence: Evidence) -> DataFrame:
     columns = ("group_id", "group_type", "protocol_type", "state", "assigned_topics")
     groups = groups_with_members(evidence).select(*columns, F.col("errors").alias("group_errors"))
-    return groups.join(past_groups(evidence).select("group_id", "empty_ms", "empty_within_ms"), on="group_id", how="left")
+    return groups.join(past_groups(evidence).select("group_id", "empty_ms", "empty_within_ms", "peopled"), on="group_id", how="left")
 
 
 def _offsets(evidence: Evidence) -> DataFrame:
@@ -144,10 +156,14 @@ def _lag() -> dict[str, Column]:
 
 
 def _only_markers_unread() -> Column:
-    """Whether nothing but the end of a transaction follows the committed offset; NULL without lag or when it could not be read."""
+    """Whether nothing but ends of transactions follows the committed offset; NULL without lag or when it could not be read."""
     reaches_the_end = F.col("last_offset") >= F.col("log_end") - 1
-    one_batch = F.col("base_offset") <= F.greatest("committed", "log_start")
-    return F.when((F.col("lag") > 0) & reaches_the_end, F.col("is_control") & one_batch)
+    by_last_batch = F.when(reaches_the_end, F.col("is_control") & (F.col("base_offset") <= F.col("position")))
+    return F.when(F.col("lag") > 0, F.when(F.col("record_sought"), F.col("record_offset").isNull()).otherwise(by_last_batch))
+
+
+def _with_record_error() -> Column:
+    return missing.joined(F.col("errors"), missing.extra(first_unread=F.col("record_error")))
 
 
 def _offsets_retention(evidence: Evidence) -> Column:

@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
-from spark_jobs.subjects.ages import array_by_age, array_of, below, largest, set_of, since, smallest, time_of, with_age
+from spark_jobs.subjects.ages import array_by_age, array_of, below, in_sequence, largest, set_of, since, smallest, time_of, with_age
 
 _KEYS = ["group_id", "topic", "partition"]
 _SETS = {
@@ -26,15 +26,17 @@ def past_commits(evidence: Evidence) -> DataFrame:
 def with_past_commits(rows: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds the columns from ``snapshots`` to ``idle_ms`` (kafka_audit.subjects) and ``lags`` array<bigint>, the lag by age.
 
-    Needs commits, committed, has_commit, lag, and same, log_starts and log_ends (spark_jobs.subjects.past_ends).
+    Also ``idle``, the ages of the unbroken run of the present commit with unread records. ``same`` keeps the ages that are samples of
+    their own. Needs commits, committed, has_commit, lag, and same, log_starts and log_ends
+    (spark_jobs.subjects.past_ends).
     """
-    same = F.coalesce("same", F.lit(1).cast("bigint"))
-    rows = rows.withColumns({name: set_of(evidence, truth).bitwiseAND(same) for name, truth in _SETS.items()})
+    rows = rows.withColumn("same", F.coalesce("same", F.lit(1).cast("bigint")).bitwiseAND(F.lit(in_sequence(evidence)).cast("bigint")))
+    rows = rows.withColumns({name: set_of(evidence, truth).bitwiseAND(F.col("same")) for name, truth in _SETS.items()})
     rows = rows.withColumns({"changed": smallest(F.col("other")), "caught_up": smallest(F.col("read_up"))})
     rows = rows.withColumn("run", below(F.col("shown"), F.col("changed")))
     rows = rows.withColumn("idle", below(F.col("run").bitwiseAND(F.col("unread")), F.col("caught_up")))
     facts = {name: F.when(F.col("has_commit"), value) for name, value in _facts(evidence).items()}
-    return rows.withColumns(facts).drop("commits", *_SETS, "changed", "caught_up", "run", "idle")
+    return rows.withColumns(facts).drop(*_SETS, "changed", "caught_up", "run")
 
 
 def _facts(evidence: Evidence) -> dict[str, Column]:

@@ -15,7 +15,10 @@ _TREND = 3
 
 
 def past_groups(evidence: Evidence) -> DataFrame:
-    """group_id, snapshots int, history_ms bigint, snapshots_rebalancing int, empty_ms and empty_within_ms bigint (kafka_audit.subjects)."""
+    """group_id, snapshots int, history_ms bigint, snapshots_rebalancing int, empty_ms and empty_within_ms bigint (kafka_audit.subjects).
+
+    ``peopled``: the ages at which it had members.
+    """
     known = f"state is not null and state not in {_UNKNOWN}"
     states = with_age(evidence, "groups", "group_id", "state").groupBy("group_id")
     rows = states.agg(
@@ -33,6 +36,7 @@ def past_groups(evidence: Evidence) -> DataFrame:
         F.bit_count("rebalancing").cast("int").alias("snapshots_rebalancing"),
         F.when(is_empty, since(evidence, largest(run))).alias("empty_ms"),
         F.when(is_empty, since(evidence, smallest(F.col("peopled")))).alias("empty_within_ms"),
+        "peopled",
     )
 
 
@@ -40,11 +44,6 @@ def lag_sums(evidence: Evidence, counts: Column) -> dict[str, Column]:
     """Aggregates over a group's partitions where ``counts``: ``lag_sums`` array<bigint> and ``lag_counts`` array<bigint> by age."""
     lags = [F.when(counts, F.get("lags", F.lit(age))) for age in ages(evidence)]
     return {"lag_sums": F.array(*[F.sum(lag) for lag in lags]), "lag_counts": F.array(*[F.count(lag) for lag in lags])}
-
-
-def snapshots_over(limit: Column) -> Column:
-    """In how many snapshots the group's lag, of ``lag_sums``, was above a limit, as int; NULL without a limit."""
-    return F.when(limit.isNotNull(), F.size(F.filter("lag_sums", lambda lag: lag > limit)).cast("int"))
 
 
 def lag_growth(evidence: Evidence) -> Column:

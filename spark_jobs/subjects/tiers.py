@@ -1,11 +1,12 @@
 """What the policy asks of a topic or a group, as Spark expressions: the first pattern that matches decides."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy, glob_to_regex
+from kafka_audit.policy.slas import LagSla
 from kafka_audit.policy.tiers import GroupRule, TopicRule
 
 _DECLARED = {
@@ -78,17 +79,44 @@ def topic_policy(policy: Policy, topic: Column) -> Column:
     ).alias("policy")
 
 
-def group_policy(policy: Policy, group: Column) -> Column:
-    """The column ``policy`` of groups: tier and lag SLA; the SLA's fields are NULL when no pattern matches."""
-    name, records, seconds = F.lit(None), F.lit(None), F.lit(None)
-    for sla in reversed(policy.slas):
-        matched = group.rlike(glob_to_regex(sla.pattern))
-        name = F.when(matched, F.lit(sla.name)).otherwise(name)
-        records = F.when(matched, F.lit(sla.max_lag_records)).otherwise(records)
-        seconds = F.when(matched, F.lit(sla.max_lag_seconds)).otherwise(seconds)
+def sla_number(policy: Policy, group: str, topic: str | None) -> Column:
+    """The position, as int, of the lag SLA that holds for the columns of group and topic; NULL when none does.
+
+    Without a topic only rules for all topics are looked at, with the group's own tier.
+    """
+    own = tier_of_group(policy, F.col(group))
+    tier = strictest(policy, own, tier_of(policy, F.col(topic))) if topic is not None else own
+    number = F.lit(None).cast("int")
+    for position, sla in reversed(list(enumerate(policy.slas))):
+        if topic is None and sla.topics != "*":
+            continue
+        matched = _matches(F.col(group), sla.pattern) & (_matches(F.col(topic), sla.topics) if topic is not None else F.lit(True))
+        matched = matched & (tier == sla.tier) if sla.tier is not None else matched
+        number = F.when(matched, F.lit(position)).otherwise(number)
+    return number
+
+
+def _matches(name: Column, pattern: str) -> Column:
+    return F.lit(True) if pattern == "*" else name.rlike(glob_to_regex(pattern))
+
+
+def sla_policy(policy: Policy, group: Column, number: Column) -> Column:
+    """The column ``policy`` of a group and the number of its lag SLA (kafka_audit.subjects); NULL stands for no SLA."""
+
+    def of_sla(value: Callable[[LagSla], object], kind: str) -> Column:
+        found = F.lit(None)
+        for position, sla in enumerate(policy.slas):
+            found = F.when(number == position, F.lit(value(sla))).otherwise(found)
+        return found.cast(kind)
+
     return F.struct(
-        tier_of_group(policy, group).alias("tier"),
-        name.cast("string").alias("sla"),
-        records.cast("bigint").alias("max_lag_records"),
-        (seconds.cast("bigint") * 1000).alias("max_lag_ms"),
+        F.coalesce(of_sla(lambda sla: sla.tier, "string"), tier_of_group(policy, group)).alias("tier"),
+        of_sla(lambda sla: sla.name, "string").alias("sla"),
+        of_sla(lambda sla: sla.max_lag_records, "bigint").alias("max_lag_records"),
+        (of_sla(lambda sla: sla.max_lag_seconds, "bigint") * 1000).alias("max_lag_ms"),
+        (of_sla(lambda sla: sla.max_no_progress_seconds, "bigint") * 1000).alias("max_no_progress_ms"),
+        of_sla(lambda sla: sla.breach.samples, "int").alias("breach_samples"),
+        of_sla(lambda sla: sla.breach.of, "int").alias("breach_of"),
+        of_sla(lambda sla: sla.availability.target_percent if sla.availability else None, "double").alias("target_percent"),
+        of_sla(lambda sla: sla.window_days, "int").alias("window_days"),
     ).alias("policy")

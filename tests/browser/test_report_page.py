@@ -54,10 +54,10 @@ LOWEST_CONTRAST = """() => {
 }"""
 
 
-def _report_audit() -> ModuleType:
-    """The builder of audits that the unit tests use; their folder is not on the path of this one."""
-    path = Path(__file__).parents[1] / "unit" / "report_audit.py"
-    spec = importlib.util.spec_from_file_location("report_audit", path)
+def _unit(name: str) -> ModuleType:
+    """A builder of audits that the unit tests use; their folder is not on the path of this one."""
+    path = Path(__file__).parents[1] / "unit" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -68,7 +68,7 @@ def _report_audit() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = _report_audit()
+    made, lag = _unit("report_audit"), _unit("lag_rows")
     topic, group = made.control("replication_factor_sufficient", "TOP-01"), made.control("lag_within_sla", "CON-01", subject="group")
     fake = made.FakeAudit(tmp_path_factory.mktemp("audit"), (group, topic))
     names = made.HOSTILE_GROUPS
@@ -76,7 +76,12 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fake.settings([made.finding(topic, f"a.rather.long.topic.name.without.any.space.in.it.{number:03}" * 4) for number in range(25)])
     unassessed = [made.finding(group, f"{number}{name}", "not_assessed", reason=name) for number, name in enumerate(names)]
     failing = [made.finding(group, name, observed=name, expected=name, evidence=name) for name in names]
-    fake.lag([*failing, *unassessed], [made.group_partition(name, "t" * 249, 0, lost=2**62, lag=2**62) for name in names])
+    words = ("status", "status_reason", "burrow", "time_to_loss_by", "lag_ms_method")
+    huge = {**dict.fromkeys(words, "w" * 300), **dict.fromkeys(("lost", "lag", "margin", "time_to_loss_ms", "lag_ms"), 2**62)}
+    partitions = [made.group_partition(name, "t" * 249, 0, **huge) for name in names]
+    series = [lag.lag_bucket(name, hour, 2**62, in_sla_share=hour % 2, known_share=0.5) for name in names for hour in (0, 1, 2, 5)]
+    slas = [lag.group_sla(name, sla=name, max_lag_records=2**61) for name in names]
+    fake.lag([*failing, *unassessed], partitions, group_slas=lag.sla_table(slas), lag_series=lag.series_table(series))
     fake.gates(reasons=list(names))
     return write_report(*fake.inputs.args, **fake.inputs.kwargs)
 

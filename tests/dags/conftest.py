@@ -58,10 +58,30 @@ def dag(dagbag):
 
 
 @pytest.fixture
+def load_dag():
+    """Loads a DAG anew: within one process, a run's configuration stays behind in the Params of a DAG and its tasks."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    return lambda dag_id: DagBag(dag_folder=str(ROOT / "dags")).dags[dag_id]
+
+
+@pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An audit folder of this test's own."""
     monkeypatch.setenv("KAFKA_AUDIT_ROOT", str(tmp_path / "audit-root"))
     return tmp_path / "audit-root"
+
+
+@pytest.fixture
+def policy_copy(tmp_path: Path) -> Path:
+    """A policy folder with the shipped policy's required files."""
+    from kafka_audit.policy import shipped_policy_folder
+
+    folder = tmp_path / "policy"
+    folder.mkdir()
+    for file in ("tiers.yaml", "slas.yaml"):
+        shutil.copy(shipped_policy_folder() / file, folder)
+    return folder
 
 
 @pytest.fixture
@@ -71,11 +91,13 @@ def steps(monkeypatch: pytest.MonkeyPatch):
     from steps import Steps
 
     import expectations.gate
+    import kafka_audit.offsets_snapshot
     import kafka_audit.report
     import kafka_audit.snapshot
 
     made = Steps()
     monkeypatch.setattr(kafka_audit.snapshot, "take_snapshot", made.take_snapshot)
+    monkeypatch.setattr(kafka_audit.offsets_snapshot, "take_offsets_snapshot", made.take_offsets_snapshot)
     monkeypatch.setattr(expectations.gate, "judge_evidence", made.judge_evidence)
     monkeypatch.setattr(expectations.gate, "judge_findings", made.judge_findings)
     monkeypatch.setattr(kafka_audit.report, "write_report", made.write_report)

@@ -7,7 +7,9 @@ from typing import Any
 import pyarrow as pa
 from airflow.sdk.exceptions import AirflowException
 
-from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, verify, write_json
+from kafka_audit.evidence import OFFSETS, Audit, EvidenceRoot, Snapshot, verify, write_json
+from kafka_audit.policy import Policy
+from kafka_audit.snapshot import SnapshotResult
 
 
 class Steps:
@@ -18,17 +20,39 @@ class Steps:
         self.raises: dict[str, Exception] = {}
         self.evidence = ("PASS", 0)
         self.findings = ("PASS", 0)
+        self.policies: list[Path] = []
+        self.arguments: list[str] = []
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
         if name in self.raises:
             raise self.raises[name]
 
-    def take_snapshot(self, *, root: EvidenceRoot, cluster: str, snapshot_id: str, now: Any, **_: Any) -> None:
+    def take_snapshot(self, *, root: EvidenceRoot, cluster: str, snapshot_id: str, policy: Policy, now: Any, **_: Any) -> None:
         self._call("snapshot")
+        self.policies.append(policy.folder)
         with root.snapshot_writer(cluster, snapshot_id) as writer:
             writer.write("topics", pa.table({"topic": ["orders"]}))
             writer.seal({"started_at": now().isoformat(), "finished_at": now().isoformat(), "errors": {}})
+
+    def take_offsets_snapshot(
+        self, *, root: EvidenceRoot, cluster: str, snapshot_id: str, policy: Policy, now: Any, **_: Any
+    ) -> SnapshotResult:
+        """Six group partitions: caught up, behind, lost 5 records and reads on, commit not known, no commit, beyond the end."""
+        self._call("offsets")
+        self.policies.append(policy.folder)
+        found = root.find_snapshot(cluster, snapshot_id, OFFSETS)
+        if found is None:
+            partitions = {"topic": ["orders"] * 6, "partition": list(range(6))}
+            with root.snapshot_writer(cluster, snapshot_id, OFFSETS) as writer:
+                writer.write("groups", pa.table({"group_id": ["billing"]}))
+                writer.write("offsets", pa.table({**partitions, "log_start": [0, 0, 10, 0, 0, 0], "log_end": [7, 7, 17, 7, 7, 7]}))
+                refused = pa.array([None, None, None, "GROUP_AUTHORIZATION_FAILED", None, None])
+                commits = pa.table({**partitions, "committed": [7, 3, 5, None, None, 9], "error": refused})
+                writer.write("committed_offsets", commits)
+                writer.seal({"started_at": now().isoformat(), "finished_at": now().isoformat(), "errors": {"committed_offsets": 1}})
+            found = root.snapshot(cluster, snapshot_id, OFFSETS)
+        return SnapshotResult(path=found.path, snapshot_id=snapshot_id, manifest=found.manifest, reused=False)
 
     def judge_evidence(self, snapshot: Snapshot, out: Path, *, now: Any, max_age_seconds: int) -> None:
         self._call("evidence_gate")
@@ -52,6 +76,9 @@ class Steps:
 
     def submit(self, operator: Any, context: Any) -> None:
         self._call(operator.job)
+        self.arguments = operator.application_args
+        if "--audit" not in self.arguments:
+            return
         arguments = dict(zip(operator.application_args[::2], operator.application_args[1::2], strict=True))
         target = Path(arguments["--audit"]) / operator.job.removeprefix("verify_")
         target.mkdir()

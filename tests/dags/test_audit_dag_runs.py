@@ -1,55 +1,20 @@
 """Whole runs of the audit DAG with stand-in steps: which run turns red, what its gate says, and what is left in the folders."""
 
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
+from dag_run import WHEN, Run
 from steps import Steps, spark_failure
 
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.evidence import EvidenceRoot, problems_of, read_json, verify, write_json
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
-WHEN = datetime(2026, 11, 20, 12, 0, tzinfo=timezone.utc)
 
 
 @pytest.fixture
-def dag():
-    """The DAG, loaded anew: within one process, a run's configuration stays behind in the Params of a DAG and its tasks."""
-    from airflow.dag_processing.dagbag import DagBag
-
-    return DagBag(dag_folder=str(Path(__file__).parents[2] / "dags")).dags["kafka_reliability_audit"]
-
-
-class Run:
-    """One finished DAG run: task states, the error of each failed task, and the audit's folder."""
-
-    def __init__(self, dag: Any, when: datetime = WHEN, **conf: Any) -> None:
-        from airflow.listeners import hookimpl
-        from airflow.sdk.listener import get_listener_manager
-
-        errors: dict[str, BaseException] = {}
-
-        class Listener:
-            @hookimpl
-            def on_task_instance_failed(self, previous_state: Any, task_instance: Any, error: Any) -> None:
-                errors[task_instance.task_id] = error
-
-        listener = Listener()
-        get_listener_manager().add_listener(listener)
-        try:
-            run = dag.test(run_after=when, logical_date=when, run_conf=conf)
-        finally:
-            get_listener_manager().pm.unregister(listener)
-        self.state = str(run.state)
-        self.states = {instance.task_id: str(instance.state) for instance in run.get_task_instances()}
-        self.errors = errors
-        self.gate = str(errors.get("gate", ""))
-
-    @property
-    def failed(self) -> set[str]:
-        return {task for task, state in self.states.items() if state == "failed"}
+def dag(load_dag):
+    return load_dag("kafka_reliability_audit")
 
 
 def only_audit(root: Path) -> Path:
@@ -68,6 +33,11 @@ def test_a_healthy_cluster_ends_green_with_a_sealed_audit(dag, root: Path, steps
     )
     assert manifest["snapshot"]["snapshot_id"] == read_json(audit / "run.json")["snapshot_id"]
     assert manifest["catalogue_sha256"] and manifest["policy_sha256"]
+
+
+def test_the_snapshot_asks_about_the_slas_of_the_runs_policy(dag, root: Path, steps: Steps, policy_copy: Path) -> None:
+    Run(dag, policy_dir=str(policy_copy))
+    assert steps.policies == [policy_copy]
 
 
 def test_failing_findings_turn_only_the_gate_red_after_the_report_was_written(dag, root: Path, steps: Steps) -> None:

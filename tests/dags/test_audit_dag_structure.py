@@ -64,13 +64,13 @@ def test_only_the_snapshot_is_ever_tried_again(dag) -> None:
     ],
 )
 def test_a_snapshot_is_tried_again_only_when_the_cluster_could_not_be_read(problem: Exception, action: str) -> None:
-    from kafka_audit.airflow.tasks import SNAPSHOT_RETRIES
+    from kafka_audit.airflow.retries import SNAPSHOT_RETRIES
 
     assert SNAPSHOT_RETRIES.evaluate(problem, try_number=1, max_tries=2).action.value == action
 
 
 def test_an_unreachable_cluster_is_worth_a_retry_and_a_full_disk_or_refused_credentials_are_not() -> None:
-    from kafka_audit.airflow.step import worth_retrying
+    from kafka_audit.airflow.retries import worth_retrying
 
     full = CollectionError("cannot write")
     full.__cause__ = OSError(28, "No space left on device")
@@ -83,59 +83,12 @@ def test_the_words_of_refused_credentials_are_those_that_the_cluster_facade_uses
     """worth_retrying tells refused credentials by their message: this test holds the two together."""
     from types import SimpleNamespace
 
-    from kafka_audit.airflow.step import worth_retrying
+    from kafka_audit.airflow.retries import worth_retrying
     from kafka_audit.cluster import bootstrap
 
     channel = SimpleNamespace(settings=SimpleNamespace(identity="PLAIN user 'audit'"))
     refused = bootstrap._credentials_refused(channel, "b1:9092", SimpleNamespace(message="refused"))
     assert not worth_retrying(refused)
-
-
-def test_the_dag_runs_by_itself_only_when_the_installation_says_when(dag, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kafka_audit.airflow.home import audit_schedule
-
-    assert dag.schedule is None
-    monkeypatch.setenv("KAFKA_AUDIT_SCHEDULE", "@daily")
-    assert audit_schedule() == "@daily"
-    monkeypatch.setenv("KAFKA_AUDIT_SCHEDULE", "")
-    assert audit_schedule() is None
-
-
-def test_params_are_exactly_the_fields_of_the_request_with_the_same_defaults(dag) -> None:
-    from kafka_audit.airflow.request import AuditRequest
-
-    assert {name: dag.params[name] for name in dag.params} == AuditRequest().model_dump(mode="json")
-
-
-def test_an_unknown_key_is_refused_with_the_name_that_was_meant() -> None:
-    from kafka_audit.airflow.request import check_request
-
-    with pytest.raises(ConfigurationError, match="min_covrage: is not a parameter of kafka_reliability_audit; did you mean 'min_coverage'"):
-        check_request({}, {"min_covrage": 0.1})
-
-
-def test_every_bad_value_is_named_at_once(tmp_path) -> None:
-    from kafka_audit.airflow.request import check_request
-
-    bad = {
-        "cluster": "../etc",
-        "fail_on": "awful",
-        "min_coverage": 1.5,
-        "max_age_seconds": 0,
-        "policy_dir": "relative",
-        "controls_dirs": f"{tmp_path},{tmp_path}/none",
-    }
-    with pytest.raises(ConfigurationError) as refused:
-        check_request(bad, bad)
-    for name in bad:
-        assert f"{name}: " in str(refused.value)
-    assert "none on the machine that runs the tasks" in str(refused.value)
-
-
-def test_keys_that_airflow_itself_puts_into_a_runs_configuration_are_accepted() -> None:
-    from kafka_audit.airflow.request import check_request
-
-    assert check_request({}, {"airflow/task_span_detail_level": 2}).fail_on == "high"
 
 
 @pytest.mark.parametrize("value", [{"min_coverage": 2}, {"cluster": "A B"}, {"fail_on": "never"}, {"max_age_seconds": "soon"}])

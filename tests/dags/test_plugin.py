@@ -168,7 +168,8 @@ def test_nothing_outside_the_reports_can_be_read(client, login, audits: Path, pa
     assert "audit_id" not in answer.text
 
 
-def test_a_run_leads_to_its_audit(client, login, root: Path, dag) -> None:
+@pytest.mark.parametrize("dag_id", ["kafka_reliability_audit", "kafka_reliability_audit__orders"])
+def test_a_run_leads_to_its_audit(client, login, root: Path, dag_id: str) -> None:
     from airflow.models.dagrun import DagRun
     from airflow.utils.session import create_session
     from airflow.utils.types import DagRunTriggeredByType, DagRunType
@@ -179,19 +180,19 @@ def test_a_run_leads_to_its_audit(client, login, root: Path, dag) -> None:
     run_id = "manual__2026-11-20T01:02:03+00:00"
     with create_session() as session:
         facts = {"run_type": DagRunType.MANUAL, "triggered_by": DagRunTriggeredByType.TEST, "state": "failed"}
-        run = DagRun(dag_id=dag.dag_id, run_id=run_id, run_after=when, **facts)
+        run = DagRun(dag_id=dag_id, run_id=run_id, run_after=when, **facts)
         session.add(run)
     try:
-        address = f"/kafka-audit/dags/{dag.dag_id}/runs/manual__2026-11-20T01%3A02%3A03%2B00%3A00"
+        address = f"/kafka-audit/dags/{dag_id}/runs/manual__2026-11-20T01%3A02%3A03%2B00%3A00"
         assert "has not begun its audit" in client.get(address, headers=login).text
-        audit = EvidenceRoot(path=root).audit("kafka", audit_id_of(dag.dag_id, run_id, when))
+        audit = EvidenceRoot(path=root).audit("kafka", audit_id_of(dag_id, run_id, when))
         write_json(audit.run_file, {"audit_id": audit.path.name})
         answer = client.get(address, headers=login)
         assert answer.status_code == 307
         landed = client.get(address, headers=login, follow_redirects=True)
         assert landed.url.path == f"/kafka-audit/audits/kafka/{audit.path.name}/"
         assert audit.path.name in landed.text
-        assert client.get(f"/kafka-audit/dags/{dag.dag_id}/runs/other", headers=login).status_code == 404
+        assert client.get(f"/kafka-audit/dags/{dag_id}/runs/other", headers=login).status_code == 404
     finally:
         with create_session() as session:
             session.query(DagRun).filter(DagRun.run_id == run_id).delete()

@@ -23,7 +23,7 @@ print("INFO something of Spark's own")
 
 
 class Submit:
-    """A stand-in for spark-submit and a SparkJob that uses it."""
+    """A stand-in for spark-submit and an AuditJob that uses it."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -34,9 +34,9 @@ class Submit:
         monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
 
     def run(self, body: str, **request: object) -> None:
+        from kafka_audit.airflow.audit_job import AuditJob
         from kafka_audit.airflow.plan import make_plan
         from kafka_audit.airflow.request import AuditRequest
-        from kafka_audit.airflow.spark_job import SparkJob
 
         script = self.folder / "spark-submit"
         script.write_text(SCRIPT.format(python=sys.executable, body=body))
@@ -45,7 +45,7 @@ class Submit:
         plan = make_plan(AuditRequest(**request), root=self.folder / "audit-root", dag_id="d", run_id="r", run_after=when)
         self.plan = plan
         write_json(plan.audit.run_file, {"audit_id": plan.audit_id})
-        SparkJob(task_id="verify_lag", job="verify_lag", plan=plan.model_dump(mode="json")).execute({})
+        AuditJob(task_id="verify_lag", job="verify_lag", plan=plan.model_dump(mode="json")).execute({})
 
 
 @pytest.fixture

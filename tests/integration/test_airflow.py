@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
 ROOT = Path(__file__).parents[2]
 POLICY = ROOT / "plugins" / "kafka_audit" / "sandbox" / "policy" / "healthy"
 DAG = "kafka_reliability_audit"
+OFFSETS_DAG = "kafka_offsets_snapshot"
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +72,13 @@ class Api:
         assert status == 200, run
         return str(run["dag_run_id"])
 
-    def wait(self, run_id: str, seconds: float = 600) -> tuple[str, dict[str, str]]:
+    def wait(self, run_id: str, dag_id: str = DAG, seconds: float = 600) -> tuple[str, dict[str, str]]:
         """The run's final state and its tasks' states."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            _, run = self.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}")
+            _, run = self.call("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}")
             if run["state"] in ("success", "failed"):
-                _, tasks = self.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances")
+                _, tasks = self.call("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances")
                 return run["state"], {task["task_id"]: task["state"] for task in tasks["task_instances"]}
             time.sleep(1)
         raise AssertionError(f"run {run_id} did not end")
@@ -99,7 +100,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory, healthy_cluster: Sandbox) 
 def api(airflow: tuple[str, Path]) -> Api:
     made = Api(airflow[0], "admin")
     until = time.monotonic() + 120
-    while time.monotonic() < until and made.call("GET", f"/api/v2/dags/{DAG}")[0] != 200:
+    while time.monotonic() < until and any(made.call("GET", f"/api/v2/dags/{dag_id}")[0] != 200 for dag_id in (DAG, OFFSETS_DAG)):
         time.sleep(1)  # the first parse of the DAG folder
     return made
 
@@ -178,6 +179,27 @@ def test_a_mistyped_parameter_turns_the_run_red_before_the_cluster_is_read(api: 
     assert (tasks["plan"], tasks["snapshot"], tasks["gate"]) == ("failed", "upstream_failed", "failed")
     log = api.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances/plan/logs/1?full_content=true")[1]
     assert "min_covrage: is not a parameter of kafka_reliability_audit; did you mean 'min_coverage'?" in json.dumps(log, ensure_ascii=False)
+
+
+def test_the_offsets_dag_reads_nothing_until_it_is_switched_on(api: Api, airflow: tuple[str, Path]) -> None:
+    runs = f"/api/v2/dags/{OFFSETS_DAG}/dagRuns"
+    assert api.call("GET", f"/api/v2/dags/{OFFSETS_DAG}")[1]["is_paused"] is True
+    assert api.call("GET", runs)[1]["total_entries"] == 0
+    assert api.call("PATCH", f"/api/v2/dags/{OFFSETS_DAG}", {"is_paused": False})[0] == 200
+    try:
+        until = time.monotonic() + 120
+        while time.monotonic() < until and not api.call("GET", runs)[1]["total_entries"]:
+            time.sleep(1)
+        run_id = api.call("GET", runs)[1]["dag_runs"][0]["dag_run_id"]
+        assert api.wait(run_id, OFFSETS_DAG) == ("success", {"snapshot_offsets": "success"})
+    finally:
+        api.call("PATCH", f"/api/v2/dags/{OFFSETS_DAG}", {"is_paused": True})
+    taken = {path.parent.name: path.parent for path in airflow[1].glob("offsets/kafka/*/manifest.json")}
+    told = api.call("GET", f"/api/v2/assets/events?source_dag_id={OFFSETS_DAG}")[1]["asset_events"]
+    (event,) = (one for one in told if one["source_run_id"] == run_id)
+    assert (event["uri"], event["extra"]["cluster"]) == ("kafka-audit://offsets/kafka", "kafka")
+    assert event["extra"]["groups"] > 0
+    assert problems_of(taken[event["extra"]["snapshot_id"]]) == []
 
 
 def test_an_unreachable_cluster_ends_in_one_clear_error_and_no_snapshot(tmp_path: Path) -> None:

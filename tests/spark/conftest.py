@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from lag_histories import regular
 from pyspark.sql import SparkSession
 from snapshot_builder import READ_AT, Synthetic
 
@@ -43,3 +44,9 @@ def rows_of(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ca
         return {row["resource"]: row.asDict(recursive=True) for row in rows}
 
     return build
+
+
+@pytest.fixture(scope="session")
+def lag_rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """Wide rows of group_partition by group, from the histories of lag_histories."""
+    return regular(spark, tmp_path_factory.mktemp("lag"))

@@ -9,12 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_audit.catalogue import DATASETS
-from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, new_id, open_snapshot, write_json
+from kafka_audit.evidence import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id, open_snapshot, write_json
 
 READ_AT = datetime(2025, 3, 1, 12, tzinfo=timezone.utc)  # long ago: what is recent is recent by the evidence, not by today's clock
 READ_MS = int(READ_AT.timestamp() * 1000)
 HOUR_MS = 3_600_000
 CLUSTER = "synthetic"
+OFFSETS_DATASETS = {"topics", "topic_configs", "groups", "members", "committed_offsets", "offsets", "sla_offsets", "first_unread", "errors"}
 
 TOPIC_DEFAULTS = {
     "cleanup.policy": "delete",
@@ -50,7 +51,7 @@ class Synthetic:
     def add(self, dataset: str, /, **columns: Any) -> "Synthetic":
         unknown = set(columns) - set(_schema(dataset).names)
         assert not unknown, f"{dataset} has no columns {unknown}"
-        self.tables[dataset].append(columns)
+        self.tables.setdefault(dataset, []).append(columns)
         return self
 
     def error(self, dataset: str, error: str, message: str = "refused", **where: Any) -> "Synthetic":
@@ -145,18 +146,24 @@ class Synthetic:
             "committed_offsets", group_id=group_id, topic=topic, partition=partition, committed=committed, read_at=READ_AT, **columns
         )
 
-    def write(self, folder: Path, at: datetime = READ_AT) -> Snapshot:
-        """Several snapshots of different times may lie in one folder: a history. What was read at READ_AT is then read at ``at``."""
+    def write(self, folder: Path, at: datetime = READ_AT, kind: str = SNAPSHOT, seed: str = "snapshot", **manifest: Any) -> Snapshot:
+        """Several snapshots of different times may lie in one folder: a history. What was read at READ_AT is then read at ``at``.
+
+        ``kind`` OFFSETS writes only the datasets of an offsets snapshot; ``manifest`` replaces fields of the manifest.
+        """
         root = EvidenceRoot(path=folder)
-        snapshot_id = new_id(at, "snapshot")
+        snapshot_id = new_id(at, seed)
         fields = {
             "cluster_id": "cluster-id",
             "started_at": at.isoformat(),
             "finished_at": (at + timedelta(seconds=1.5)).isoformat().replace("+00:00", "Z"),
             "scope": {"topics": self.topics_in_scope, "groups": self.groups_in_scope},
+            **manifest,
         }
-        with root.snapshot_writer(CLUSTER, snapshot_id) as writer:
+        with root.snapshot_writer(CLUSTER, snapshot_id, kind) as writer:
             for dataset, rows in self.tables.items():
+                if kind == OFFSETS and dataset not in OFFSETS_DATASETS:
+                    continue
                 schema = _schema(dataset)
                 values = [{name: at if row.get(name) is READ_AT else row.get(name) for name in schema.names} for row in rows]
                 writer.write(dataset, pa.Table.from_pylist(values, schema=schema))

@@ -14,11 +14,11 @@ from snapshot_builder import CLUSTER, Synthetic, audit_folder
 
 from kafka_audit.catalogue import load_catalogue
 from kafka_audit.evidence import Audit, Snapshot
-from kafka_audit.subjects import SUBJECTS
+from kafka_audit.subjects import LAG_JOB, SETTINGS_JOB, SUBJECTS
 from spark_jobs.evaluate import COLUMNS
-from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, JOBS, job_path
+from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path
 from spark_jobs.verification import main
-from spark_jobs.verify_lag import write_group_partitions
+from spark_jobs.verify_lag import write_tables
 
 pytestmark = pytest.mark.spark
 
@@ -39,7 +39,7 @@ def made(tmp_path: Path) -> tuple[Snapshot, Audit]:
 
 
 def run(job: str, snapshot: Snapshot, audit: Audit, *more: str) -> int:
-    extra = write_group_partitions if job == "verify_lag" else None
+    extra = write_tables if job == "verify_lag" else None
     target = (lambda one: one.lag) if job == "verify_lag" else (lambda one: one.settings)
     return main(job, target, extra, ["--snapshot", str(snapshot.path), "--audit", str(audit.path), *more])
 
@@ -59,7 +59,7 @@ def test_spark_submit_runs_both_jobs_and_leaves_complete_findings(tmp_path: Path
     before = files(snapshot.path)
     submit = Path(sys.executable).parent / "spark-submit"
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    for job in JOBS:
+    for job in (SETTINGS_JOB, LAG_JOB):
         command = [str(submit), "--master", "local[2]", "--driver-java-options", DRIVER_JAVA_OPTIONS]
         command += [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
         command += [str(job_path(job)), "--snapshot", str(snapshot.path), "--audit", str(audit.path)]
@@ -71,7 +71,11 @@ def test_spark_submit_runs_both_jobs_and_leaves_complete_findings(tmp_path: Path
     assert sorted(files(audit.path)) == [
         "lag/findings.parquet/part-00000.parquet",
         "lag/group_partitions.parquet/part-00000.parquet",
+        "lag/group_slas.parquet/part-00000.parquet",
         "lag/history.json",
+        "lag/lag_history.json",
+        "lag/lag_series.parquet/part-00000.parquet",
+        "lag/partition_windows.parquet/part-00000.parquet",
         "lag/summary.parquet/part-00000.parquet",
         "run.json",
         "settings/findings.parquet/part-00000.parquet",

@@ -75,6 +75,11 @@ def groups(rows_of, cluster):
     return rows_of(cluster, "group")
 
 
+@pytest.fixture(scope="module")
+def slas(rows_of, cluster):
+    return rows_of(cluster, "group_sla")
+
+
 CASES = {
     "behind": ("g:orders-0", {"lag": 300, "lost": 0, "beyond_end": 0, "unread_bytes": 300, "assigned": True, "has_commit": True}),
     "commit below start on an idle topic is a loss and no lag": ("g:idle-0", {"lost": 60, "lag": 0, "beyond_end": 0}),
@@ -132,25 +137,25 @@ def test_a_figure_that_is_missing_has_its_reason_beside_it(positions) -> None:
     assert positions["g:orders-0"]["errors"] == {}
 
 
-def test_one_unreadable_partition_does_not_spoil_the_group_but_its_sum_is_marked_as_incomplete(groups) -> None:
-    group = groups["g"]
+def test_one_unreadable_partition_does_not_spoil_the_group_but_its_sum_is_marked_as_incomplete(slas) -> None:
+    group = slas["g"]
     assert group["partition_count"] == 11
     assert group["unknown_partitions"] == 1
     assert group["lag_known"] == 300  # of orders; tiny has no commit, and of the other topics no member reads
     assert "on 1 of its partitions, first unread-0: LEADER_NOT_AVAILABLE" in group["errors"]["offsets"]
 
 
-def test_partitions_of_a_topic_that_a_stable_group_left_do_not_count_as_its_lag(groups, positions) -> None:
+def test_partitions_of_a_topic_that_a_stable_group_left_do_not_count_as_its_lag(slas, positions) -> None:
     assert positions["moved:left-0"]["lag"] == 1000
     assert positions["moved:left-0"]["abandoned"] is True
-    assert groups["moved"]["lag_known"] == 0
-    assert groups["moved"]["unknown_partitions"] == 0
-    assert groups["moved"]["partition_count"] == 2
+    assert slas["moved"]["lag_known"] == 0
+    assert slas["moved"]["unknown_partitions"] == 0
+    assert slas["moved"]["partition_count"] == 2
 
 
-def test_a_group_without_a_commit_has_no_lag_rather_than_a_lag_of_0(groups) -> None:
-    assert (groups["never"]["lag_known"], groups["never"]["lag_max"], groups["never"]["partition_count"]) == (None, None, 0)
-    assert (groups["queue"]["lag_known"], groups["queue"]["group_type"]) == (None, "share")
+def test_a_group_without_a_commit_has_no_lag_rather_than_a_lag_of_0(slas) -> None:
+    assert (slas["never"]["lag_known"], slas["never"]["lag_max"], slas["never"]["partition_count"]) == (None, None, 0)
+    assert (slas["queue"]["lag_known"], slas["queue"]["group_type"]) == (None, "share")
 
 
 def test_member_counts_are_unknown_where_members_could_not_be_described(groups) -> None:
@@ -162,9 +167,10 @@ def test_member_counts_are_unknown_where_members_could_not_be_described(groups) 
     }
 
 
-def test_the_largest_lag_names_its_partition(groups) -> None:
-    assert (groups["empty"]["lag_max"], groups["empty"]["lag_max_partition"]) == (1000, "orders-0")
-    assert groups[HOSTILE]["policy"] == {"tier": "no_loss", "sla": "default", "max_lag_records": 10000, "max_lag_ms": None}
+def test_the_largest_lag_names_its_partition(slas) -> None:
+    assert (slas["empty"]["lag_max"], slas["empty"]["lag_max_partition"]) == (1000, "orders-0")
+    policy = slas[HOSTILE]["policy"]
+    assert (policy["tier"], policy["sla"], policy["max_lag_records"], policy["max_lag_ms"]) == ("no_loss", "default", 10000, None)
 
 
 def test_a_partition_of_a_subscribed_topic_that_no_member_has_is_found(groups) -> None:

@@ -1,9 +1,8 @@
 """What a fake cluster answers when a test says nothing else, and makers of other answers."""
 
-import struct
-from collections.abc import Callable
 from typing import Any
 
+from fake_records import records, records_of
 from kafka.protocol.admin.acl import DescribeAclsResponse
 from kafka.protocol.admin.cluster import DescribeClusterResponse, DescribeLogDirsResponse, DescribeQuorumResponse
 from kafka.protocol.admin.configs import DescribeConfigsResponse
@@ -11,7 +10,6 @@ from kafka.protocol.admin.groups import DescribeGroupsResponse, ListGroupsRespon
 from kafka.protocol.admin.topics import DescribeTopicPartitionsResponse, ListPartitionReassignmentsResponse
 from kafka.protocol.admin.transactions import DescribeProducersResponse, DescribeTransactionsResponse, ListTransactionsResponse
 from kafka.protocol.api_message import ApiMessage
-from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.consumer.group import OffsetFetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsResponse, FindCoordinatorResponse, MetadataResponse
@@ -158,7 +156,7 @@ class EmptyAnswers:
         return ListOffsetsResponse(throttle_time_ms=0, topics=topics)
 
     def _Fetch(self, _: int, request: Any) -> Any:
-        return records_of(request, lambda topic, p: batch(p.fetch_offset))
+        return records_of(request, lambda topic, p: records([p.fetch_offset]))
 
     def _DescribeProducers(self, _: int, request: Any) -> Any:
         topic = DescribeProducersResponse.TopicResponse
@@ -259,30 +257,3 @@ def fetched(group_id: str, offsets: dict[tuple[str, int], int] | None = None, *,
         for (topic, index), offset in (offsets or {}).items()
     ]
     return group(group_id=group_id, topics=topics, error_code=code)
-
-
-def batch(
-    base: int, last: int | None = None, *, attributes: int = 0, producer: tuple[int, int, int] = (-1, -1, -1), size: int = 61
-) -> bytes:
-    """A record batch of format 2 of ``size`` bytes, whose records are zeros; ``producer`` is its id, epoch and base sequence."""
-    delta = (base if last is None else last) - base
-    header = struct.pack(">qiibIhiqqqhii", base, size - 12, 0, 2, 0, attributes, delta, 1, 1700000000000, *producer, delta + 1)
-    return header + bytes(size - len(header))
-
-
-def records_of(request: Any, records: Callable[[str, Any], bytes | int]) -> Any:
-    """A Fetch answer with the bytes, or the error code, that ``records`` gives for each topic and partition asked."""
-    topic = FetchResponse.FetchableTopicResponse
-    answers = []
-    for t in request.topics:
-        partitions = []
-        for p in t.partitions:
-            found = records(t.topic, p)
-            code, data = (found, b"") if isinstance(found, int) else (0, found)
-            partitions.append(
-                topic.PartitionData(
-                    partition_index=p.partition, error_code=code, high_watermark=100, aborted_transactions=None, records=data
-                )
-            )
-        answers.append(topic(topic=t.topic, partitions=partitions))
-    return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=answers)

@@ -42,6 +42,8 @@ def healthy_rows() -> Rows:
         "members": [{"group_id": HOSTILE, "member_id": "m1"}],
         "committed_offsets": [{"group_id": HOSTILE, **place, "committed": 5, "read_at": READ} for place in places],
         "offsets": [{**place, "log_start": 0, "log_end": 5, "read_at": READ} for place in places],
+        "sla_offsets": [{**place, "max_lag_seconds": limit, "offset": 4, "read_at": READ} for place in places for limit in (60, 300)],
+        "first_unread": [{**place, "offset": offset, "record_offset": 4, "read_at": READ} for place in places for offset in (3, 4)],
         "capabilities": [{"api": "Metadata", "supported": True}],
     }
 

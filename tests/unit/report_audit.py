@@ -60,6 +60,19 @@ GROUP_PARTITIONS = pa.schema(
         *((name, pa.int64()) for name in ("committed", "log_start", "log_end", "lag", "lost", "beyond_end")),
     ]
 )
+LAG_PARTITIONS = pa.schema(
+    [
+        *GROUP_PARTITIONS,
+        *((name, pa.bool_()) for name in ("only_markers_unread", "lag_ms_is_bound", "behind_sla", "recreated")),
+        *((name, pa.string()) for name in ("lag_ms_method", "time_to_loss_by", "status", "status_reason", "burrow")),
+        *(
+            (name, pa.int64())
+            for name in ("margin", "truncated", "lag_ms", "lag_ms_least", "lag_ms_most", "time_to_loss_ms", "catch_up_ms")
+        ),
+        *((name, pa.int64()) for name in ("expires_in_ms", "status_window_ms", "detected_within_ms")),
+        *((name, pa.float64()) for name in ("produced_per_s", "consumed_per_s", "expired_per_s")),
+    ]
+)
 _FEATURE = pa.list_(pa.struct([("name", pa.string()), ("finalized_min", pa.int16()), ("finalized_max", pa.int16())]))
 _DATASETS = {
     "cluster": pa.schema([("cluster_id", pa.string()), ("controller_id", pa.int32()), ("features", _FEATURE)]),
@@ -252,10 +265,19 @@ class FakeAudit:
         controls = [one for one in self.catalogue.controls if one.subject not in ("group", "group_partition", "declared_group")]
         self._step("settings", rows, summaries if summaries is not None else [summary(one, rows) for one in controls], parts)
 
-    def lag(self, rows: list[dict[str, object]], partitions: list[dict[str, object]] | None = None) -> None:
-        controls = [one for one in self.catalogue.controls if one.subject in ("group", "group_partition", "declared_group")]
+    def lag(
+        self,
+        rows: list[dict[str, object]],
+        partitions: list[dict[str, object]] | None = None,
+        schema: pa.Schema = LAG_PARTITIONS,
+        **further: pa.Table,
+    ) -> None:
+        """Write verify_lag's files; ``further`` are group_slas and lag_series, which are absent when they are not given."""
+        controls = [one for one in self.catalogue.controls if one.subject in ("group", "group_partition", "declared_group", "group_sla")]
         self._step("lag", rows, [summary(one, rows) for one in controls], 1)
-        spark_folder(self.audit.lag / "group_partitions.parquet", partitions or [], GROUP_PARTITIONS)
+        spark_folder(self.audit.lag / "group_partitions.parquet", partitions or [], schema)
+        for name, table in further.items():
+            spark_folder(self.audit.lag / f"{name}.parquet", table.to_pylist(), table.schema)
 
     def _step(self, name: str, rows: list[dict[str, object]], summaries: list[dict[str, object]], parts: int) -> None:
         spark_folder(self.audit.path / name / "findings.parquet", rows, FINDINGS, parts)

@@ -10,6 +10,8 @@ from kafka.protocol.consumer.group import OffsetFetchResponse
 
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.evidence import EvidenceRoot, new_id
+from kafka_audit.offsets_snapshot import take_offsets_snapshot
+from kafka_audit.policy.slas import LagSla
 from kafka_audit.snapshot import take_snapshot
 
 START = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
@@ -39,6 +41,35 @@ def snapshot_taker(fake, tmp_path):
         )
 
     return run
+
+
+@pytest.fixture(name="take_offsets")
+def offsets_snapshot_taker(fake, tmp_path):
+    ticks = iter(range(10_000))
+
+    def run(**arguments):
+        return take_offsets_snapshot(
+            settings=ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap, "request.timeout.ms": "400"}),
+            root=EvidenceRoot(path=tmp_path),
+            cluster="fake",
+            snapshot_id=SNAPSHOT,
+            now=lambda: START + timedelta(milliseconds=next(ticks)),
+            **arguments,
+        )
+
+    return run
+
+
+class Slas:
+    """A policy of which only the limits in seconds matter, by (group, topic)."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def lag_sla(self, group_id, topic):
+        if (group_id, topic) not in self.seconds:
+            return None
+        return LagSla(pattern="*", name="x", max_lag_seconds=self.seconds[group_id, topic], max_lag_records=0)
 
 
 def rows(result, dataset):

@@ -1,7 +1,7 @@
 """The header of each partition's last batch is read whole, whatever else the brokers answer."""
 
-from fake_answers import batch, records_of
 from fake_brokers import FakeCluster
+from fake_records import batch, records_of
 from kafka.protocol.consumer.fetch import FetchResponse
 from snapshot_taking import failed, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
 

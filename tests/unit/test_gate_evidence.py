@@ -209,3 +209,12 @@ def test_no_hostile_name_reaches_the_gate_files(tmp_path):
     judge(tmp_path, rows=healthy_rows())
     for path in (tmp_path / "gate").rglob("*.json"):
         assert "alert(1)" not in path.read_text()
+
+
+@pytest.mark.parametrize("dataset", ["last_batches", "sla_offsets", "first_unread"])
+def test_a_topic_that_may_not_be_read_is_an_item_without_evidence_and_leaves_the_audit_standing(tmp_path, dataset):
+    rows = healthy_rows()
+    rows["errors"] += [error(dataset, broker_id=number, topic="t", partition=0) for number in (1, 2)]
+    result = judge(tmp_path, rows=rows)
+    assert statuses(result)["EVD-07"] is Verdict.FAIL
+    assert result.exit_code == 0

@@ -7,15 +7,23 @@ import pyarrow as pa
 
 from kafka_audit.evidence import OFFSETS, SNAPSHOT, EvidenceRoot, Snapshot, new_id, open_snapshot
 from kafka_audit.history import OFFSETS_SNAPSHOTS, read_history
+from kafka_audit.lag_samples import DAY_MS, OTHER_SCOPE, read_samples
 
+HOUR_MS = 3_600_000
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
-def snapshot(root: Path, hour: float, cluster_id: str = "one", kind: str = SNAPSHOT) -> Snapshot:
+def snapshot(
+    root: Path, hour: float, cluster_id: str = "one", kind: str = SNAPSHOT, *, planned: float | None = None, scope: object = None
+) -> Snapshot:
     taken = FIRST + timedelta(hours=hour)
-    with EvidenceRoot(path=root).snapshot_writer("prod", new_id(taken, "x"), kind) as writer:
+    with EvidenceRoot(path=root).snapshot_writer(
+        "prod", new_id(taken if planned is None else FIRST + timedelta(hours=planned), "x"), kind
+    ) as writer:
         writer.write("topics", pa.table({"topic": [f"t{hour}"]}))
-        return open_snapshot(writer.seal({"cluster_id": cluster_id, "started_at": taken.isoformat()}))
+        return open_snapshot(
+            writer.seal({"cluster_id": cluster_id, "started_at": taken.isoformat(), "finished_at": taken.isoformat(), "scope": scope})
+        )
 
 
 def test_it_is_the_newest_of_those_before_oldest_first(tmp_path: Path) -> None:
@@ -79,3 +87,28 @@ def test_a_manifest_without_a_time_is_left_out(tmp_path: Path) -> None:
     history = read_history(snapshot(tmp_path, 1), limit=30)
     assert history.all == ()
     assert "started_at" in history.unusable[0]
+
+
+def test_a_late_run_stands_where_it_read_the_cluster(tmp_path: Path) -> None:
+    late = snapshot(tmp_path, 3, kind=OFFSETS, planned=1)
+    early = snapshot(tmp_path, 2, kind=OFFSETS)
+    history = read_history(snapshot(tmp_path, 4, planned=0), limit=30)
+    assert [one.snapshot_id for one in history.all] == [early.snapshot_id, late.snapshot_id]
+    assert read_history(snapshot(tmp_path, 2.5), limit=30).offsets[-1].snapshot_id == early.snapshot_id
+
+
+def test_an_offsets_snapshot_of_another_scope_is_left_out_with_the_reason(tmp_path: Path) -> None:
+    full = snapshot(tmp_path, 0, kind=OFFSETS, scope={"topics": "*", "groups": ["*", "a"]})
+    narrow = [snapshot(tmp_path, 1, kind=kind, scope={"topics": ["orders*"]}) for kind in (OFFSETS, SNAPSHOT)]
+    history = read_history(snapshot(tmp_path, 2), limit=30)
+    assert history.all == (full, narrow[1])
+    assert history.unusable == (f"{narrow[0].snapshot_id}: covers another scope of topics or groups",)
+
+
+def test_a_narrow_sample_does_not_displace_the_full_one_of_its_interval(tmp_path: Path) -> None:
+    narrow, full = snapshot(tmp_path, 0, kind=OFFSETS, scope={"topics": ["orders*"]}), snapshot(tmp_path, 0.5, kind=OFFSETS)
+    first = round(FIRST.timestamp() * 1000)
+    samples = read_samples(
+        EvidenceRoot(path=tmp_path), "prod", first_ms=first, last_ms=first + DAY_MS, interval_ms=HOUR_MS, cluster_id=None
+    )
+    assert (samples.used, samples.left_out) == ((full,), ((narrow.snapshot_id, OTHER_SCOPE),))

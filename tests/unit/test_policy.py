@@ -56,7 +56,7 @@ def test_the_hash_follows_the_content(tmp_path: Path) -> None:
         (TIERS.replace("min_insync_replicas: 2", "min_insync_replicas: 4"), SLAS, "no topic could ever pass"),
         (TIERS + "declared_groups: [a, a]\n", SLAS, "declared_groups: \\['a'\\] stand there twice"),
         (TIERS + "default_tier: other\n", SLAS, r"tiers\.yaml: is not valid YAML: key 'default_tier' stands there twice"),
-        (TIERS, "version: 1\ngroups: [{pattern: x, name: y}]\n", r"slas\.yaml: groups\.0\.max_lag_records: is missing: add it"),
+        (TIERS, "version: 1\ngroups: [{pattern: x, max_lag_records: 1}]\n", r"slas\.yaml: groups\.0\.name: is missing: add it"),
         (
             TIERS + "topics: [{pattern: 'a*'}, {pattern: 'ab?', tier: no_loss}]\n",
             SLAS,

@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+from lag_rows import group_sla, lag_bucket, series_table, sla_table
 from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_partition, summary
 
 from kafka_audit.report import read_report
@@ -55,7 +56,12 @@ def hostile_page(root: Path) -> str:
     fake.take_snapshot({"groups": rows, "errors": problems}, "20261120T231501Z-ab12cd35")
     fake.settings([finding(TOPIC, "orders", "not_assessed", reason=reason) for reason in HOSTILE_GROUPS])
     failures = [finding(GROUP, group, observed=group, expected=group, evidence=group, tier=group) for group in HOSTILE_GROUPS]
-    fake.lag(failures, [group_partition(group, "orders", 0, lag=3) for group in HOSTILE_GROUPS])
+    words = ("status", "status_reason", "burrow", "time_to_loss_by", "lag_ms_method")
+    partitions = [
+        group_partition(group, "orders", 0, lag=3, lost=1, time_to_loss_ms=1, **dict.fromkeys(words, group)) for group in HOSTILE_GROUPS
+    ]
+    slas = sla_table([group_sla(group, sla=group) for group in HOSTILE_GROUPS])
+    fake.lag(failures, partitions, group_slas=slas, lag_series=series_table([lag_bucket(group, 0) for group in HOSTILE_GROUPS]))
     fake.gates(reasons=list(HOSTILE_GROUPS))
     return render(read_report(*fake.inputs.args, **fake.inputs.kwargs))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from lag_rows import group_sla, lag_bucket, series_table, sla_table
 from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_partition
 
 from kafka_audit import report as package
@@ -27,7 +28,10 @@ def audit(root: Path, failures: int = 2) -> FakeAudit:
     rows += [finding(TOPIC, "denied", "not_assessed", reason="no permission"), finding(TOPIC, "odd", "error", reason="rule raised")]
     rows += [finding(PASSING, "a", "pass"), finding(PASSING, "b", "pass")]
     fake.settings(rows)
-    fake.lag([finding(GROUP, group) for group in HOSTILE_GROUPS], [group_partition(group, "t", 0, lost=1) for group in HOSTILE_GROUPS])
+    partitions = [group_partition(group, "t", 0, lost=1, status=group, status_reason=group, time_to_loss_ms=1) for group in HOSTILE_GROUPS]
+    slas = sla_table([group_sla(group, sla=group) for group in HOSTILE_GROUPS])
+    series = series_table([lag_bucket(group, hour) for group in HOSTILE_GROUPS for hour in (0, 2)])
+    fake.lag([finding(GROUP, group) for group in HOSTILE_GROUPS], partitions, group_slas=slas, lag_series=series)
     fake.gates()
     return fake
 

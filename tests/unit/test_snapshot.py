@@ -14,7 +14,7 @@ from kafka_audit.snapshot import take_snapshot
 DATASETS = {
     *("cluster", "brokers", "broker_configs", "topics", "partitions", "reassignments", "topic_configs", "quorum", "log_dirs"),
     *("replica_sizes", "groups", "members", "committed_offsets", "offsets", "producers", "transactions", "errors", "capabilities"),
-    *("acls", "group_configs", "last_batches"),
+    *("acls", "group_configs", "last_batches", "sla_offsets", "first_unread"),
 }
 
 

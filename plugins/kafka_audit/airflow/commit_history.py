@@ -29,7 +29,7 @@ class ReadCommits(SparkJob):
     def __init__(self, *, cluster: str, kafka_conn_id: str, behaviour_hours: str, **kwargs: Any) -> None:  # noqa: ANN401  (the operator's)
         from spark_jobs.submit import DEFAULT_CONF, READ_COMMITS_CONF  # noqa: PLC0415  (pyspark-free)
 
-        super().__init__(job="read_commits", plan=None, **kwargs)
+        super().__init__(job="read_commits", **kwargs)
         self.conf = {**DEFAULT_CONF, **READ_COMMITS_CONF}
         self.cluster = cluster
         self.kafka_conn_id = kafka_conn_id

@@ -1,4 +1,4 @@
-"""What an Airflow process of this project reads from its environment: the audit folder, the project, schedule and retries."""
+"""What an Airflow process of this project reads from its environment: the audit folder, the project and retries."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,6 @@ from kafka_audit.errors import ConfigurationError
 
 ROOT_VARIABLE = "KAFKA_AUDIT_ROOT"
 HOME_VARIABLE = "KAFKA_AUDIT_HOME"
-SCHEDULE_VARIABLE = "KAFKA_AUDIT_SCHEDULE"
 RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
 
 
@@ -20,11 +19,6 @@ def audit_root() -> Path:
     if named:
         return Path(named).resolve()
     return Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser().resolve().parent / "audit-root"
-
-
-def audit_schedule() -> str | None:
-    """When the audit DAG runs by itself: ``KAFKA_AUDIT_SCHEDULE``, a cron expression or preset; None when it is not set."""
-    return os.environ.get(SCHEDULE_VARIABLE) or None
 
 
 def snapshot_retries() -> int:

@@ -54,18 +54,23 @@ def audit_id_of(dag_id: str, run_id: str, run_after: datetime) -> str:
     return new_id(run_after, f"audit:{dag_id}/{run_id}")
 
 
+def snapshot_id_of(dag_id: str, run_id: str, run_after: datetime) -> str:
+    """The id of the snapshot, or offsets snapshot, that a DAG run takes."""
+    from kafka_audit.evidence import new_id  # noqa: PLC0415  (pyarrow: not at DAG parse)
+
+    return new_id(run_after, f"snapshot:{dag_id}/{run_id}")
+
+
 def make_plan(request: AuditRequest, *, root: Path, dag_id: str, run_id: str, run_after: datetime) -> AuditPlan:
     """Give a run its ids. The same run always gets the same ids, so that a cleared task finds its own folders again.
 
     ``run_after`` is the run's own time: unlike its start date, Airflow does not change it when tasks are cleared.
     """
-    from kafka_audit.evidence import new_id  # noqa: PLC0415  (pyarrow: not at DAG parse)
-
     return AuditPlan(
         **request.model_dump(),
         root=str(root),
         audit_id=audit_id_of(dag_id, run_id, run_after),
-        snapshot_id=new_id(run_after, f"snapshot:{dag_id}/{run_id}"),
+        snapshot_id=snapshot_id_of(dag_id, run_id, run_after),
         dag_id=dag_id,
         run_id=run_id,
     )

@@ -20,8 +20,7 @@ from kafka_audit.airflow.home import audit_root, project_home
 from kafka_audit.airflow.outcome import ERROR, AuditResult, audit_result
 from kafka_audit.airflow.plan import audit_id_of
 from kafka_audit.airflow.request import DAG_ID
-from kafka_audit.airflow.step import causes
-from kafka_audit.errors import AuditError
+from kafka_audit.airflow.retries import expected_error
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -99,8 +98,7 @@ def _result(run: "DagRun", conf: Mapping[str, Any], plan_error: BaseException | 
 
     states = {instance.task_id: str(instance.state) for instance in run.get_task_instances()}
     if states.get("plan") != "success":
-        raised = causes(plan_error) if isinstance(plan_error, BaseException) else ()
-        problem = next((cause for cause in raised if isinstance(cause, AuditError)), None)
+        problem = expected_error(plan_error) if isinstance(plan_error, BaseException) else None
         reason = str(problem or plan_error or "the task plan failed: the log says why")
         return AuditResult(verdict=ERROR, exit_code=problem.exit_code if problem else 1, reasons=(reason,), report=None), None
     root = EvidenceRoot(path=audit_root())

@@ -1,10 +1,10 @@
-"""One of the audit's Spark jobs as an Airflow task: spark-submit with the project's own settings."""
+"""A Spark job of this project as an Airflow task: spark-submit with the project's own settings."""
 
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
-from kafka_audit.airflow.plan import AuditPlan
-from kafka_audit.airflow.step import audit_step
+from kafka_audit.airflow.retries import final_errors
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
 
 if TYPE_CHECKING:
@@ -27,21 +26,12 @@ _ERROR_LINE = re.compile(r"kafka-audit: (.+)")
 
 
 class SparkJob(SparkSubmitOperator):
-    """Runs ``spark_jobs/<job>.py`` on the snapshot and the audit folder of ``plan``, through the connection ``spark_default``.
+    """Runs ``spark_jobs/<job>.py`` with ``application_args``, through the connection ``spark_default``.
 
     The job's exit code is its contract (errors.py): it comes back as the error of that exit code.
     """
 
-    template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "plan")
-
-    def __init__(
-        self,
-        *,
-        job: str,
-        plan: Any,  # noqa: ANN401  (an XComArg until it is rendered)
-        conn_id: str = "spark_default",
-        **kwargs: Any,  # noqa: ANN401  (the operator's own)
-    ) -> None:
+    def __init__(self, *, job: str, conn_id: str = "spark_default", **kwargs: Any) -> None:  # noqa: ANN401  (the operator's own)
         from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path  # noqa: PLC0415  (pyspark-free)
 
         super().__init__(
@@ -52,27 +42,15 @@ class SparkJob(SparkSubmitOperator):
             **kwargs,
         )
         self.job = job
-        self.plan = plan
         self.spark_conn_id = conn_id
         self._last_error = self._last_line = ""
 
     def execute(self, context: "Context") -> None:
         """Submit the job and wait for it; AuditError of the job's exit code when it fails."""
-        plan = AuditPlan(**self.plan)
-        with audit_step(plan, self.job) as due:
-            if due:
-                self.application_args = self._arguments(plan)
-                prepare_environment()
-                self._check_connection()
-                self._submit(context)
-
-    def _arguments(self, plan: AuditPlan) -> list[str]:
-        arguments = ["--snapshot", str(plan.snapshot_dir), "--audit", str(plan.audit.path)]
-        if plan.policy_dir:
-            arguments += ["--policy", plan.policy_dir]
-        for folder in plan.controls_folders:
-            arguments += ["--controls", str(folder)]
-        return arguments
+        with final_errors():
+            prepare_environment()
+            self._check_connection()
+            self._submit(context)
 
     def _check_connection(self) -> None:
         try:

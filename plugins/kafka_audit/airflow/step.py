@@ -8,10 +8,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowFailException
-
 from kafka_audit.airflow.plan import AuditPlan
-from kafka_audit.errors import AuditError, CollectionError
+from kafka_audit.airflow.retries import expected_error, final_errors
+from kafka_audit.errors import CollectionError
 
 STEPS = ("snapshot", "evidence_gate", "verify_settings", "verify_lag", "findings_gate", "report")
 FAILURES = "failures"
@@ -50,17 +49,16 @@ def audit_step(plan: AuditPlan, name: str) -> Iterator[bool]:
     unseal_audit(audit)
     for stale in (note, *(audit.path / result for result in _RESULTS[name])):
         _remove(stale)
-    try:
-        yield True
-    except Exception as problem:
-        expected = next((cause for cause in causes(problem) if isinstance(cause, AuditError)), None)
-        message = str(expected or problem) or type(problem).__name__
-        kind = type(expected or problem).__name__
-        with contextlib.suppress(CollectionError):  # a full disk refuses this note too; the task's own error is what counts
-            write_json(note, {"step": name, "exit_code": expected.exit_code if expected else 1, "error": kind, "message": message})
-        if expected is not None and not worth_retrying(expected):
-            raise AirflowFailException(message) from problem
-        raise
+    with final_errors():
+        try:
+            yield True
+        except Exception as problem:
+            expected = expected_error(problem)
+            message = str(expected or problem) or type(problem).__name__
+            kind = type(expected or problem).__name__
+            with contextlib.suppress(CollectionError):  # a full disk refuses this note too; the task's own error is what counts
+                write_json(note, {"step": name, "exit_code": expected.exit_code if expected else 1, "error": kind, "message": message})
+            raise
     if note.parent.is_dir() and not any(note.parent.iterdir()):
         shutil.rmtree(note.parent, ignore_errors=True)
 
@@ -70,25 +68,6 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def causes(problem: BaseException) -> Iterator[BaseException]:
-    """The exception and what it was raised from, outermost first."""
-    current: BaseException | None = problem
-    while current is not None:
-        yield current
-        current = current.__cause__
-
-
-def worth_retrying(problem: BaseException) -> bool:
-    """True when the same step may succeed a little later without anyone doing anything.
-
-    An unreachable cluster may come back. Refused credentials stay refused (and repeated attempts lock accounts), a full disk
-    stays full, a wrong parameter stays wrong.
-    """
-    if not isinstance(problem, CollectionError) or isinstance(problem.__cause__, OSError):
-        return False
-    return not str(problem).startswith("authentication failed")
 
 
 def failures_of(audit: Path) -> list[Mapping[str, Any]]:

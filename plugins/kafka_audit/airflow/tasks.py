@@ -1,17 +1,17 @@
 """The Python tasks of the audit DAG: each checks the plan, calls one step of the platform and returns a few small facts."""
 
 import logging
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule, task
+from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from kafka_audit.airflow.home import audit_root, snapshot_retries
+from kafka_audit.airflow.home import audit_root
 from kafka_audit.airflow.plan import AuditPlan, make_plan
 from kafka_audit.airflow.request import AuditRequest, check_request
+from kafka_audit.airflow.retries import final_errors, while_unreachable
 from kafka_audit.airflow.step import audit_step, clock_of, is_chained
-from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.findings import Severity
 
 if TYPE_CHECKING:
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
     from kafka_audit.catalogue import Catalogue
     from kafka_audit.evidence import Snapshot
-
-# Only reading the cluster depends on something that may be better in a minute. Every other step is a function of files.
-# What cannot get better (refused credentials, a full disk) never comes here: audit_step raises AirflowFailException for it.
-SNAPSHOT_RETRIES = ExceptionRetryPolicy(
-    rules=[
-        RetryRule(exception=[ConfigurationError, IntegrityError], action=RetryAction.FAIL, reason="trying again cannot help"),
-        RetryRule(exception=CollectionError, action=RetryAction.RETRY, reason="the cluster may be reachable again in a moment"),
-    ],
-    default=RetryAction.FAIL,
-)
 
 log = logging.getLogger(__name__)
 
@@ -43,13 +33,11 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.policy.fit import check_policy  # noqa: PLC0415  (heavy)
 
-    try:
-        request = check_request(params, dag_run.conf)
+    with final_errors():
+        request = check_request(AuditRequest, dag_run.dag_id, params, dag_run.conf)
         # Read here only to refuse what cannot be used before the cluster is touched; each step reads them again.
         Scope.from_text(topics=request.topics, groups=request.groups)
         check_policy(load_policy(request.policy_folder), _catalogue(request))
-    except ConfigurationError as problem:
-        raise AirflowFailException(str(problem)) from problem
     made = make_plan(request, root=audit_root(), dag_id=dag_run.dag_id, run_id=dag_run.run_id, run_after=dag_run.run_after)
     audit = made.audit
     known = read_json(audit.run_file) if audit.run_file.is_file() else {}
@@ -71,17 +59,13 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
     return made.model_dump(mode="json")
 
 
-@task(
-    retries=snapshot_retries(),
-    retry_delay=timedelta(seconds=30),
-    retry_policy=SNAPSHOT_RETRIES,
-    multiple_outputs=False,
-)
+@task(**while_unreachable(), multiple_outputs=False)
 def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
     """Read the cluster into a sealed snapshot. A snapshot that is already there is verified and kept: evidence never changes."""
     from kafka_audit.airflow.hook import KafkaAuditHook  # noqa: PLC0415  (heavy)
     from kafka_audit.collect.scope import Scope  # noqa: PLC0415  (heavy)
     from kafka_audit.evidence import verify  # noqa: PLC0415  (heavy)
+    from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.snapshot import take_snapshot  # noqa: PLC0415  (heavy)
 
     made = AuditPlan(**plan)
@@ -94,6 +78,7 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
                 cluster=made.cluster,
                 snapshot_id=made.snapshot_id,
                 scope=Scope.from_text(topics=made.topics, groups=made.groups),
+                policy=load_policy(made.policy_folder),
                 now=_now,
                 progress=log.info,
             )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.airflow.audit_list import LISTED, ListedAudit, audit_of_id, find_audit, newest_audits
+from kafka_audit.airflow.clusters import of_kind
 from kafka_audit.airflow.home import audit_root
 from kafka_audit.airflow.plan import audit_id_of
 from kafka_audit.airflow.request import DAG_ID
@@ -80,7 +81,7 @@ def app() -> "FastAPI":
     @web.get("/dags/{dag_id}/runs/{run_id}")
     def audit_of_run(dag_id: str, run_id: str, session: SessionDep) -> Response:
         run_after = session.scalar(select(DagRun.run_after).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
-        if dag_id != DAG_ID or run_after is None:
+        if not of_kind(dag_id, DAG_ID) or run_after is None:
             return page("no_audit.html.j2", status_code=404, message=f"Only runs of {DAG_ID} have an audit report.")
         found = audit_of_id(_root(), audit_id_of(dag_id, run_id, run_after))
         if found is None:

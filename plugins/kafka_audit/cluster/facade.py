@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 
-from kafka_audit.cluster import acls, brokers, commits, configs, groups, last_batches, offsets, topics, transactions
+from kafka_audit.cluster import acls, brokers, commits, configs, first_records, groups, last_batches, offsets, topics, transactions
 from kafka_audit.cluster.bootstrap import BrokerAddress, BrokerVersions, find_brokers, read_versions
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.connection import ConnectionSettings
@@ -159,6 +159,12 @@ class Cluster:
     ) -> dict[TopicPartition, last_batches.LastBatch | Failure]:
         """See :func:`kafka_audit.cluster.last_batches.read_last_batches`."""
         return last_batches.read_last_batches(self._channel, leaders, last_offsets)
+
+    def read_first_records(
+        self, leaders: Leaders, wanted: Mapping[TopicPartition, Sequence[int]], ends: Mapping[TopicPartition, int]
+    ) -> dict[first_records.Place, first_records.FirstRecord | Failure]:
+        """See :func:`kafka_audit.cluster.first_records.read_first_records`."""
+        return first_records.read_first_records(self._channel, leaders, wanted, ends)
 
     def describe_producers(
         self, leaders: Leaders, partitions: Iterable[TopicPartition]

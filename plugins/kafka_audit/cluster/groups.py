@@ -38,6 +38,7 @@ class Member:
 
     member_id: str
     client_id: str
+    client_host: str
     instance_id: str | None
     assignment: tuple[tuple[str, int], ...] | None
     subscribed_topics: tuple[str, ...] | None
@@ -152,6 +153,7 @@ def _classic_member(group: Message, raw: Message) -> Member:
     return Member(
         member_id=raw.member_id,
         client_id=raw.client_id,
+        client_host=raw.client_host,
         instance_id=raw.group_instance_id,
         assignment=assignment,
         subscribed_topics=subscribed,
@@ -165,6 +167,7 @@ def _parse_modern(_: Message, response: Message) -> Iterator[Parsed[str, Describ
             Member(
                 member_id=member.member_id,
                 client_id=member.client_id,
+                client_host=member.client_host,
                 instance_id=getattr(member, "instance_id", None),
                 assignment=tuple((topic.topic_name, index) for topic in member.assignment.topic_partitions for index in topic.partitions),
                 # The topics that a regular expression matches are known to the coordinator only.

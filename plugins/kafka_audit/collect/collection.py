@@ -9,7 +9,7 @@ import pyarrow as pa
 from kafka_audit.cluster.brokers import BrokerLogDirs
 from kafka_audit.cluster.facade import Cluster
 from kafka_audit.cluster.leaders import Leaders
-from kafka_audit.cluster.topics import Topic, TopicListing
+from kafka_audit.cluster.topics import Topic
 from kafka_audit.collect import (
     acls,
     broker_configs,
@@ -18,6 +18,7 @@ from kafka_audit.collect import (
     cluster,
     committed_offsets,
     errors,
+    first_unread,
     group_configs,
     groups,
     last_batches,
@@ -29,26 +30,37 @@ from kafka_audit.collect import (
     quorum,
     reassignments,
     replica_sizes,
+    sla_offsets,
     topic_configs,
     topics,
     transactions,
 )
+from kafka_audit.collect.group_reading import read_groups
 from kafka_audit.collect.scope import Scope
-from kafka_audit.errors import CollectionError
+from kafka_audit.collect.sla_offsets import MaxLagSeconds
+from kafka_audit.collect.tables import Dataset
 
-Dataset = tuple[str, pa.Table]
 _ELR_FEATURE = "eligible.leader.replicas.version"
 
 
 class Collection:
     """One pass over a connected cluster; iterate :meth:`datasets` once, then read the other attributes."""
 
-    def __init__(self, *, cluster: Cluster, scope: Scope, now: Callable[[], datetime], second_look_seconds: float) -> None:
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        scope: Scope,
+        max_lag_seconds: MaxLagSeconds,
+        now: Callable[[], datetime],
+        second_look_seconds: float,
+    ) -> None:
         self.scope = scope
         self.errors = errors.ErrorLog()
         self.capabilities: Mapping[str, str] = {}
         self.cluster_id: str | None = None
         self._cluster = cluster
+        self._max_lag_seconds = max_lag_seconds
         self._now = now
         self._second_look_seconds = second_look_seconds
 
@@ -60,7 +72,8 @@ class Collection:
         source, log = self._cluster, self.errors
         description = source.describe_cluster()
         read_at, looked_at = self._now(), time.monotonic()
-        listing = self._list_topics()
+        listing = topics.listing(source)
+        self.cluster_id = listing.cluster_id
         running, failures = source.list_reassignments()
         log.add_all(reassignments.NAME, failures)
         in_scope = [topic for topic in listing.topics if self.scope.covers_topic(topic.name, is_internal=topic.is_internal)]
@@ -122,16 +135,6 @@ class Collection:
         yield capabilities.NAME, capabilities.collect(matrix)
         yield errors.NAME, errors.collect(log)
 
-    def _list_topics(self) -> TopicListing:
-        listing = self._cluster.list_topics()
-        if listing.cluster_id is None:
-            reason = "; ".join(failure.message for failure in listing.failures) or "the answer has no cluster id"
-            raise CollectionError(
-                f"the topics of the cluster could not be listed ({reason}). Nothing was stored; run again when it is back"
-            )
-        self.cluster_id = listing.cluster_id
-        return listing
-
     def _storage(self, visible: Sequence[Topic]) -> Iterator[Dataset]:
         stored: list[BrokerLogDirs] = list(self._cluster.describe_log_dirs())
         yield log_dirs.NAME, log_dirs.collect(stored, self.errors)
@@ -142,20 +145,20 @@ class Collection:
     def _groups_and_offsets(
         self, leaders: Leaders, keys: Sequence[tuple[str, int]], retention: Mapping[str, int], internal: set[str]
     ) -> Iterator[Dataset]:
-        source, log = self._cluster, self.errors
-        found, missing = source.list_groups()
-        listed = [group for group in found if self.scope.covers_group(group.group_id)]
-        coordinators = source.coordinators(listed)
-        described = source.describe_groups(coordinators, listed)
-        # Commits before ends: the other order would show groups beyond the end of what they read.
-        committed = committed_offsets.read(source, coordinators, listed, described, scope=self.scope, now=self._now, errors=log)
-        ends = offsets.collect(source, leaders, keys, commits=committed.highest, retention_ms=retention, now=self._now, errors=log)
+        source, log, now = self._cluster, self.errors, self._now
+        reading = read_groups(source, self.scope, now, log)
+        committed, missing = reading.committed, reading.missing
+        ends = offsets.collect(source, leaders, keys, commits=committed.highest, retention_ms=retention, now=now, errors=log)
         yield offsets.NAME, ends
-        yield last_batches.NAME, last_batches.collect(source, leaders, ends, internal=internal, now=self._now, errors=log)
-        yield groups.NAME, groups.collect(listed, described, missing, log)
-        yield members.NAME, members.collect(described, self.scope, missing, log)
+        logs, commits = offsets.logs(ends), committed.by_group
+        limits = self._max_lag_seconds
+        yield sla_offsets.NAME, sla_offsets.collect(source, leaders, commits, logs, max_lag_seconds=limits, now=now, errors=log)
+        yield first_unread.NAME, first_unread.collect(source, leaders, commits, logs, internal=internal, now=now, errors=log)
+        yield last_batches.NAME, last_batches.collect(source, leaders, ends, internal=internal, now=now, errors=log)
+        yield groups.NAME, groups.collect(reading.listed, reading.described, missing, log)
+        yield members.NAME, members.collect(reading.described, self.scope, missing, log)
         yield committed_offsets.NAME, committed_offsets.collect(committed, missing, log)
-        yield group_configs.NAME, group_configs.collect(source, listed, log)
+        yield group_configs.NAME, group_configs.collect(source, reading.listed, log)
 
 
 def _retention(configs: pa.Table) -> dict[str, int]:

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from kafka_audit.cluster.facade import Cluster
 from kafka_audit.cluster.failures import INVALID_RESPONSE, Failure, unsupported
-from kafka_audit.cluster.last_batches import FETCH, OLDEST_FETCH, LastBatch
+from kafka_audit.cluster.fetching import FETCH, OLDEST_FETCH
+from kafka_audit.cluster.last_batches import LastBatch
 from kafka_audit.cluster.leaders import Leaders, TopicPartition
 from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.tables import READ_AT, table

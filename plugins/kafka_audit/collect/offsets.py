@@ -1,6 +1,7 @@
 """Start, end and last stable offset of every partition, and how far retention is from what groups have read."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 import pyarrow as pa
@@ -34,6 +35,14 @@ Key = tuple[str, int]
 Found = Mapping[Key, Offset | Failure]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Log:
+    """Log start and log end of one partition."""
+
+    start: int
+    end: int
+
+
 def collect(
     cluster: Cluster,
     leaders: Leaders,
@@ -41,6 +50,7 @@ def collect(
     *,
     commits: Mapping[Key, int],
     retention_ms: Mapping[str, int],
+    positions_only: bool = False,
     now: Callable[[], datetime],
     errors: ErrorLog,
 ) -> pa.Table:
@@ -48,6 +58,7 @@ def collect(
 
     The order is start, last stable, end, so that start <= last stable <= end holds in each row although records arrive meanwhile.
     Where a commit lies beyond the end, the end is read once more and the later one kept: a commit can overtake the first reading.
+    With ``positions_only`` the columns of highest timestamp and headroom are not asked for and stay null.
     """
     read_at = now()
     starts = cluster.list_offsets(leaders, dict.fromkeys(partitions, EARLIEST))
@@ -56,10 +67,12 @@ def collect(
     beyond = [key for key, commit in commits.items() if _offset(ends.get(key, _NOTHING), default=commit) < commit]
     ends |= {k: found for k, found in cluster.list_offsets(leaders, dict.fromkeys(beyond, LATEST)).items() if isinstance(found, Offset)}
     newest: Found = {}
-    if cluster.supports(LIST_OFFSETS, MAX_TIMESTAMP_VERSION):
+    if not positions_only and cluster.supports(LIST_OFFSETS, MAX_TIMESTAMP_VERSION):
         newest = cluster.list_offsets(leaders, dict.fromkeys(partitions, MAX_TIMESTAMP))
     marks = {
-        key: _milliseconds(read_at) - retention_ms[key[0]] // 4 for key in partitions if key in commits and retention_ms.get(key[0], -1) > 0
+        key: milliseconds(read_at) - retention_ms[key[0]] // 4
+        for key in partitions
+        if not positions_only and key in commits and retention_ms.get(key[0], -1) > 0
     }
     headroom = cluster.list_offsets(leaders, marks)
     rows = []
@@ -86,6 +99,18 @@ def collect(
     return table(SCHEMA, rows)
 
 
+def logs(ends: pa.Table) -> dict[Key, Log]:
+    """Start and end of every partition of this dataset of which both are known."""
+    columns = (ends.column(name).to_pylist() for name in ("topic", "partition", "log_start", "log_end"))
+    rows = zip(*columns, strict=True)
+    return {(topic, index): Log(start=start, end=end) for topic, index, start, end in rows if start is not None and end is not None}
+
+
+def milliseconds(moment: datetime) -> int:
+    """An aware time in milliseconds since the epoch, rounded down."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
 def _note(errors: ErrorLog, readings: Sequence[Offset | Failure]) -> Failure | None:
     # One leaderless partition fails in every reading; one row says it.
     first = next((reading for reading in readings if isinstance(reading, Failure)), None)
@@ -101,7 +126,3 @@ def _known(reading: Offset | Failure) -> Offset:
 def _offset(reading: Offset | Failure, *, default: int) -> int:
     offset = _known(reading).offset
     return default if offset is None else offset
-
-
-def _milliseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(milliseconds=1)

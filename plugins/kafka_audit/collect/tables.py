@@ -20,6 +20,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 _CODES: Mapping[pa.DataType, str] = {pa.int16(): "h", pa.int32(): "i", pa.int64(): "q"}
 Values = Sequence[Any]
+Dataset = tuple[str, pa.Table]
+"""Name and content of one dataset."""
 
 
 def table(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.Table:

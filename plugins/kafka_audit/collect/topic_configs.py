@@ -1,6 +1,6 @@
 """Effective configuration of topics, with source and synonyms."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
@@ -23,10 +23,10 @@ SCHEMA = pa.schema(
 )
 
 
-def collect(cluster: Cluster, topics: Sequence[str], errors: ErrorLog) -> pa.Table:
-    """One row per topic and key of the allow-list; a topic that was refused has no row at all, and an error."""
+def collect(cluster: Cluster, topics: Sequence[str], errors: ErrorLog, *, keys: Collection[str] = TOPIC_KEYS) -> pa.Table:
+    """One row per topic and key of ``keys`` (default: the allow-list); a topic that was refused has no row at all, and an error."""
     rows: list[tuple[object, ...]] = []
-    for described in cluster.describe_topic_configs(topics, TOPIC_KEYS):
+    for described in cluster.describe_topic_configs(topics, keys):
         if described.failure is not None:
             errors.add(NAME, described.failure)
         rows.extend((described.resource, *columns(config)) for config in described.configs)

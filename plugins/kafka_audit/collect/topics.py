@@ -4,11 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
+from kafka_audit.cluster.facade import Cluster
 from kafka_audit.cluster.failures import Failure
-from kafka_audit.cluster.topics import Topic
+from kafka_audit.cluster.topics import Topic, TopicListing
 from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.tables import NAMES, table
+from kafka_audit.errors import CollectionError
 
 NAME = "topics"
 TOPIC_HIDDEN = "TOPIC_HIDDEN"
@@ -22,6 +24,15 @@ SCHEMA = pa.schema(
         ("authorized_operations", NAMES),
     ]
 )
+
+
+def listing(cluster: Cluster) -> TopicListing:
+    """All topics with their partitions; CollectionError when they cannot be listed, because then there is nothing to collect from."""
+    found = cluster.list_topics()
+    if found.cluster_id is None:
+        reason = "; ".join(failure.message for failure in found.failures) or "the answer has no cluster id"
+        raise CollectionError(f"the topics of the cluster could not be listed ({reason}). Nothing was stored; run again when it is back")
+    return found
 
 
 def collect(topics: Sequence[Topic], errors: ErrorLog) -> pa.Table:

@@ -1,7 +1,9 @@
 """Loads a policy folder: every file is checked, and every problem of all of them is reported at once (exit code 2)."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
@@ -68,6 +70,18 @@ class Policy:
     def slas(self) -> list[LagSla]:
         return self.sla_file.groups
 
+    def lag_sla(self, group_id: str, topic: str) -> LagSla | None:
+        """The first lag SLA whose group pattern, topic pattern and tier match; None when none does."""
+        tier = self._stricter(_tier(self.groups, group_id), _tier(self.topics, topic))
+        for sla in self.slas:
+            if sla.tier in (None, tier) and fnmatchcase(group_id, sla.pattern) and fnmatchcase(topic, sla.topics):
+                return sla
+        return None
+
+    def _stricter(self, *tiers: str | None) -> str:
+        named = {tier or self.default_tier for tier in tiers}
+        return next(tier for tier in self.tiers if tier in named)
+
     @property
     def clients(self) -> list[Client]:
         return self.client_file.clients
@@ -75,6 +89,11 @@ class Policy:
     @property
     def waivers(self) -> list[Waiver]:
         return self.waiver_file.waivers
+
+
+def _tier(rules: Sequence[TopicRule | GroupRule], name: str) -> str | None:
+    """What the first rule that matches a name says."""
+    return next((rule.tier for rule in rules if fnmatchcase(name, rule.pattern)), None)
 
 
 def shipped_policy_folder() -> Path:
@@ -122,6 +141,7 @@ def load_policy(folder: Path | None = None) -> Policy:
         if one is not None and one.id != Path(name).stem
     ]
     problems += _strangers(place)
+    problems += _strange_tiers(place, parsed["tiers.yaml"], parsed["slas.yaml"])
     if problems:
         raise ConfigurationError("the policy is not valid:\n  " + "\n  ".join(problems))
     return Policy(
@@ -133,6 +153,18 @@ def load_policy(folder: Path | None = None) -> Policy:
         sha256=digest.hexdigest(),
         folder=place,
     )
+
+
+def _strange_tiers(place: Path, tiers: TierFile | None, slas: SlaFile | None) -> list[str]:
+    """SLAs that name a tier which tiers.yaml does not have."""
+    if tiers is None or slas is None:
+        return []
+    known = ", ".join(sorted(tiers.tiers))
+    return [
+        f"{place / 'slas.yaml'}: groups.{index}.tier: {sla.tier!r} is not one of the tiers: write one of {known}"
+        for index, sla in enumerate(slas.groups)
+        if sla.tier is not None and sla.tier not in tiers.tiers
+    ]
 
 
 def _strangers(place: Path) -> list[str]:

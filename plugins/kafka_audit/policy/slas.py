@@ -1,28 +1,167 @@
-"""``slas.yaml``: how far behind consumer groups may be."""
+"""``slas.yaml``: how far behind consumer groups may be, for how much of the time, and when nobody minds."""
 
-from typing import Literal
+from datetime import datetime, time, timedelta, timezone
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
-from kafka_audit.policy.tiers import Name, Pattern, Strict, refuse_unreachable
+from kafka_audit.policy.glob import covers
+from kafka_audit.policy.tiers import Name, Pattern, Strict
+
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+WINDOW_DAYS = 30
+"""The window of an SLA that says nothing of one, in days."""
+Span = tuple[datetime, datetime]
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+
+def _quoted(value: Any) -> Any:  # noqa: ANN401 - whatever YAML made of it
+    if isinstance(value, int):
+        raise ValueError('is no text, because YAML reads 22:00 as a number: write it in quotes, like "22:00"')
+    return value
+
+
+TimeOfDay = Annotated[str, BeforeValidator(_quoted), StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+
+
+class Breach(Strict):
+    """How many of the newest ``of`` samples must be outside of the limits before it counts."""
+
+    samples: int = Field(default=1, ge=1)
+    of: int = Field(default=1, ge=1, le=288)
+
+    @model_validator(mode="after")
+    def _can_happen(self) -> "Breach":
+        if self.samples > self.of:
+            raise ValueError(f"samples {self.samples} is above of {self.of}, so nothing could ever breach it: lower samples or raise of")
+        return self
+
+
+class Availability(Strict):
+    """The least share of the window's minutes, in percent, that must lie within the limits."""
+
+    target_percent: float = Field(gt=0, le=100)
+    window_days: int = Field(default=WINDOW_DAYS, ge=1, le=400)
+
+
+class QuietHours(Strict):
+    """Hours of weekdays in which the SLA does not hold; ``to`` at or before ``from`` is on the next day."""
+
+    days: list[Day] = Field(min_length=1)
+    start: TimeOfDay = Field(alias="from")
+    end: TimeOfDay = Field(alias="to")
+    timezone: str = "UTC"
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name not in available_timezones():
+            raise ValueError("is not an IANA time zone that this machine knows: write one like Europe/Berlin")
+        return name
+
+    @model_validator(mode="after")
+    def _each_day_once(self) -> "QuietHours":
+        if len(set(self.days)) < len(self.days):
+            raise ValueError("days: a day stands there twice: keep one")
+        return self
+
+    def spans(self, first: datetime, last: datetime) -> list[Span]:
+        """The times between two aware ones that lie in them, by the clocks of their time zone, oldest first."""
+        zone, start, end = ZoneInfo(self.timezone), time.fromisoformat(self.start), time.fromisoformat(self.end)
+        day, found = first.astimezone(zone).date() - timedelta(days=1), []
+        while day <= last.astimezone(zone).date():
+            if _DAYS[day.weekday()] in self.days:
+                ends_on = day if start < end else day + timedelta(days=1)
+                begins = datetime.combine(day, start, zone).astimezone(timezone.utc)
+                found.append((max(begins, first), min(datetime.combine(ends_on, end, zone).astimezone(timezone.utc), last)))
+            day += timedelta(days=1)
+        return [span for span in found if span[0] < span[1]]
 
 
 class LagSla(Strict):
-    """A lag SLA: groups whose id matches the glob may be at most this far behind, in records over all partitions and in seconds on any."""
+    """A lag SLA of the group partitions that its group pattern, topic pattern and tier match.
+
+    ``tier``: the stricter one of the group's and the topic's. ``max_lag_records``: over all of a group's partitions that the rule covers;
+    ``max_lag_seconds`` and ``max_no_progress_seconds`` (no commit moved while records wait): on any of them. What is null is not limited.
+    """
 
     pattern: Pattern
+    topics: Pattern = "*"
+    tier: Name | None = None
     name: Name
-    max_lag_records: int = Field(ge=0)
+    max_lag_records: int | None = Field(default=None, ge=0)
     max_lag_seconds: int | None = Field(default=None, ge=0)
+    max_no_progress_seconds: int | None = Field(default=None, ge=1)
+    breach: Breach = Breach()
+    availability: Availability | None = None
+    quiet_hours: list[QuietHours] = Field(default_factory=list)
+
+    @field_validator("name")
+    @classmethod
+    def _can_stand_in_brackets(cls, name: str) -> str:
+        if "[" in name or "]" in name:
+            raise ValueError("holds a bracket, and results are named `group [name]`: take it out")
+        return name
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> "LagSla":
+        if self.max_lag_records is None and self.max_lag_seconds is None and self.max_no_progress_seconds is None:
+            raise ValueError("limits nothing: add max_lag_records, max_lag_seconds or max_no_progress_seconds")
+        return self
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it may cover only a part of a group's topics."""
+        return self.topics != "*" or self.tier is not None
+
+    @property
+    def window_days(self) -> int:
+        """How many days its minutes are counted over."""
+        return self.availability.window_days if self.availability is not None else WINDOW_DAYS
+
+    def quiet_spans(self, first: datetime, last: datetime) -> list[Span]:
+        """The quiet times between two aware ones, oldest first; they do not overlap."""
+        found: list[Span] = []
+        for begins, ends in sorted(span for hours in self.quiet_hours for span in hours.spans(first, last)):
+            if found and begins <= found[-1][1]:
+                found[-1] = (found[-1][0], max(ends, found[-1][1]))
+            else:
+                found.append((begins, ends))
+        return found
+
+    def hides(self, later: "LagSla") -> bool:
+        """Whether every group partition that a later rule matches is matched by this one already; False also where that cannot be told."""
+        return covers(self.pattern, later.pattern) and covers(self.topics, later.topics) and self.tier in (None, later.tier)
 
 
 class SlaFile(Strict):
-    """The content of ``slas.yaml``; the first pattern that matches a group decides."""
+    """The content of ``slas.yaml``; the first rule that matches a group partition decides."""
 
     version: Literal[1]
     groups: list[LagSla] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _each_can_decide(self) -> "SlaFile":
-        refuse_unreachable("groups", self.groups)
+        for index, later in enumerate(self.groups):
+            earlier = next((one for one in self.groups[:index] if one.hides(later)), None)
+            if earlier is not None:
+                raise ValueError(
+                    f"groups: {_rule(later)} can never decide, because {_rule(earlier)} before it matches the same names: "
+                    "put the narrower one first"
+                )
         return self
+
+    @model_validator(mode="after")
+    def _partial_rules_are_told_apart(self) -> "SlaFile":
+        names = [rule.name for rule in self.groups if rule.is_partial]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"groups: {twice} name several rules with topics or a tier: give each its own name")
+        return self
+
+
+def _rule(rule: LagSla) -> str:
+    more = [f"topics {rule.topics!r}"] if rule.topics != "*" else []
+    more += [f"tier {rule.tier!r}"] if rule.tier is not None else []
+    return " with ".join([f"pattern {rule.pattern!r}", *more])

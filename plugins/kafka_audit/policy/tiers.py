@@ -70,11 +70,26 @@ class GroupRule(Strict):
     owner: Name | None = None
 
 
+class OffsetsHistory(Strict):
+    """How often offsets snapshots are promised, and for how many days they are kept: as taken, and rolled up."""
+
+    interval_seconds: int = Field(default=300, ge=1, le=86_400)
+    keep_days: int = Field(default=14, ge=1)
+    rolled_up_keep_days: int = Field(default=400, ge=1)
+
+    @model_validator(mode="after")
+    def _is_rolled_up_before_it_goes(self) -> "OffsetsHistory":
+        if self.rolled_up_keep_days < self.keep_days:
+            raise ValueError("rolled_up_keep_days is below keep_days, so days would go before the snapshots they were made of: raise it")
+        return self
+
+
 class History(Strict):
-    """How often snapshots are promised, and how many earlier ones an audit may read."""
+    """How often snapshots are promised, how many earlier ones an audit may read, and the same of offsets snapshots."""
 
     interval_seconds: int = Field(default=86_400, ge=1)
     snapshots: int = Field(default=30, ge=0, le=1_000)
+    offsets: OffsetsHistory = OffsetsHistory()
 
 
 class _Patterned(Protocol):

@@ -13,8 +13,9 @@ from markupsafe import Markup, escape
 
 from kafka_audit import __version__
 from kafka_audit import safe_text as text
-from kafka_audit.report import sentences
+from kafka_audit.report import charts, lag_words, sentences
 from kafka_audit.report.commands import fill_all
+from kafka_audit.report.lag_partitions import DAY_MS
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
 
@@ -23,6 +24,13 @@ _PARAMS_SHOWN = {
     "fail_on": "fails at severity",
     "min_coverage": "minimum coverage",
     "max_age_seconds": "age of the snapshot in seconds, at most",
+}
+_STATUS_KINDS = {
+    **dict.fromkeys(("LOST", "LOSING"), "fail"),
+    **dict.fromkeys(("REWOUND", "STOPPED", "STALLED", "GROWING", "SLOW"), "error"),
+    **dict.fromkeys(("NO_COMMIT", "ORPHAN", "ABANDONED"), "none"),
+    **dict.fromkeys(("INSUFFICIENT_HISTORY", "NOT_ASSESSED"), "gap"),
+    "OK": "pass",
 }
 _COMMANDS_SHOWN = 30
 _ROWS_OPEN = 10
@@ -178,9 +186,22 @@ def _environment() -> Environment:
         same_expected=_same_expected,
         commands=_commands,
         with_link=text.with_link,
+        duration=lag_words.duration,
+        lag_time=lag_words.lag_time,
+        rate=lag_words.rate,
+        minutes=lag_words.minutes,
+        percentage=lag_words.percentage,
         word=lambda value: str(getattr(value, "value", value)),
     )
-    environment.globals.update(counted=sentences.counted, percent=text.percent)
+    environment.globals.update(
+        counted=sentences.counted,
+        percent=text.percent,
+        chart=charts.lag_chart,
+        period=charts.period,
+        top_of_scale=charts.top_of_scale,
+        status_kinds=_STATUS_KINDS,
+        day_ms=DAY_MS,
+    )
     return environment
 
 
@@ -201,6 +222,7 @@ def render(report: Report) -> str:
         css=Markup(css),  # the project's own file
         csp=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'",
         summary=sentences.summary(report),
+        loss=lag_words.loss(report.lag.loss),
         coverage=sentences.coverage(report),
         bar=_bar(report),
         idle=_idle(report),

@@ -5,10 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 from kafka_audit import __version__
-from kafka_audit.report import sentences
+from kafka_audit.report import lag_words, sentences
 from kafka_audit.report.collection import Collection
 from kafka_audit.report.frameworks import FrameworkResult, Support
 from kafka_audit.report.gates import Gate
+from kafka_audit.report.lag import LagTables
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Counts, Finding
 from kafka_audit.report.waivers import WaiverTable
@@ -99,6 +100,14 @@ def _waivers(table: WaiverTable) -> dict[str, Any]:
     return {"listed": [asdict(waiver) for waiver in table.listed], "unfounded": unfounded}
 
 
+def _lag(lag: LagTables) -> dict[str, Any]:
+    groups = [
+        {**asdict(group), "statuses": dict(group.statuses), "slas": [{**asdict(sla), "target_met": sla.target_met} for sla in group.slas]}
+        for group in lag.groups
+    ]
+    return {**asdict(lag), "groups": groups, "loss": {**asdict(lag.loss), "sentence": lag_words.loss(lag.loss)}}
+
+
 def _cluster(report: Report) -> dict[str, Any]:
     made = report.collection
     return {
@@ -149,7 +158,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "waivers": _waivers(report.waivers),
         "frameworks": [_framework(framework) for framework in report.frameworks],
         "history": [asdict(one) for one in report.history],
-        "lag": asdict(report.lag),
+        "lag": _lag(report.lag),
         "gates": [_gate(gate) for gate in report.gates],
         "cluster": _cluster(report),
         "snapshot": _snapshot(made),

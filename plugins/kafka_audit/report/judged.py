@@ -1,9 +1,10 @@
 """What an audit was judged against: the hashes of catalogue and policy, and the policy's demands in plain values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafka_audit.policy.slas import LagSla
 from kafka_audit.policy.tiers import GroupRule, TopicRule
 
 if TYPE_CHECKING:
@@ -29,13 +30,13 @@ class TierDemands:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """Catalogue and policy. ``slas`` are pattern, name, records and seconds (None: no limit in seconds)."""
+    """Catalogue and policy. ``slas`` are the pattern, name and demands of each lag SLA."""
 
     catalogue_sha256: str
     policy_sha256: str
     default_tier: str
     tiers: tuple[TierDemands, ...]
-    slas: tuple[tuple[str, str, int, int | None], ...]
+    slas: tuple[tuple[str, str, tuple[str, ...]], ...]
     declared_topics: int
     declared_groups: int
     contracts: int
@@ -65,7 +66,7 @@ def read_judged(catalogue: "Catalogue", policy: "Policy") -> Judged:
             )
             for name, tier in policy.tiers.items()
         ),
-        slas=tuple((sla.pattern, sla.name, sla.max_lag_records, sla.max_lag_seconds) for sla in policy.slas),
+        slas=tuple((sla.pattern, sla.name, tuple(_demands(sla))) for sla in policy.slas),
         declared_topics=len(policy.declared_topics),
         declared_groups=len(policy.declared_groups),
         contracts=sum(rule.cleanup_policy is not None for rule in policy.topics),
@@ -77,3 +78,19 @@ def read_judged(catalogue: "Catalogue", policy: "Policy") -> Judged:
 
 def _patterns(rules: Sequence[TopicRule | GroupRule], tier: str, default: str) -> tuple[str, ...]:
     return tuple(rule.pattern for rule in rules if (rule.tier or default) == tier)
+
+
+def _demands(sla: LagSla) -> Iterator[str]:
+    """What a lag SLA demands, and of what, in words."""
+    if sla.topics != "*":
+        yield f"topics {sla.topics}"
+    if sla.tier is not None:
+        yield f"tier {sla.tier}"
+    limits = ((sla.max_lag_records, "records"), (sla.max_lag_seconds, "seconds"), (sla.max_no_progress_seconds, "seconds without progress"))
+    yield from (f"at most {limit:,} {unit}" for limit, unit in limits if limit is not None)
+    if sla.breach.of > 1:
+        yield f"broken by {sla.breach.samples} of {sla.breach.of} samples"
+    if sla.availability is not None:
+        yield f"in {sla.availability.target_percent:g}% of the minutes of {sla.availability.window_days} days"
+    if sla.quiet_hours:
+        yield "with quiet hours"

@@ -151,7 +151,7 @@ def read_report(
         waivers=waiver_table(policy.waivers, tally, unfounded, at),
         frameworks=assess(policy.frameworks, results, void=outcome.verdict == VOID),
         history=read_used_history(audit),
-        lag=read_lag(audit.lag / "group_partitions.parquet", snapshot.dataset("groups")),
+        lag=read_lag(audit.lag, snapshot.dataset("groups")),
         missing=tuple(missing),
         audit_files=audit_files(audit.path),
         limit=limit,

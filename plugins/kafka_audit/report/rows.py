@@ -1,8 +1,8 @@
 """Streams rows out of Parquet files and Spark's Parquet folders, batch by batch, so that a report costs little memory."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 from kafka_audit.errors import IntegrityError
 
 _BATCH_ROWS = 32_768
+_ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
 
 def _broken(path: Path, problem: object) -> IntegrityError:
@@ -22,15 +23,37 @@ def exists(path: Path) -> bool:
     return path.is_file() or (path.is_dir() and any(path.glob("*.parquet")))
 
 
-def batches(path: Path, columns: Sequence[str], only: pc.Expression | None = None) -> Iterator[pa.Table]:
-    """Tables of at most 32,768 rows with exactly ``columns``, filtered by ``only``; IntegrityError when file or columns are not usable."""
+def arrow_types(row: type) -> dict[str, pa.DataType]:
+    """The Arrow type of each field of a dataclass of texts, numbers and booleans, all of which may be None."""
+    return {name: _ARROW[next(one for one in (*get_args(kind), kind) if one in _ARROW)] for name, kind in get_type_hints(row).items()}
+
+
+def columns_of(path: Path) -> frozenset[str]:
+    """The names of the columns that a Parquet file or folder has; IntegrityError when it cannot be read."""
+    try:
+        return frozenset(ds.dataset(path, format="parquet").schema.names)
+    except (OSError, pa.ArrowException) as problem:
+        raise _broken(path, problem) from problem
+
+
+def batches(
+    path: Path, columns: Sequence[str], only: pc.Expression | None = None, *, optional: Mapping[str, pa.DataType] | None = None
+) -> Iterator[pa.Table]:
+    """Tables of at most 32,768 rows with exactly ``columns`` and the ``optional`` ones, filtered by ``only``.
+
+    An optional column that the file does not have is NULL; IntegrityError when the file or its columns are not usable.
+    """
+    further = optional or {}
     try:
         dataset = ds.dataset(path, format="parquet")
-        absent = sorted(set(columns) - set(dataset.schema.names))
+        present = set(dataset.schema.names)
+        absent = sorted(set(columns) - present)
         if absent:
             raise _broken(path, f"it has no columns {', '.join(absent)}")
+        wanted = {name: pc.field(name) for name in columns}
+        wanted |= {name: (pc.field(name) if name in present else pc.scalar(None)).cast(kind) for name, kind in further.items()}
         bounded = {"batch_size": _BATCH_ROWS, "batch_readahead": 1, "fragment_readahead": 1}
-        for batch in dataset.to_batches(columns=list(columns), filter=only, **bounded):
+        for batch in dataset.to_batches(columns=wanted, filter=only, **bounded):
             if batch.num_rows:
                 yield pa.Table.from_batches([batch])
     except (OSError, pa.ArrowException) as problem:

@@ -25,6 +25,7 @@ SUBJECTS: Mapping[str, Subject] = {
         ),
         Subject(name="consumer", job=LAG_JOB, about="a declared consumer, or a group nobody declared one for", columns=clients.CONSUMER),
         Subject(name="group", job=LAG_JOB, about="a consumer group", columns=groups.GROUP),
+        Subject(name="group_sla", job=LAG_JOB, about="a lag SLA of a group, or a group without one", columns=groups.GROUP_SLA),
         Subject(name="group_partition", job=LAG_JOB, about="a partition that a group reads", columns=groups.GROUP_PARTITION),
         Subject(name="declared_group", job=LAG_JOB, about="a group that the policy says must be alive", columns=groups.DECLARED_GROUP),
     )

@@ -1,0 +1,53 @@
+"""One Spark application that evaluates the window of a folder of history days, three times. Prints its seconds as JSON."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kafka_audit.lag_days import GROUP_PARTITIONS, GROUPS
+from kafka_audit.policy.slas import LagSla
+from spark_jobs.lag_history import rows
+from spark_jobs.lag_history.reading import LagWindow
+from spark_jobs.lag_history.window import partition_figures, sla_figures, sla_samples
+from spark_jobs.session import spark_session
+
+_LIMITS = {"pattern": "*", "name": "bench", "max_lag_records": 1000, "max_lag_seconds": 300, "availability": {"target_percent": 99.5}}
+
+
+def evaluate(folder: Path) -> None:
+    spark = spark_session("kafka_audit bench")
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")
+    days = sorted(folder.iterdir())
+    times = sorted({at for day in days for at in pq.read_table(day / GROUPS, columns=["taken_ms"])["taken_ms"].unique().to_pylist()})
+    window = LagWindow(
+        group_partitions=spark.read.schema(rows.GROUP_PARTITIONS).parquet(*[str(day / GROUP_PARTITIONS) for day in days]),
+        groups=spark.read.schema(rows.GROUPS).parquet(*[str(day / GROUPS) for day in days]),
+        times=tuple(times),
+        first_ms=times[0],
+        last_ms=times[-1] + 300_000,
+        interval_ms=300_000,
+        record={},
+    )
+    slas = [LagSla.model_validate(_LIMITS)]
+    parts: dict[str, Callable[[], DataFrame]] = {
+        "group partitions": lambda: partition_figures(window),
+        "groups and SLAs": lambda: sla_figures(sla_samples(window, slas, F.lit(0)), window.last_ms),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in parts}
+    for _ in range(3):
+        for name, part in parts.items():
+            started = time.monotonic()
+            part().write.format("noop").mode("overwrite").save()
+            seconds[name].append(time.monotonic() - started)
+    spark.stop()
+    print(json.dumps(seconds))
+
+
+if __name__ == "__main__":
+    evaluate(Path(sys.argv[1]))

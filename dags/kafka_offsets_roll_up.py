@@ -1,0 +1,47 @@
+"""The DAG that makes one file of each day of offsets snapshots and deletes what is kept no longer; one for each cluster."""
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from airflow.sdk import dag
+
+from kafka_audit.airflow.clusters import dag_clusters
+from kafka_audit.airflow.params import roll_up_params
+from kafka_audit.airflow.roll_up_tasks import delete_expired, plan_roll_up
+from kafka_audit.airflow.spark_job import SparkJob
+
+
+def kafka_offsets_roll_up() -> None:
+    """### Keep the history of lag small
+
+    Reads the audit folder only, never a cluster.
+
+    | task | what it does |
+    |-|-|
+    | `plan_roll_up` | refuses parameters that cannot be used; the last day to roll up is the one before the run's (UTC) |
+    | `roll_up_offsets` | writes one folder for each finished day that has offsets snapshots and none yet, below `history/`, by Spark |
+    | `delete_expired` | deletes offsets snapshots of days that are rolled up, and old days, as `tiers.yaml` says under `history` |
+
+    A day is the same however often it is rolled up, and a missed run is made up for by the next one. Nothing is deleted when the
+    roll-up failed. **Paused until a person switches it on**; it is of use only where `kafka_offsets_snapshot` is on.
+
+    Needs the connection `spark_default`. `KAFKA_AUDIT_CLUSTERS` (see `kafka_offsets_snapshot`) gives each cluster a DAG of its own.
+    """
+    planned: Any = plan_roll_up()
+    rolled_up = SparkJob(task_id="roll_up_offsets", job="roll_up_offsets", application_args=planned["arguments"])
+    rolled_up >> delete_expired(planned["request"], planned["today"])
+
+
+for one in dag_clusters():
+    dag(
+        dag_id=one.dag_id("kafka_offsets_roll_up"),
+        schedule=one.when("30 0 * * *"),  # half an hour after the day's end: late snapshots are there
+        start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
+        catchup=False,  # the next run rolls up every day that was missed
+        is_paused_upon_creation=True,
+        max_active_runs=1,
+        dagrun_timeout=timedelta(hours=2),
+        default_args={"owner": "kafka-audit", "retries": 0, "execution_timeout": timedelta(minutes=45)},
+        params=roll_up_params(one),
+        tags=["kafka", "lag", "history"],
+    )(kafka_offsets_roll_up)()

@@ -1,0 +1,104 @@
+"""The Params of each DAG, in the order and sections of its trigger form."""
+
+from typing import Any
+
+from airflow.sdk import Param
+
+from kafka_audit.airflow.clusters import CLUSTER_PATTERN, DagCluster
+
+_FOLDER: dict[str, Any] = {"type": ["null", "string"], "section": "Policy"}
+_SCOPE: dict[str, Any] = {"type": "string", "minLength": 1, "section": "Scope"}
+
+
+def roll_up_params(one: DagCluster) -> dict[str, Param]:
+    """Those of a :class:`~kafka_audit.airflow.request.ClusterRequest`."""
+    return {
+        "cluster": Param(
+            one.name,
+            type="string",
+            pattern=CLUSTER_PATTERN,
+            title="Cluster",
+            description_md="The name under which this cluster's evidence and audits are filed: lower-case letters, digits and `. _ -`.",
+            section="Cluster",
+        ),
+        "policy_dir": Param(
+            None,
+            title="Policy folder",
+            description_md="Absolute path of a folder with `tiers.yaml` and `slas.yaml`. Empty: the policy that ships with the product.",
+            **_FOLDER,
+        ),
+    }
+
+
+def offsets_params(one: DagCluster) -> dict[str, Param]:
+    """Those of an :class:`~kafka_audit.airflow.request.OffsetsRequest`."""
+    shared = roll_up_params(one)
+    return {
+        "cluster": shared["cluster"],
+        "kafka_conn_id": Param(
+            one.kafka_conn_id,
+            type="string",
+            minLength=1,
+            title="Kafka connection",
+            description_md="Id of an Airflow connection of type `kafka`; its Extra holds librdkafka keys such as `bootstrap.servers`.",
+            section="Cluster",
+        ),
+        "topics": Param(
+            "*",
+            title="Topics",
+            description_md="Glob patterns, separated by commas. A topic that no pattern matches is not collected, and the report says so.",
+            **_SCOPE,
+        ),
+        "groups": Param(
+            "*",
+            title="Consumer groups",
+            description_md="Glob patterns, separated by commas. A group that no pattern matches is not collected, and the report says so.",
+            **_SCOPE,
+        ),
+        "policy_dir": shared["policy_dir"],
+    }
+
+
+def audit_params(one: DagCluster) -> dict[str, Param]:
+    """Those of an :class:`~kafka_audit.airflow.request.AuditRequest`."""
+    return {
+        **offsets_params(one),
+        "controls_dirs": Param(
+            None,
+            title="Folders of your own controls",
+            description_md="Absolute paths, separated by commas; the control files there are added to the shipped ones. Empty: none.",
+            **_FOLDER,
+        ),
+        "fail_on": Param(
+            "high",
+            type="string",
+            enum=["critical", "high", "medium", "low", "info"],
+            values_display={
+                "critical": "critical",
+                "high": "high or worse",
+                "medium": "medium or worse",
+                "low": "low or worse",
+                "info": "any failing finding",
+            },
+            title="Fail on",
+            description_md="The least severity of a failing finding that turns the run red. The report has all findings anyway.",
+            section="Gate",
+        ),
+        "min_coverage": Param(
+            0.9,
+            type="number",
+            minimum=0,
+            maximum=1,
+            title="Least coverage",
+            description_md="Share of the applicable checks that must have been assessed. Below it the audit is incomplete: not passed.",
+            section="Gate",
+        ),
+        "max_age_seconds": Param(
+            3600,
+            type="integer",
+            minimum=1,
+            title="Oldest snapshot (seconds)",
+            description_md="Evidence older than this when it is first judged makes the audit void.",
+            section="Gate",
+        ),
+    }

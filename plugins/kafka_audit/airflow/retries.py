@@ -1,0 +1,63 @@
+"""Which failures of a task are worth another try, and how they are told to Airflow."""
+
+import contextlib
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow.sdk.exceptions import AirflowFailException
+
+from kafka_audit.airflow.home import snapshot_retries
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
+
+# Only reading the cluster depends on something that may be better in a minute. Every other step is a function of files.
+# What cannot get better (refused credentials, a full disk) never comes here: final_errors raises AirflowFailException for it.
+SNAPSHOT_RETRIES = ExceptionRetryPolicy(
+    rules=[
+        RetryRule(exception=[ConfigurationError, IntegrityError], action=RetryAction.FAIL, reason="trying again cannot help"),
+        RetryRule(exception=CollectionError, action=RetryAction.RETRY, reason="the cluster may be reachable again in a moment"),
+    ],
+    default=RetryAction.FAIL,
+)
+
+
+def while_unreachable() -> dict[str, Any]:
+    """The arguments of a task that reads a cluster: it is tried again while the cluster is unreachable."""
+    return {"retries": snapshot_retries(), "retry_delay": timedelta(seconds=30), "retry_policy": SNAPSHOT_RETRIES}
+
+
+def causes(problem: BaseException) -> Iterator[BaseException]:
+    """The exception and what it was raised from, outermost first."""
+    current: BaseException | None = problem
+    while current is not None:
+        yield current
+        current = current.__cause__
+
+
+def expected_error(problem: BaseException) -> AuditError | None:
+    """The AuditError that the exception is or was raised from; None for a bug."""
+    return next((cause for cause in causes(problem) if isinstance(cause, AuditError)), None)
+
+
+def worth_retrying(problem: BaseException) -> bool:
+    """True when the same step may succeed a little later without anyone doing anything.
+
+    An unreachable cluster may come back. Refused credentials stay refused (and repeated attempts lock accounts), a full disk
+    stays full, a wrong parameter stays wrong.
+    """
+    if not isinstance(problem, CollectionError) or isinstance(problem.__cause__, OSError):
+        return False
+    return not str(problem).startswith("authentication failed")
+
+
+@contextlib.contextmanager
+def final_errors() -> Iterator[None]:
+    """Fail the task for good, with the error's own message, when an AuditError in the block is not worth another try."""
+    try:
+        yield
+    except Exception as problem:
+        expected = expected_error(problem)
+        if expected is not None and not worth_retrying(expected):
+            raise AirflowFailException(str(expected)) from problem
+        raise

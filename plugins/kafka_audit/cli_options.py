@@ -1,0 +1,46 @@
+"""Options that several commands have, and what every command does with names and with the connection."""
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.safe_text import visible
+
+Bootstrap = Annotated[str | None, typer.Option(help="HOST:PORT[,HOST:PORT...] of a cluster without authentication.")]
+Connection = Annotated[
+    Path | None, typer.Option(help="File with librdkafka-style connection keys (.properties, .json or .yaml), for TLS and SASL.")
+]
+Root = Annotated[Path, typer.Option(envvar="KAFKA_AUDIT_ROOT", help="Folder below which evidence, audits and reports are kept.")]
+Cluster = Annotated[str, typer.Option(help="Your name for the cluster: the folder its evidence is filed under.")]
+Topics = Annotated[str, typer.Option(help="Comma-separated globs: the topics in scope.")]
+Groups = Annotated[str, typer.Option(help="Comma-separated globs: the groups in scope.")]
+PolicyFolder = Annotated[Path | None, typer.Option("--policy", help="Folder with tiers.yaml and slas.yaml; default: the shipped policy.")]
+Controls = Annotated[list[Path] | None, typer.Option("--controls", help="Folder with controls of your own; may be repeated.")]
+
+
+def say(text: str) -> None:
+    """One line of progress on standard error; names from the cluster cannot style or move the terminal."""
+    stamp = datetime.now().strftime("%H:%M:%S")
+    typer.echo(f"{stamp}  {printable(text)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """The text with every control and bidirectional character shown as an escape: hostile names stay inert in a terminal."""
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def connection_keys(bootstrap: str | None, connection: Path | None) -> dict[str, Any]:
+    """The librdkafka-style keys of ``--bootstrap`` or ``--connection``; ConfigurationError unless exactly one is given."""
+    from kafka_audit.cluster.connection_file import read_keys  # noqa: PLC0415 - only for commands that reach a cluster
+
+    if (bootstrap is None) == (connection is None):
+        raise ConfigurationError("name the cluster by exactly one of --bootstrap HOST:PORT and --connection FILE")
+    if connection is None:
+        return {"bootstrap.servers": bootstrap}
+    # Relative to where the person stands, as librdkafka's own tools read them; Airflow's tasks run elsewhere.
+    keys = read_keys(connection)
+    return {key: str(Path(str(value)).resolve()) if key.endswith(".location") else value for key, value in keys.items()}

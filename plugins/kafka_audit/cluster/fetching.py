@@ -1,0 +1,111 @@
+"""Fetches the record batches at given offsets as a consumer would, within a bound on the bytes under way."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import TypeVar
+
+from kafka.protocol.consumer.fetch import FetchRequest
+
+from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.failures import LEADER_MOVING, NO_BATCH, Failure
+from kafka_audit.cluster.leaders import Leaders, TopicPartition
+from kafka_audit.cluster.offsets import READ_UNCOMMITTED, by_topic
+from kafka_audit.cluster.routing import Parsed, Question, ask_each
+from kafka_audit.cluster.wire import Message
+
+V = TypeVar("V")
+
+API = "Fetch"
+FETCH: int = FetchRequest.API_KEY
+OLDEST_FETCH = 4  # knows record batches of format 2
+# Version 11 lets a leader send the reader to a follower (KIP-392), and version 13 names topics by id.
+_NEWEST_FETCH = 10
+
+_KIB, _MIB = 1024, 1024 * 1024
+_RESPONSE_BYTES = 8 * _MIB
+_BYTES_IN_FLIGHT = 24 * _MIB  # shared by all brokers, because they answer at the same time
+# The most that is asked of a partition, and the size of a batch that is reckoned with. A batch that does not fit comes back empty,
+# unless it is the first that the broker finds: that one is always whole (KIP-74). So every request serves a partition, and the last
+# step is repeated until all are served.
+_STEPS = ((64 * _KIB, 16 * _KIB), (2 * _MIB, 256 * _KIB), (_RESPONSE_BYTES, _MIB))
+
+LENGTH_AND_OFFSET_BYTES = 12
+MAGIC_BYTE = 16  # in every format
+MAGIC = 2
+
+
+class Unserved(Enum):
+    """The answer had no room for the partition, so it is asked for again, with the next step."""
+
+    TOKEN = 0
+
+
+def fetch(
+    channel: Channel, leaders: Leaders, offsets: Mapping[TopicPartition, int], *, step: int, read: Callable[[TopicPartition, bytes], V]
+) -> dict[TopicPartition, V | Failure | Unserved]:
+    """What ``read`` makes of the bytes that each partition's leader has from the given offset on; needs Read on the topic.
+
+    The first batch of the bytes is whole and reaches the offset, the last one may be cut. ``step`` is 0 at first, and 1 more each
+    time a partition was unserved. All answers under way hold about 24 MB, each 8 MB at most.
+    """
+    partition_bytes, usual_bytes = _STEPS[min(step, len(_STEPS) - 1)]
+    response_bytes = min(_RESPONSE_BYTES, _BYTES_IN_FLIGHT // len(channel.brokers))
+
+    def build(keys: Sequence[TopicPartition]) -> Message:
+        entry = FetchRequest.FetchTopic
+        topics = [
+            entry(
+                topic=topic,
+                partitions=[
+                    entry.FetchPartition(
+                        partition=index, fetch_offset=offsets[topic, index], log_start_offset=-1, partition_max_bytes=partition_bytes
+                    )
+                    for index in indexes
+                ],
+            )
+            for topic, indexes in by_topic(keys)
+        ]
+        return FetchRequest(
+            replica_id=-1,
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=response_bytes,
+            isolation_level=READ_UNCOMMITTED,
+            session_id=0,
+            session_epoch=-1,  # no session
+            topics=topics,
+            forgotten_topics_data=[],
+            min_version=OLDEST_FETCH,
+            max_version=_NEWEST_FETCH,
+        )
+
+    def parse(request: Message, response: Message) -> Iterator[Parsed[TopicPartition, V | Failure | Unserved]]:
+        asked = [(topic.topic, partition.partition) for topic in request.topics for partition in topic.partitions]
+        if response.error_code or (response.throttle_time_ms and not response.responses):
+            # A broker whose quota is used up answers without partitions; the channel waits before it sends again (KIP-219).
+            for key in asked:
+                yield Parsed(key, response.error_code or 0, None, Unserved.TOKEN)
+            return
+        answers = {(topic.topic, p.partition_index): p for topic in response.responses for p in topic.partitions}
+        whole = next((key for key in asked if key in answers and answers[key].error_code == 0), None)
+        for key in asked:
+            if key not in answers:
+                continue
+            code, records = answers[key].error_code, answers[key].records
+            found: V | Failure | Unserved | None = None
+            if code == 0 and records:
+                found = read(key, bytes(records))
+            elif code == 0 and key == whole:
+                found = failure_of(key, NO_BATCH, f"the leader holds no record at offset {offsets[key]} or above any more")
+            elif code == 0:
+                found = Unserved.TOKEN
+            yield Parsed(key, code, None, found)
+
+    chunk = max(1, response_bytes // usual_bytes)
+    question = Question(api=API, chunk=chunk, build=build, parse=parse, retriable=LEADER_MOVING)
+    return ask_each(channel, question, sorted(offsets), leaders)
+
+
+def failure_of(key: TopicPartition, error: str, message: str) -> Failure:
+    """The failure of one fetched partition."""
+    return Failure(api=API, error=error, message=message, topic=key[0], partition=key[1])

@@ -1,0 +1,158 @@
+"""Reads offset and timestamp of the first record at or after given offsets; keys, values and headers are not kept."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka.errors import UnsupportedCodecError
+from kafka.record.default_records import DefaultRecordBatch
+
+from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.failures import (
+    CORRUPT_MESSAGE,
+    INVALID_RESPONSE,
+    OFFSET_OUT_OF_RANGE,
+    OLD_FORMAT,
+    UNSUPPORTED_COMPRESSION_TYPE,
+    Failure,
+)
+from kafka_audit.cluster.fetching import LENGTH_AND_OFFSET_BYTES, MAGIC, MAGIC_BYTE, Unserved, failure_of, fetch
+from kafka_audit.cluster.leaders import Leaders, TopicPartition
+
+CREATE_TIME = "CreateTime"
+LOG_APPEND_TIME = "LogAppendTime"
+Place = tuple[str, int, int]
+"""Topic, partition and offset."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FirstRecord:
+    """A record's offset, and its timestamp as stored: CreateTime is the producer's clock, LogAppendTime the broker's.
+
+    All three are None where only control records (the ends of transactions) follow, up to the end that was asked for.
+    """
+
+    offset: int | None = None
+    timestamp_ms: int | None = None
+    timestamp_type: str | None = None
+
+
+_NO_RECORD = FirstRecord()
+
+
+@dataclass
+class _Search:
+    """What is still to be found in one partition: the offsets, ascending, and how far its log has been read for the first of them."""
+
+    end: int
+    offsets: list[int]
+    reached: int = 0
+    step: int = 0
+    found: dict[int, FirstRecord | Failure] = field(default_factory=dict)
+
+    @property
+    def position(self) -> int:
+        """Where to read next."""
+        return max(self.offsets[0], self.reached)
+
+    def settle(self, offset: int, result: FirstRecord | Failure) -> None:
+        self.offsets.remove(offset)
+        self.found[offset] = result
+
+    def settle_all(self, result: FirstRecord | Failure) -> None:
+        for offset in list(self.offsets):
+            self.settle(offset, result)
+
+
+def read_first_records(
+    channel: Channel, leaders: Leaders, wanted: Mapping[TopicPartition, Sequence[int]], ends: Mapping[TopicPartition, int]
+) -> dict[Place, FirstRecord | Failure]:
+    """The first record at or after each offset of ``wanted`` and below the partition's end; needs Read on the topic.
+
+    Offsets are followed over the holes that compaction and transactions leave. Offsets of one partition that lie close together are
+    answered by one request. A batch that is compressed with a codec that is not installed, or that is damaged, is a failure.
+    """
+    searches = {key: _Search(end=ends[key], offsets=sorted(set(offsets))) for key, offsets in wanted.items()}
+    while open_ones := {key: search for key, search in searches.items() if search.offsets}:
+        for step in sorted({search.step for search in open_ones.values()}):
+            positions = {key: search.position for key, search in open_ones.items() if search.step == step}
+            found = fetch(channel, leaders, positions, step=step, read=lambda key, records: _take(key, records, searches[key]))
+            for key, result in found.items():
+                if isinstance(result, Unserved):
+                    searches[key].step += 1
+                elif isinstance(result, Failure):
+                    _fail(searches[key], result)
+    return {(*key, offset): result for key, search in searches.items() for offset, result in search.found.items()}
+
+
+def _fail(search: _Search, failure: Failure) -> None:
+    if failure.error == OFFSET_OUT_OF_RANGE:  # deleted since its offset was read; later ones may still be there
+        search.settle(search.offsets[0], failure)
+    else:
+        search.settle_all(failure)
+
+
+def _take(key: TopicPartition, records: bytes, search: _Search) -> bool:
+    """Settle what these bytes answer; at least one offset is settled or the search is further than before."""
+    asked, before = search.position, len(search.offsets)
+    search.step = 0
+    for batch in _whole_batches(records):
+        if not search.offsets:
+            break
+        if batch is None:
+            search.settle(search.offsets[0], failure_of(key, OLD_FORMAT, "the records are of a message format before 2"))
+            return True
+        if batch.last_offset < search.position:
+            continue
+        concerned = [offset for offset in search.offsets if offset <= batch.last_offset]
+        if concerned and not batch.is_control_batch:
+            _settle_in(key, batch, concerned, search)
+        search.reached = batch.last_offset + 1
+    if search.offsets and search.position >= search.end:
+        search.settle_all(_NO_RECORD)
+    elif search.offsets and search.position <= asked and len(search.offsets) == before:
+        text = f"the answer has no record batch that reaches offset {asked}"
+        search.settle(search.offsets[0], failure_of(key, INVALID_RESPONSE, text))
+    return True
+
+
+def _settle_in(key: TopicPartition, batch: DefaultRecordBatch, offsets: Sequence[int], search: _Search) -> None:
+    waiting = list(offsets)
+    for record in _records(key, batch):
+        if isinstance(record, Failure):
+            for offset in waiting:
+                search.settle(offset, record)
+            return
+        while waiting and record.offset is not None and record.offset >= waiting[0]:
+            search.settle(waiting.pop(0), record if record.offset < search.end else _NO_RECORD)
+        if not waiting:
+            return
+
+
+def _records(key: TopicPartition, batch: DefaultRecordBatch) -> Iterator[FirstRecord | Failure]:
+    try:
+        if not batch.validate_crc():
+            yield failure_of(key, CORRUPT_MESSAGE, f"the batch at offset {batch.base_offset} does not match its checksum")
+            return
+        for record in batch:
+            kind = LOG_APPEND_TIME if record.timestamp_type else CREATE_TIME
+            time = record.timestamp if record.timestamp >= 0 else None
+            yield FirstRecord(offset=record.offset, timestamp_ms=time, timestamp_type=kind)
+    except UnsupportedCodecError as problem:
+        yield failure_of(key, UNSUPPORTED_COMPRESSION_TYPE, f"the batch at offset {batch.base_offset} cannot be read: {problem}")
+    except Exception as problem:  # noqa: BLE001  (each codec raises errors of its own, and the bytes are a stranger's)
+        text = f"the batch at offset {batch.base_offset} cannot be decoded: {type(problem).__name__}"
+        yield failure_of(key, CORRUPT_MESSAGE, text)
+
+
+def _whole_batches(records: bytes) -> Iterator[DefaultRecordBatch | None]:
+    """The batches that are not cut; None and no more for one of an older format."""
+    position = 0
+    while position + MAGIC_BYTE < len(records) and (magic := records[position + MAGIC_BYTE]) <= MAGIC:
+        if magic < MAGIC:
+            yield None
+            return
+        size = LENGTH_AND_OFFSET_BYTES + int.from_bytes(records[position + 8 : position + LENGTH_AND_OFFSET_BYTES], "big", signed=True)
+        if size < DefaultRecordBatch.HEADER_STRUCT.size or position + size > len(records):
+            return
+        yield DefaultRecordBatch(memoryview(records)[position : position + size])
+        position += size

@@ -1,0 +1,131 @@
+"""The lag history of a cluster, one folder for each UTC day: which are whole, what they were made of, and which have to be made."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from kafka_audit.durable_files import read_json, sha256_of
+from kafka_audit.errors import IntegrityError
+from kafka_audit.evidence import OFFSETS, EvidenceRoot, problems_of
+from kafka_audit.lag_samples import DAY_MS, Samples, gaps
+from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION
+
+KIND = "lag_day"
+GROUP_PARTITIONS, GROUPS = "group_partitions.parquet", "groups.parquet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LagDay:
+    """One rolled-up day: its folder and its manifest. Its hashes are checked by whoever opens it."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @property
+    def day(self) -> date:
+        return date.fromisoformat(self.path.name)
+
+    @property
+    def sources(self) -> list[dict[str, Any]]:
+        """snapshot_id, manifest_sha256 and taken_ms of each sample, oldest first."""
+        return list(self.manifest["sources"])
+
+    @property
+    def manifest_sha256(self) -> str:
+        return sha256_of(self.path / MANIFEST)
+
+    @property
+    def cluster_id(self) -> str:
+        return str(self.manifest["cluster_id"])
+
+
+def day_start_ms(day: date) -> int:
+    """When a UTC day begins, in milliseconds since the epoch."""
+    return round(datetime(day.year, day.month, day.day, tzinfo=timezone.utc).timestamp() * 1000)
+
+
+def open_day(folder: Path) -> LagDay:
+    """A rolled-up day whose files are as its manifest says; IntegrityError otherwise."""
+    manifest = read_json(folder / MANIFEST)
+    if manifest.get("kind") != KIND or manifest.get("schema_version") != SCHEMA_VERSION:
+        raise IntegrityError(f"{folder / MANIFEST} is not the manifest of a rolled-up day of this release")
+    problems = problems_of(folder)
+    if problems:
+        raise IntegrityError(f"{folder} does not match its manifest: {'; '.join(problems[:3])}")
+    return LagDay(path=folder, manifest=manifest)
+
+
+def days_in(root: EvidenceRoot, cluster: str) -> list[Path]:
+    """The folders of all days, oldest first; some may turn out broken."""
+    found = []
+    for manifest in root.lag_days(cluster).glob(f"*/{MANIFEST}"):
+        try:
+            date.fromisoformat(manifest.parent.name)
+        except ValueError:
+            continue
+        found.append(manifest.parent)
+    return sorted(found)
+
+
+def read_days(root: EvidenceRoot, cluster: str, first: date, last: date) -> tuple[list[LagDay], list[str]]:
+    """The whole days from ``first`` to ``last``, oldest first, and the problems of the others."""
+    days, problems = [], []
+    for folder in days_in(root, cluster):
+        if first <= date.fromisoformat(folder.name) <= last:
+            try:
+                days.append(open_day(folder))
+            except IntegrityError as problem:
+                problems.append(str(problem))
+    return days, problems
+
+
+def snapshot_days(root: EvidenceRoot, cluster: str) -> list[date]:
+    """The UTC days that offsets snapshots may belong to by their ids, oldest first."""
+    stamps: Iterable[str] = (name[:8] for name in root.snapshot_ids(cluster, OFFSETS))
+    return sorted({date(int(stamp[:4]), int(stamp[4:6]), int(stamp[6:])) for stamp in stamps})
+
+
+def needs_work(day: LagDay | None, samples: Samples, interval_ms: int, previous_sha256: str | None) -> bool:
+    """Whether a day has to be made of these samples; one that was made of a snapshot that is gone or was changed is kept as it is."""
+    if not samples.used:
+        return False
+    if day is None:
+        return True
+    known = {source["snapshot_id"]: source["manifest_sha256"] for source in day.sources}
+    now = {one.snapshot_id: one.manifest_sha256 for one in samples.used}
+    if not known.keys() <= now.keys():
+        return False
+    made_with = (day.manifest["interval_seconds"] * 1000, day.manifest["previous_sha256"])
+    listed = {one["snapshot_id"] for one in day.manifest["left_out"]}
+    return known != now or made_with != (interval_ms, previous_sha256) or not {name for name, _ in samples.left_out} <= listed
+
+
+def can_be_replaced(folder: Path, samples: Samples) -> bool:
+    """Whether a day that cannot be opened may be made again: its manifest can be read, and all that it was made of is among ``samples``."""
+    try:
+        sources = read_json(folder / MANIFEST)["sources"]
+        made_of = {(one["snapshot_id"], one["manifest_sha256"]) for one in sources}
+    except (IntegrityError, KeyError, TypeError):
+        return False
+    return bool(made_of) and made_of <= {(one.snapshot_id, one.manifest_sha256) for one in samples.used}
+
+
+def manifest_of(cluster: str, day: date, samples: Samples, interval_ms: int, previous_sha256: str | None) -> dict[str, Any]:
+    """The manifest of a day, without its list of files."""
+    start = day_start_ms(day)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": KIND,
+        "cluster": cluster,
+        "cluster_id": str(samples.used[-1].manifest.get("cluster_id")),
+        "day": day.isoformat(),
+        "interval_seconds": interval_ms // 1000,
+        "previous_sha256": previous_sha256,
+        "sources": [
+            {"snapshot_id": one.snapshot_id, "manifest_sha256": one.manifest_sha256, "taken_ms": one.taken_ms} for one in samples.used
+        ],
+        "gaps": gaps([one.taken_ms for one in samples.used], interval_ms, start, start + DAY_MS),
+        "left_out": [{"snapshot_id": name, "reason": reason} for name, reason in samples.left_out],
+    }

@@ -1,0 +1,130 @@
+"""Which offsets snapshots count as samples of a time, one for each interval, and which are left out and why."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from itertools import pairwise
+from typing import Any
+
+from kafka_audit.errors import IntegrityError
+from kafka_audit.evidence import OFFSETS, EvidenceRoot, Snapshot, problems_of
+
+DAY_MS = 86_400_000
+BRIDGED = 2
+"""A sample stands for the time to the next one, up to this many intervals: one lost run changes no figure, a longer gap is not assessed."""
+Scope = tuple[frozenset[str], frozenset[str]]
+"""Patterns of the topics and of the groups that a snapshot covers."""
+OTHER_SCOPE = "covers another scope of topics or groups"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Samples:
+    """Samples of one cluster, oldest first, and (snapshot id, reason) of what was left out."""
+
+    used: tuple[Snapshot, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+def bridged_ms(interval_ms: int) -> int:
+    """The longest time between two samples that is no gap: ``BRIDGED`` intervals, and half of one because runs are not punctual."""
+    return BRIDGED * interval_ms + interval_ms // 2
+
+
+def scope_of(manifest: Mapping[str, Any]) -> Scope:
+    """The scope of a snapshot; one that its manifest does not name, or that has the pattern ``*``, is all there is."""
+    scope = manifest.get("scope") or {}
+    return _patterns(scope.get("topics")), _patterns(scope.get("groups"))
+
+
+def _patterns(found: str | Sequence[str] | None) -> frozenset[str]:
+    patterns = frozenset([found] if isinstance(found, str) else found or ())
+    return frozenset({"*"}) if "*" in patterns or not patterns - {""} else patterns
+
+
+WHOLE = scope_of({})
+
+
+def gaps(times: Sequence[int], interval_ms: int, first_ms: int, last_ms: int) -> list[dict[str, Any]]:
+    """Runs of intervals between two times that have no sample: from and to (UTC), and missing, their number."""
+    slots = [first_ms // interval_ms - 1, *(at // interval_ms for at in times), last_ms // interval_ms]
+    return [
+        {"from": utc((before + 1) * interval_ms), "to": utc(after * interval_ms), "missing": after - before - 1}
+        for before, after in pairwise(slots)
+        if after - before > 1
+    ]
+
+
+def utc(ms: int) -> str:
+    """A time in milliseconds since the epoch as UTC text."""
+    return datetime.fromtimestamp(ms / 1000, timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def day_of(ms: int) -> date:
+    """The UTC day of a time in milliseconds since the epoch."""
+    return datetime.fromtimestamp(ms / 1000, timezone.utc).date()
+
+
+def read_samples(
+    root: EvidenceRoot,
+    cluster: str,
+    *,
+    first_ms: int,
+    last_ms: int,
+    interval_ms: int,
+    cluster_id: str | None,
+    scope: Scope = WHOLE,
+    skip: Collection[date] = (),
+) -> Samples:
+    """The offsets snapshots that were begun from ``first_ms`` on and before ``last_ms``: of several in one interval the first.
+
+    Without a ``cluster_id`` that of the newest usable one decides. A snapshot that was changed, or is another cluster's, or covers another
+    ``scope``, is left out. Those of the UTC days ``skip`` are not looked at.
+    """
+    usable: list[Snapshot] = []
+    left_out: list[tuple[str, str]] = []
+    for snapshot_id in _ids(root, cluster, first_ms, last_ms):
+        try:
+            one = root.snapshot(cluster, snapshot_id, OFFSETS)
+            inside = first_ms <= one.taken_ms < last_ms and day_of(one.taken_ms) not in skip
+            problems = (problems_of(one.path) or _time_problems(one)) if inside else []
+        except IntegrityError as problem:
+            left_out.append((snapshot_id, str(problem)))
+            continue
+        if problems:
+            left_out.append((snapshot_id, "; ".join(problems[:3])))
+        elif inside and scope_of(one.manifest) != scope:
+            left_out.append((snapshot_id, OTHER_SCOPE))
+        elif inside:
+            usable.append(one)
+    usable.sort(key=lambda one: (one.taken_ms, one.snapshot_id))
+    wanted = cluster_id or (str(usable[-1].manifest.get("cluster_id")) if usable else None)
+    own = [one for one in usable if one.manifest.get("cluster_id") == wanted]
+    left_out += [(one.snapshot_id, "is of another cluster that had this name") for one in usable if one not in own]
+    used, duplicates = first_of_each_interval(own, interval_ms)
+    left_out += [(one.snapshot_id, "is not the first of its interval") for one in duplicates]
+    return Samples(used=tuple(used), left_out=tuple(sorted(left_out)))
+
+
+def first_of_each_interval(snapshots: Sequence[Snapshot], interval_ms: int) -> tuple[list[Snapshot], list[Snapshot]]:
+    """Snapshots by time -> the first of each interval, and the others."""
+    first: dict[int, Snapshot] = {}
+    others = []
+    for one in snapshots:
+        if first.setdefault(one.taken_ms // interval_ms, one) is not one:
+            others.append(one)
+    return list(first.values()), others
+
+
+def _ids(root: EvidenceRoot, cluster: str, first_ms: int, last_ms: int) -> Iterator[str]:
+    """Ids are stamped with a time that may differ from when the work began: by less than a day."""
+    earliest, latest = (f"{datetime.fromtimestamp(ms / 1000, timezone.utc):%Y%m%dT%H%M%SZ}" for ms in (first_ms - DAY_MS, last_ms + DAY_MS))
+    return (name for name in root.snapshot_ids(cluster, OFFSETS) if earliest <= name <= latest)
+
+
+def _time_problems(one: Snapshot) -> list[str]:
+    try:
+        finished = datetime.fromisoformat(str(one.manifest["finished_at"]).replace("Z", "+00:00"))
+    except (KeyError, ValueError):
+        return ["its manifest does not say when it was finished"]
+    took = finished - datetime.fromtimestamp(one.taken_ms / 1000, timezone.utc)
+    return [] if took > timedelta(seconds=-1) else ["it was finished before it was begun: the clock was set back meanwhile"]

@@ -1,0 +1,128 @@
+"""The table of a reading as text and as JSON; names from the cluster are inert in both."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from typing import Any
+
+from rich.cells import cell_len
+
+from kafka_audit.lag_view.notes import notes
+from kafka_audit.lag_view.rates import Place, Rate, rates
+from kafka_audit.lag_view.reading import Reading
+from kafka_audit.lag_view.rows import LagRow, SlaOf, lag_rows
+from kafka_audit.lag_view.sort import Sort
+from kafka_audit.safe_text import shortened, utc, visible
+
+_NONE = "-"
+_HEADINGS = (
+    *("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"),
+    *("LOST", "MARGIN", "LAG-SECONDS", "SLA", "STATE"),
+)
+_RATE_HEADINGS = ("CONSUMED/S", "PRODUCED/S")
+
+
+_WORST: Mapping[Sort, Callable[[LagRow], float | None]] = {
+    Sort.LAG: lambda row: row.lag,
+    Sort.SECONDS: lambda row: None if row.lag_seconds is None else row.lag_seconds.value,
+    Sort.LOST: lambda row: row.lost,
+    Sort.MARGIN: lambda row: None if row.margin is None else -row.margin,
+}
+
+
+def as_text(reading: Reading, before: Reading | None, sla_of: SlaOf, sort: Sort, *, lines: int | None = None) -> str:
+    """Headings, rows and notes, each on one line; no more than ``lines`` in all, where given. Rates only with an earlier reading."""
+    rows = _sorted(lag_rows(reading, sla_of), sort)
+    found = None if before is None else rates(before, reading)
+    below = [f"  {_inert(note)}" for note in notes(reading, rows)]
+    shown = rows if lines is None else rows[: max(1, lines - len(below) - 2)]
+    if len(shown) < len(rows):
+        below.insert(0, f"  {len(rows) - len(shown)} more rows are not shown; --sort puts the worst first")
+    table = [_HEADINGS if found is None else (*_HEADINGS, *_RATE_HEADINGS), *(_cells(row, found) for row in shown)]
+    widths = [max(cell_len(row[column]) for row in table) for column in range(len(table[0]))]
+    text = [" ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    if not rows:
+        text = ["no group in scope has a commit or an assigned partition"]
+    return "\n".join([*text, *below])
+
+
+def as_json(reading: Reading, before: Reading | None, sla_of: SlaOf, sort: Sort, *, cluster: str) -> str:
+    """One line: cluster, cluster_id, taken_at, rows and notes; only ASCII, so that no name can move a terminal."""
+    rows = _sorted(lag_rows(reading, sla_of), sort)
+    found = None if before is None else rates(before, reading)
+    taken = reading.taken_at.isoformat()
+    said = {"cluster": cluster, "cluster_id": reading.cluster_id, "taken_at": taken, "rows": [_object(row, found) for row in rows]}
+    return json.dumps({**said, "notes": notes(reading, rows)}, ensure_ascii=True)
+
+
+def heading(reading: Reading, cluster: str) -> str:
+    """The line above a watched table."""
+    return f"{cluster}  {utc(reading.taken_at)}  (Ctrl-C ends it)"
+
+
+def _sorted(rows: Sequence[LagRow], sort: Sort) -> list[LagRow]:
+    figure = _WORST.get(sort)
+    if figure is None:
+        return list(rows)
+    # Stable: rows of the same figure stay in the order of their names.
+    return sorted(rows, key=lambda row: inf if (value := figure(row)) is None else -value)
+
+
+def _cells(row: LagRow, found: Mapping[Place, Rate] | None) -> tuple[str, ...]:
+    texts = (row.group_id, row.topic, row.partition, row.committed, row.log_end, row.lag, row.member_id, row.host, row.client_id)
+    ours = (row.lost, row.margin, row.lag_seconds, row.sla, row.state)
+    speed = () if found is None else _rate(row, found)
+    return tuple(_cell(value) for value in (*texts, *ours, *speed))
+
+
+def _rate(row: LagRow, found: Mapping[Place, Rate]) -> tuple[str | None, str | None]:
+    rate = _rate_of(row, found)
+    return _speed(rate.consumed), _speed(rate.produced)
+
+
+def _rate_of(row: LagRow, found: Mapping[Place, Rate]) -> Rate:
+    place = (row.group_id, row.topic or "", -1 if row.partition is None else row.partition)
+    return found.get(place, Rate(None, None))
+
+
+def _speed(value: float | None) -> str | None:
+    return None if value is None else f"{value:.1f}"
+
+
+def _cell(value: object) -> str:
+    return _NONE if value is None else _inert(str(value)).replace(" ", "\\u0020") or '""'
+
+
+def _inert(text: str) -> str:
+    """Without characters that draw nothing or move others, and not longer than a name may be."""
+    kept, more = shortened(text)
+    return visible(kept) + (f"...(+{more})" if more else "")
+
+
+def _padded(cell: str, width: int) -> str:
+    return cell + " " * (width - cell_len(cell))
+
+
+def _object(row: LagRow, found: Mapping[Place, Rate] | None) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "group": row.group_id,
+        "topic": row.topic,
+        "partition": row.partition,
+        "current_offset": row.committed,
+        "log_end_offset": row.log_end,
+        "lag": row.lag,
+        "consumer_id": row.member_id,
+        "host": row.host,
+        "client_id": row.client_id,
+        "lost": row.lost,
+        "margin": row.margin,
+        "lag_seconds": None if row.lag_seconds is None else round(row.lag_seconds.value, 3),
+        "lag_seconds_bound": None if row.lag_seconds is None else row.lag_seconds.bound or "exact",
+        "sla": row.sla,
+        "state": row.state,
+        "reason": row.reason,
+    }
+    if found is not None:
+        rate = _rate_of(row, found)
+        said |= {"consumed_per_second": rate.consumed, "produced_per_second": rate.produced}
+    return said

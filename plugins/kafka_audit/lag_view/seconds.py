@@ -1,0 +1,77 @@
+"""Lag in seconds from one reading, and what bounds it where it is not known exactly."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kafka_audit.lag_view.reading import Reading, Row
+
+EXACT, AT_LEAST, AT_MOST = "", ">=", "<="
+_MS = 1000
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Seconds, and whether they are the lag itself, its least or its most (``bound``: empty, >= or <=)."""
+
+    value: float
+    bound: str = EXACT
+
+    def __str__(self) -> str:
+        """Like ``12.3``, ``>=300`` or ``<=60``."""
+        return f"{self.bound}{self.value:.1f}".removesuffix(".0")
+
+
+class UnreadTimes:
+    """What a reading knows of the time of unread records."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._first: dict[tuple[str, int, int], Row] = {}
+        for row in reading.datasets["first_unread"]:
+            if row["error"] is None:
+                self._first[row["topic"], row["partition"], row["offset"]] = row
+        self._demanded: dict[Key, list[Row]] = {}
+        for row in reading.datasets["sla_offsets"]:
+            if row["error"] is None:
+                self._demanded.setdefault((row["topic"], row["partition"]), []).append(row)
+
+    def only_markers(self, key: Key, position: int) -> bool:
+        """Whether nothing but the ends of transactions follows; False also where that is not known."""
+        row = self._first.get((*key, position))
+        return row is not None and row["record_offset"] is None
+
+    def lag(self, key: Key, position: int) -> Seconds | None:
+        """How old the first unread record is at the time of reading; from the offsets that SLAs demand where it could not be read."""
+        row = self._first.get((*key, position))
+        if row is not None and row["timestamp_ms"] is not None:
+            seconds = row["read_at"].timestamp() - row["timestamp_ms"] / _MS
+            # A producer's clock may run ahead: all that is known then is that the record is unread.
+            return Seconds(seconds) if seconds >= 0 else Seconds(0, AT_LEAST)
+        demanded = self._demanded.get(key, ())
+        longer = _limits(one for one in demanded if position < one["offset"])
+        shorter = _limits(one for one in demanded if position >= one["offset"])
+        if longer:
+            return Seconds(max(longer), AT_LEAST)
+        return Seconds(min(shorter), AT_MOST) if shorter else None
+
+    def is_within(self, key: Key, position: int, limit: int) -> bool | None:
+        """Whether no unread record is older than the limit in seconds; None where that could not be read.
+
+        Timestamps need not rise with the offsets: a first unread record that is older breaks the limit at any position.
+        """
+        first = self._first.get((*key, position))
+        for row in self._demanded.get(key, ()):
+            if row["max_lag_seconds"] == limit:
+                # Below the demanded offset there may be nothing to read but holes and the ends of transactions.
+                next_one = position if first is None or first["record_offset"] is None else first["record_offset"]
+                return bool(next_one >= row["offset"] and not _is_older(first, row["timestamp_ms"]))
+        known = self.lag(key, position)
+        return known.value <= limit if known is not None and known.bound == EXACT else None
+
+
+def _is_older(first: Row | None, timestamp_ms: int) -> bool:
+    return first is not None and first["timestamp_ms"] is not None and 0 <= first["timestamp_ms"] < timestamp_ms
+
+
+def _limits(rows: Iterable[Row]) -> Sequence[int]:
+    return [row["max_lag_seconds"] for row in rows]

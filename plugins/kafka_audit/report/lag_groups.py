@@ -1,0 +1,146 @@
+"""Groups over all their partitions: how far behind, what they lost, their partitions' statuses and their SLAs."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_audit.report.lag_history import LagHistory
+from kafka_audit.report.lag_partitions import STATUSES, positive
+from kafka_audit.report.lag_slas import GroupSla
+from kafka_audit.report.rows import batches
+
+_WITH_NULLS = pc.ScalarAggregateOptions(skip_nulls=False)
+_AGGREGATES: list[Any] = [
+    ([], "count_all"),
+    *((name, "sum") for name in ("without", "unknown", "unbounded", "lag", "lost", "beyond_end")),
+    *((name, "max") for name in ("group_type", "state", "lag")),
+    *((name, "first", _WITH_NULLS) for name in ("lag_ms", "lag_ms_method")),
+    ("time_to_loss_ms", "min"),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupLag:
+    """One group over all its partitions. Sums are over those whose offsets are known; ``unknown`` counts the others with a commit.
+
+    ``lag_ms`` is the largest lag in time that is known, by ``lag_ms_method``; ``lag_ms_is_bound`` says that the true one may be larger.
+    ``time_to_loss_ms`` is the least of its partitions; ``statuses`` counts these by status, worst first.
+    """
+
+    group_id: str
+    group_type: str
+    state: str
+    partitions: int = 0
+    without_commit: int = 0
+    unknown: int = 0
+    lag: int = 0
+    lag_max: int = 0
+    lost: int = 0
+    beyond_end: int = 0
+    lag_ms: int | None = None
+    lag_ms_method: str | None = None
+    lag_ms_is_bound: bool = False
+    time_to_loss_ms: int | None = None
+    statuses: tuple[tuple[str, int], ...] = ()
+    slas: tuple[GroupSla, ...] = ()
+    history: LagHistory | None = None
+
+    @property
+    def known(self) -> int:
+        """Partitions with a commit whose lag could be computed."""
+        return self.partitions - self.without_commit - self.unknown
+
+    @property
+    def limit_records(self) -> int | None:
+        """The SLA's limit that ``lag`` may be compared with: None unless one SLA covers every partition that it sums up."""
+        sla = self.slas[0] if len(self.slas) == 1 else None
+        return sla.max_lag_records if sla is not None and (sla.partition_count or 0) >= self.known else None
+
+
+class GroupReader:
+    """Adds up batches of group partitions by group, beside the groups of the snapshot that read none."""
+
+    def __init__(self, groups: Path) -> None:
+        rows = (row for table in batches(groups, ("group_id", "group_type", "state")) for row in table.to_pylist())
+        self._groups = {row["group_id"]: _group(row) for row in rows}
+        self._statuses: dict[str, Counter[str]] = {}
+
+    def read(self, table: pa.Table) -> None:
+        """Take in one batch."""
+        for row in _per_group(table):
+            words = {"group_id": row["group_id"], "group_type": row["group_type_max"], "state": row["state_max"]}
+            self._groups[row["group_id"]] = _added(self._groups.get(row["group_id"]) or _group(words), row)
+
+    def read_statuses(self, table: pa.Table) -> None:
+        """Take in the statuses of one batch; a partition without one is not assessed."""
+        counts = table.group_by(["group_id", "status"]).aggregate([([], "count_all")])
+        for row in counts.to_pylist():
+            self._statuses.setdefault(row["group_id"], Counter())[row["status"] or "NOT_ASSESSED"] += row["count_all"]
+
+    def worst_first(self, slas: Mapping[str, tuple[GroupSla, ...]]) -> list[GroupLag]:
+        """All groups with their statuses and their SLAs, the worst first."""
+        made = [
+            replace(group, statuses=_ordered(self._statuses.get(group_id)), slas=slas.get(group_id, ()))
+            for group_id, group in self._groups.items()
+        ]
+        return sorted(made, key=_badness)
+
+
+def _group(row: Mapping[str, Any]) -> GroupLag:
+    return GroupLag(group_id=str(row["group_id"]), group_type=row["group_type"] or "unknown", state=row["state"] or "not known")
+
+
+def _per_group(table: pa.Table) -> list[dict[str, Any]]:
+    """One dict per group of the table: its words, row count, counts, sums and extremes."""
+    # NULL has_commit means the commit could not be read: its lag is unknown, the group is not "without a commit".
+    without = pc.equal(pc.fill_null(table["has_commit"], True), False)
+    unknown = pc.and_(pc.is_null(table["lag"]), pc.invert(without))
+    no_time = pc.and_(pc.is_null(table["lag_ms"]), pc.or_(unknown, positive(table, "lag")))
+    unbounded = pc.or_(no_time, pc.fill_null(table["lag_ms_is_bound"], False))
+    for name, flag in (("without", without), ("unknown", unknown), ("unbounded", unbounded)):
+        table = table.append_column(name, pc.cast(flag, pa.int64()))
+    longest_first = table.sort_by([("lag_ms", "descending")])
+    rows: list[dict[str, Any]] = longest_first.group_by("group_id", use_threads=False).aggregate(_AGGREGATES).to_pylist()
+    return rows
+
+
+def _added(group: GroupLag, row: Mapping[str, Any]) -> GroupLag:
+    longer = row["lag_ms_first"] is not None and (group.lag_ms is None or row["lag_ms_first"] > group.lag_ms)
+    times = [time for time in (group.time_to_loss_ms, row["time_to_loss_ms_min"]) if time is not None]
+    return replace(
+        group,
+        partitions=group.partitions + row["count_all"],
+        without_commit=group.without_commit + row["without_sum"],
+        unknown=group.unknown + row["unknown_sum"],
+        lag=group.lag + (row["lag_sum"] or 0),
+        lag_max=max(group.lag_max, row["lag_max"] or 0),
+        lost=group.lost + (row["lost_sum"] or 0),
+        beyond_end=group.beyond_end + (row["beyond_end_sum"] or 0),
+        lag_ms=row["lag_ms_first"] if longer else group.lag_ms,
+        lag_ms_method=row["lag_ms_method_first"] if longer else group.lag_ms_method,
+        lag_ms_is_bound=group.lag_ms_is_bound or row["unbounded_sum"] > 0,
+        time_to_loss_ms=min(times, default=None),
+    )
+
+
+def _rank(status: str) -> int:
+    """Order of a status, 0 for the worst; a word that is not known comes last."""
+    return STATUSES.index(status) if status in STATUSES else len(STATUSES)
+
+
+def _ordered(counts: Counter[str] | None) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(counts.items(), key=lambda one: (_rank(one[0]), one[0]))) if counts else ()
+
+
+def _badness(group: GroupLag) -> tuple[float | str, ...]:
+    """What sorts groups worst first: loss, commits beyond the end, loss to come, status, broken SLAs, lag."""
+    soonest = inf if group.time_to_loss_ms is None else group.time_to_loss_ms
+    status = min((_rank(status) for status, _ in group.statuses), default=len(STATUSES))
+    broken = sum(sla.target_met is False for sla in group.slas)
+    return (-group.lost, -group.beyond_end, soonest, status, -broken, -group.lag, group.group_id)

@@ -1,0 +1,49 @@
+"""Rolls offsets snapshots up into the lag history: one folder for each UTC day that is over."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import date, datetime, timezone
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
+from pyspark.errors import PySparkException
+
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
+from kafka_audit.evidence import EvidenceRoot
+from kafka_audit.policy import load_policy
+from spark_jobs.lag_history.roll_up import roll_up
+from spark_jobs.session import spark_session
+
+NAME = "roll_up_offsets"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the job and return its exit code; a failure is one line on stderr."""
+    parser = argparse.ArgumentParser(prog=NAME, description="Roll the offsets snapshots of finished days up.")
+    parser.add_argument("--root", type=Path, required=True, help="folder below which all evidence is kept")
+    parser.add_argument("--cluster", required=True, help="name of the cluster")
+    parser.add_argument("--until", type=date.fromisoformat, required=True, help="last UTC day to roll up, like 2026-11-20; it must be over")
+    parser.add_argument("--policy", type=Path, help="folder with tiers.yaml and slas.yaml (default: the shipped one)")
+    asked = parser.parse_args(argv)
+    try:
+        if asked.until >= datetime.now(timezone.utc).date():
+            raise ConfigurationError(f"--until {asked.until}: this day is not over (UTC): write an earlier one")
+        offsets = load_policy(asked.policy).history.offsets
+        spark = spark_session(f"kafka_audit {NAME}")
+        made = roll_up(spark, EvidenceRoot(path=asked.root), asked.cluster, asked.until, offsets.interval_seconds)
+    except AuditError as problem:
+        return _failed(problem)
+    except (PySparkException, Py4JError) as problem:
+        return _failed(CollectionError(f"{NAME}: Spark failed: {str(problem)[:1000]}"))
+    print(f"rolled up {len(made)} days{': ' if made else ''}{', '.join(day.isoformat() for day in made)}")  # noqa: T201 - the job's interface
+    return 0
+
+
+def _failed(problem: AuditError) -> int:
+    print(f"kafka-audit: {' '.join(str(problem).split())}", file=sys.stderr, flush=True)  # noqa: T201 - the job's interface
+    return problem.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

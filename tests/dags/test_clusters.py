@@ -1,0 +1,80 @@
+"""Which DAGs an installation has, which cluster each reads, and when."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_audit.airflow.clusters import dag_clusters
+from kafka_audit.errors import ConfigurationError
+
+pytestmark = pytest.mark.airflow
+AUDIT, OFFSETS, ROLL_UP = KINDS = ("kafka_reliability_audit", "kafka_offsets_snapshot", "kafka_offsets_roll_up")
+
+
+def dags() -> dict:
+    from airflow.dag_processing.dagbag import DagBag
+
+    return DagBag(dag_folder=str(Path(__file__).parents[2] / "dags")).dags
+
+
+def test_without_settings_offsets_are_read_every_5_minutes_once_switched_on_and_audits_run_by_hand(dagbag) -> None:
+    assert {kind: dagbag.dags[kind].schedule for kind in KINDS} == {AUDIT: None, OFFSETS: "*/5 * * * *", ROLL_UP: "30 0 * * *"}
+    assert {kind: dagbag.dags[kind].is_paused_upon_creation for kind in KINDS} == {AUDIT: False, OFFSETS: True, ROLL_UP: True}
+
+
+@pytest.mark.parametrize("schedule", ["@daily", "0 4 * * 1-5"])
+def test_the_installation_says_when_audits_and_offsets_snapshots_run(monkeypatch: pytest.MonkeyPatch, schedule: str) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_SCHEDULE", schedule)
+    monkeypatch.setenv("KAFKA_AUDIT_OFFSETS_SCHEDULE", schedule)
+    found = dags()
+    assert (found[AUDIT].schedule, found[OFFSETS].schedule) == (schedule, schedule)
+
+
+def test_an_empty_setting_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KAFKA_AUDIT_SCHEDULE", "KAFKA_AUDIT_OFFSETS_SCHEDULE", "KAFKA_AUDIT_CLUSTERS"):
+        monkeypatch.setenv(name, "")
+    (plain,) = dag_clusters()
+    assert (plain.audit_schedule, plain.offsets_schedule) == (None, "*/5 * * * *")
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "uri"),
+    [
+        ("asset", "offsets/kafka", "kafka-audit://offsets/kafka"),
+        ("kafka-audit://offsets/other", "offsets/other", "kafka-audit://offsets/other"),
+        ("s3://deployments/kafka", "s3://deployments/kafka", "s3://deployments/kafka"),
+    ],
+)
+def test_audits_can_be_scheduled_on_an_asset(monkeypatch: pytest.MonkeyPatch, said: str, name: str, uri: str) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_SCHEDULE", said)
+    audit = dags()[AUDIT]
+    assert [(asset.name, asset.uri) for asset in audit.schedule] == [(name, uri)]
+
+
+def test_each_listed_cluster_has_dags_of_its_own_and_the_plain_ones_run_by_hand_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_SCHEDULE", "asset")
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "orders=kafka_orders, pay.ments=kafka_2")
+    found = dags()
+    assert set(found) == {f"{kind}{cluster}" for kind in KINDS for cluster in ("", "__orders", "__pay.ments")}
+    assert {found[kind].schedule for kind in KINDS} == {None}
+    audit, offsets = found[f"{AUDIT}__pay.ments"], found[f"{OFFSETS}__pay.ments"]
+    for one in (audit, offsets):
+        assert (one.params["cluster"], one.params["kafka_conn_id"]) == ("pay.ments", "kafka_2")
+    assert found[f"{ROLL_UP}__orders"].params["cluster"] == "orders"
+    assert [asset.uri for asset in audit.schedule] == ["kafka-audit://offsets/pay.ments"]
+    assert offsets.schedule == "*/5 * * * *"
+    assert audit.doc_md == found[AUDIT].doc_md
+    assert (found[AUDIT].params["cluster"], found[AUDIT].params["kafka_conn_id"]) == ("kafka", "kafka_default")
+
+
+@pytest.mark.parametrize("value", ["orders", "orders=", "=kafka_orders", "Orders=kafka_orders", "a/b=c", "orders kafka_orders"])
+def test_a_list_that_cannot_be_used_is_refused_and_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", f"fine=kafka_default,{value}")
+    with pytest.raises(ConfigurationError, match=f"KAFKA_AUDIT_CLUSTERS: '{value}' is not usable: write name=connection id"):
+        dag_clusters()
+
+
+def test_a_cluster_that_is_listed_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "orders=a,payments=b,orders=c")
+    with pytest.raises(ConfigurationError, match="lists orders twice"):
+        dag_clusters()

@@ -1,0 +1,67 @@
+"""The roll-up DAG: what Spark is told, and what is deleted after that and only after that."""
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from dag_run import WHEN, Run
+from steps import Steps, spark_failure
+
+from kafka_audit.evidence import OFFSETS, EvidenceRoot
+from kafka_audit.policy import load_policy
+
+pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
+DAG = "kafka_offsets_roll_up"
+
+
+@pytest.fixture
+def dag(load_dag):
+    return load_dag(DAG)
+
+
+@pytest.fixture
+def old_snapshot(root: Path, steps: Steps) -> Path:
+    """An offsets snapshot of the summer before."""
+    taken = steps.take_offsets_snapshot(
+        root=EvidenceRoot(path=root),
+        cluster="kafka",
+        snapshot_id="20260720T100000Z-ab12cd34",
+        policy=load_policy(),
+        now=lambda: datetime(2026, 7, 20, 10, tzinfo=timezone.utc),
+    )
+    return taken.path
+
+
+def test_spark_rolls_up_until_the_day_before_the_runs_own(dag, root: Path, steps: Steps) -> None:
+    run = Run(dag)
+    assert run.state == "success"
+    assert steps.calls == ["roll_up_offsets"]
+    assert steps.arguments == ["--root", str(root), "--cluster", "kafka", "--until", "2026-11-19"]
+    assert run.returned("delete_expired") == {"deleted": 0, "kept": 0}
+
+
+def test_a_run_for_another_cluster_and_policy_tells_spark_so(dag, root: Path, steps: Steps, policy_copy: Path) -> None:
+    Run(dag, cluster="payments", policy_dir=str(policy_copy))
+    assert steps.arguments[2:4] == ["--cluster", "payments"]
+    assert steps.arguments[-2:] == ["--policy", str(policy_copy)]
+
+
+def test_a_snapshot_is_kept_as_long_as_its_day_is_not_rolled_up(dag, old_snapshot: Path, steps: Steps) -> None:
+    assert Run(dag).returned("delete_expired") == {"deleted": 0, "kept": 1}
+    assert EvidenceRoot(path=old_snapshot.parents[2]).find_snapshot("kafka", old_snapshot.name, OFFSETS)
+
+
+def test_nothing_is_deleted_when_the_roll_up_failed(dag, root: Path, steps: Steps) -> None:
+    steps.raises["roll_up_offsets"] = spark_failure(1)
+    run = Run(dag)
+    assert (run.state, run.states["delete_expired"]) == ("failed", "upstream_failed")
+
+
+@pytest.mark.parametrize(
+    ("conf", "message"),
+    [({"cluser": "a"}, "did you mean 'cluster'"), ({"policy_dir": "relative"}, "write an absolute path")],
+)
+def test_what_cannot_be_used_is_refused_before_spark_starts(dag, root: Path, steps: Steps, conf: dict, message: str) -> None:
+    run = Run(dag, when=WHEN, **conf)
+    assert message in str(run.errors["plan_roll_up"])
+    assert steps.calls == []

@@ -1,0 +1,169 @@
+"""Real clients of the lag scenarios: a writer, members of groups, and a consumer that counts."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import TypeVar
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaConnectionError
+
+Answer = TypeVar("Answer")
+_TIMEOUT_S = 60
+# Writes argv[3] records into a transaction, says so, and waits for the kill that leaves it open.
+_HANGING = """
+import sys
+from confluent_kafka import Producer
+producer = Producer({"bootstrap.servers": sys.argv[1], "transactional.id": "hangs", "transaction.timeout.ms": 800000, "log_level": 0})
+producer.init_transactions(60)
+producer.begin_transaction()
+for number in range(int(sys.argv[3])):
+    producer.produce(sys.argv[2], b"never committed", partition=0, timestamp=int(sys.argv[4]))
+assert producer.flush(60) == 0
+print("written", flush=True)
+sys.stdin.read()
+"""
+
+
+def wait_for(what: str, done: Callable[[], bool]) -> None:
+    """Return when the condition holds; the test fails with ``what`` after a minute."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while not done():
+        assert time.monotonic() < deadline, f"waited {_TIMEOUT_S} s until {what}"
+        time.sleep(0.05)
+
+
+def administer(bootstrap: str, act: Callable[[KafkaAdminClient], Answer]) -> Answer:
+    """Do something as an administrator. A KRaft broker names any broker as controller, also one just killed: then ask again."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while True:
+        try:
+            with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
+                return act(admin)
+        except KafkaConnectionError:
+            assert time.monotonic() < deadline, "no broker takes the request"
+
+
+def write(bootstrap: str, counts: dict[str, int], timestamp_ms: int, **settings: object) -> None:
+    """Append that many records to partition 0 of each topic; every one is acknowledged when this returns."""
+    refused: list[str] = []
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 5, **settings})
+    transactional = "transactional.id" in settings
+    if transactional:
+        producer.init_transactions(_TIMEOUT_S)
+        producer.begin_transaction()
+    for topic, count in counts.items():
+        for number in range(count):
+            value = f"{topic} {number}".encode()
+            producer.produce(topic, value, partition=0, timestamp=timestamp_ms, on_delivery=lambda e, _: e and refused.append(str(e)))
+    if transactional:
+        producer.commit_transaction(_TIMEOUT_S)
+    assert producer.flush(_TIMEOUT_S) == 0
+    assert not refused, refused
+
+
+def leave_a_transaction_open(bootstrap: str, topic: str, count: int, timestamp_ms: int) -> None:
+    """Write records in a transaction from a process of its own and kill that before it commits."""
+    command = [sys.executable, "-c", _HANGING, bootstrap, topic, str(count), str(timestamp_ms)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "written\n"
+        finally:
+            process.kill()
+
+
+class Member:
+    """One member of a group that reads partition 0 of its topics; it commits only what it is told to."""
+
+    def __init__(self, bootstrap: str, group: str, *topics: str, protocol: str = "classic") -> None:
+        self._group = group
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": group,
+                "client.id": f"{group}-client",
+                "group.protocol": protocol,
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "max.poll.interval.ms": 3_600_000,
+                "fetch.wait.max.ms": 50,
+                "log_level": 0,
+            }
+        )
+        self.subscribe(*topics)
+
+    def subscribe(self, *topics: str) -> None:
+        """Read these topics and no others; returns when the group has given their partitions to this member."""
+        self._consumer.subscribe(list(topics))
+        self._read: dict[str, int] = {}
+        wait_for(f"{self._group} has {topics}", lambda: self._assigned(topics))
+
+    def _assigned(self, topics: tuple[str, ...]) -> bool:
+        self._keep(self._consumer.consume(1, 0.05))
+        return {one.topic for one in self._consumer.assignment()} == set(topics)
+
+    def _keep(self, messages: list) -> None:
+        for message in messages:
+            assert message.error() is None, message.error()
+            self._read[message.topic()] = message.offset() + 1
+
+    def read_to(self, topic: str, offset: int, *, commit: bool = True) -> None:
+        """Read the topic until every record before the offset was taken, and commit exactly that offset."""
+
+        def reached() -> bool:
+            if self._read.get(topic, 0) < offset:
+                self._keep(self._consumer.consume(100, 0.05))
+            return self._read.get(topic, 0) >= offset
+
+        wait_for(f"{self._group} has read {topic} to {offset}", reached)
+        if commit:
+            self.commit(topic, offset)
+
+    def commit(self, topic: str, offset: int) -> None:
+        """Commit the offset; again while the coordinator moves."""
+
+        def committed() -> bool:
+            try:
+                (answer,) = self._consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+            except KafkaException as error:
+                assert error.args[0].retriable() or error.args[0].name() in ("_WAIT_COORD", "NOT_COORDINATOR"), error
+                return False
+            return answer.error is None
+
+        wait_for(f"{self._group} has committed {topic} at {offset}", committed)
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
+
+
+def records(bootstrap: str, topic: str, *, isolation: str = "read_uncommitted") -> list[tuple[int, int]]:
+    """Offset and timestamp in milliseconds of every record that a consumer gets, from where the log begins to the end it may read."""
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "counts-and-commits-nothing",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "isolation.level": isolation,
+        "enable.partition.eof": True,
+        "fetch.wait.max.ms": 50,
+        "log_level": 0,
+    }
+    found = []
+    with closing(Consumer(settings)) as consumer:
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        deadline = time.monotonic() + _TIMEOUT_S
+        while True:
+            assert time.monotonic() < deadline, f"{topic} was not read to its end"
+            for message in consumer.consume(1000, 0.1):
+                if message.error() is None:
+                    found.append((message.offset(), message.timestamp()[1]))
+                else:
+                    assert message.error().name() == "_PARTITION_EOF", message.error()
+                    return found

@@ -1,0 +1,265 @@
+"""Lag SLAs of groups: which rows there are, what they say, and the verdicts on them."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lag_samples import cluster_at, now, policy_folder, write_samples
+from pyspark.sql import SparkSession
+from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
+
+from kafka_audit.catalogue import load_catalogue
+from kafka_audit.evidence import OFFSETS
+from kafka_audit.history import read_history
+from kafka_audit.policy import load_policy
+from spark_jobs import subjects
+from spark_jobs.datasets import Evidence
+from spark_jobs.evaluate import judge
+from spark_jobs.lag_history.series import BUCKETS, lag_series, worst_groups
+from spark_jobs.overlay import Overlay
+from spark_jobs.population import population
+from spark_jobs.subjects.group_sla import judged_samples, lag_window
+
+pytestmark = pytest.mark.spark
+
+TIERS = """
+version: 1
+default_tier: gold
+tiers:
+  gold: {replication_factor: 3, min_insync_replicas: 2, retention_ms: 86400000}
+  tin: {replication_factor: 2, min_insync_replicas: 1, retention_ms: 3600000}
+topics: [{pattern: "logs*", tier: tin}]
+groups: [{pattern: "*", tier: tin}]
+"""
+SLAS = """
+version: 1
+groups:
+  - {pattern: "a*", topics: "pay*", name: pay, max_lag_records: 10, max_lag_seconds: 60}
+  - {pattern: "a*", tier: tin, name: cheap, max_lag_records: 1000}
+  - {pattern: "b*", name: all, max_lag_records: 10}
+  - {pattern: "idle", name: idle, max_lag_records: 10}
+"""
+
+
+def covered_cluster() -> Synthetic:
+    one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
+    for topic in ("pay", "logs", "orders"):
+        one.topic(topic).offsets(topic, log_start=0, log_end=100, last_stable=100)
+    for group, topics in {"a": ("pay", "logs", "orders"), "b": ("pay", "orders"), "b [all]": ("pay",), "c": ("pay",), "idle": ()}.items():
+        one.group(group, assigned=[(topic, 0) for topic in topics])
+        for topic in topics:
+            one.commit(group, topic, 80)
+    return one.add("sla_offsets", topic="pay", partition=0, max_lag_seconds=60, offset=81, read_at=READ_AT)
+
+
+@pytest.fixture(scope="module")
+def covered(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], int]:
+    """Rows by resource, and the population."""
+    root, folder = tmp_path_factory.mktemp("root"), tmp_path_factory.mktemp("policy")
+    (folder / "slas.yaml").write_text(SLAS)
+    (folder / "tiers.yaml").write_text(TIERS)
+    policy = load_policy(folder)
+    evidence = Evidence(spark=spark, snapshot=covered_cluster().write(root))
+    rows = subjects.build("group_sla", evidence, policy).collect()
+    return {row["resource"]: row.asDict(recursive=True) for row in rows}, population("group_sla", evidence, policy)
+
+
+def test_a_group_has_a_row_for_each_sla_that_covers_a_topic_of_it(covered: tuple[dict[str, Any], int]) -> None:
+    rows, counted = covered
+    # "orders" of group a has no SLA: its tier is gold. An id that looks like a row with a name gets one of its own.
+    assert {resource: row["policy"]["sla"] for resource, row in rows.items()} == {
+        "a [pay]": "pay",
+        "a [cheap]": "cheap",
+        "b": "all",
+        "b [all] [all]": "all",
+        "c": None,
+        "idle": "idle",
+    }
+    assert counted == len(rows)
+
+
+def test_a_row_sums_only_the_partitions_that_its_sla_covers(covered: tuple[dict[str, Any], int]) -> None:
+    rows, _ = covered
+    assert {name: (rows[name]["partition_count"], rows[name]["lag_known"]) for name in ("a [pay]", "b", "c", "idle")} == {
+        "a [pay]": (1, 20),
+        "b": (2, 40),
+        "c": (1, 20),
+        "idle": (0, None),
+    }
+    assert (rows["a [pay]"]["behind_partitions"], rows["a [pay]"]["behind_partition"]) == (1, "pay-0")
+    assert (rows["b"]["behind_partitions"], rows["b"]["unasked_partitions"]) == (0, 2)
+    assert rows["c"]["minutes_in"] is None
+
+
+ODD_SLAS = """
+version: 1
+groups:
+  - {pattern: "few*", name: few, max_lag_records: 0}
+  - {pattern: "*", name: fast, max_lag_seconds: 60}
+"""
+# Group and topic -> commit, log start, demanded offset, offset of the first unread record (0: the log was read and has none) and its age.
+ODD: dict[str, tuple[int, int, int | None, int | None, int]] = {
+    "below": (80, 0, 81, None, 0),
+    "older": (80, 0, 70, 80, 61_000),
+    "young": (80, 0, 70, 80, 60_000),
+    "ahead": (80, 0, 70, 80, -HOUR_MS),
+    "seen": (80, 0, 70, None, 0),
+    "hole": (80, 0, 70, 95, 10_000),
+    "lost": (50, 90, 90, None, 0),
+    "drained": (50, 100, 100, None, 0),
+    "beyond": (500, 0, 70, None, 0),
+    "few-marked": (99, 0, None, 0, 0),
+    "few-perhaps": (99, 0, None, None, 0),
+    "few-beyond": (500, 0, None, None, 0),
+}
+ENDED_LATER = {"seen", "hole", "ahead"}
+"""Topics whose log already ended behind the commit an hour before."""
+
+
+def odd_cluster(*, is_past: bool = False) -> Synthetic:
+    one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
+    for name, (committed, start, demanded, record, age) in ODD.items():
+        end = 100 if not is_past else 90 if name in ENDED_LATER else start
+        one.topic(name).offsets(name, log_start=start, log_end=end, last_stable=end)
+        one.group(name, assigned=[(name, 0)]).commit(name, name, committed)
+        place = {"topic": name, "partition": 0, "read_at": READ_AT}
+        if demanded is not None and not is_past:
+            one.add("sla_offsets", **place, max_lag_seconds=60, timestamp_ms=READ_MS - 60_000, offset=demanded)
+        if record is not None and not is_past:
+            found = {"record_offset": record, "timestamp_ms": READ_MS - age} if record else {}
+            one.add("first_unread", **place, offset=committed, **found)
+    return one
+
+
+@pytest.fixture(scope="module")
+def odd(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Group -> row of group_sla and, under behind_sla, what group_partition says; "code group" -> finding."""
+    root, folder = tmp_path_factory.mktemp("root"), tmp_path_factory.mktemp("policy")
+    (folder / "slas.yaml").write_text(ODD_SLAS)
+    (folder / "tiers.yaml").write_text(TIERS)
+    policy = load_policy(folder)
+    odd_cluster(is_past=True).write(root, READ_AT - timedelta(hours=1))
+    snapshot = odd_cluster().write(root)
+    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
+    behind = {row["group_id"]: row["behind_sla"] for row in subjects.build("group_partition", evidence, policy).collect()}
+    rows = subjects.build("group_sla", evidence, policy)
+    found = {row["group_id"]: {**row.asDict(recursive=True), "behind_sla": behind[row["group_id"]]} for row in rows.collect()}
+    findings = judge(rows, load_catalogue().of_subject("group_sla"), None, Overlay(policy=policy, at=READ_AT)).collect()
+    return found | {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
+
+
+def test_an_sla_in_seconds_is_kept_only_where_nothing_contradicts(odd: dict[str, dict[str, Any]]) -> None:
+    assert {name: odd[name]["behind_sla"] for name in ODD if not name.startswith("few")} == {
+        "below": True,
+        "older": True,
+        "young": False,
+        "ahead": None,
+        "seen": None,
+        "hole": False,
+        "lost": False,
+        "drained": False,
+        "beyond": None,
+    }
+
+
+def test_a_snapshot_that_already_saw_the_unread_record_proves_it_late(odd: dict[str, dict[str, Any]]) -> None:
+    assert {name: odd[f"CON-02 {name}"]["status"] for name in ("ahead", "seen", "hole", "young")} == {
+        "ahead": "fail",
+        "seen": "fail",
+        "hole": "pass",
+        "young": "pass",
+    }
+
+
+def test_markers_are_no_lag_and_a_commit_beyond_the_end_is_no_lag_of_zero(odd: dict[str, dict[str, Any]]) -> None:
+    figures = ("lag_known", "lag_least", "unknown_partitions", "beyond_partitions")
+    assert {name: tuple(odd[name][figure] for figure in figures) for name in ODD if name.startswith("few")} == {
+        "few-marked": (0, 0, 0, 0),
+        "few-perhaps": (1, 0, 0, 0),
+        "few-beyond": (None, None, 1, 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("case", "status", "reason"),
+    [
+        ("CON-01 few-marked", "pass", None),
+        ("CON-01 few-perhaps", "not_assessed", "1 of 1 records behind may be ends of transactions"),
+        ("CON-01 few-beyond", "not_assessed", "on 1 because the commit is beyond the log end (CON-04)"),
+        ("CON-02 beyond", "not_assessed", "on 1 because the commit is beyond the log end (CON-04)"),
+    ],
+)
+def test_a_commit_that_proves_nothing_is_not_assessed(case: str, status: str, reason: str | None, odd: dict[str, dict[str, Any]]) -> None:
+    assert odd[case]["status"] == status
+    assert (reason or "") in (odd[case]["reason"] or "")
+
+
+@pytest.fixture(scope="module")
+def evidence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evidence]:
+    root = tmp_path_factory.mktemp("history")
+    write_samples(root)
+    # A run that was repeated counts for nothing.
+    cluster_at(READ_AT, lag=700).write(root, READ_AT - timedelta(minutes=30), OFFSETS)
+    snapshot = now(root)
+    yield Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
+
+
+@pytest.fixture(scope="module")
+def judged(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Resource -> row, and "code resource" -> finding."""
+    policy = load_policy(policy_folder(tmp_path_factory.mktemp("policy")))
+    rows = subjects.build("group_sla", evidence, policy)
+    found = {row["resource"]: row.asDict(recursive=True) for row in rows.collect()}
+    findings = judge(rows, load_catalogue().of_subject("group_sla"), None, Overlay(policy=policy, at=READ_AT)).collect()
+    return found | {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
+
+
+def test_the_error_budget_is_that_of_the_window_without_quiet_hours(judged: dict[str, dict[str, Any]]) -> None:
+    row = judged["night"]
+    assert (row["minutes_in"], row["minutes_out"], row["minutes_quiet"], row["minutes_not_assessed"]) == (1440, 180, 480, 780)
+    assert row["availability_percent"] == pytest.approx(100 * 1440 / 1620)
+    assert row["budget_allowed_minutes"] == pytest.approx(24)
+    assert (row["budget_used_minutes"], row["budget_left_minutes"]) == (180, pytest.approx(-156))
+    assert row["worst_lag"] == 500
+
+
+VERDICTS = {
+    "CON-01 late [part]": ("pass", "outside of the SLA in 0 of the newest 3 samples, of which 3 are known"),
+    "CON-14 late [part]": ("fail", "error budget 240.0 of 28.8 minutes used"),
+    "CON-14 night": ("fail", "180 outside, 780 not assessed, 480 in quiet hours"),
+    "CON-14 half [part]": ("not_assessed", "0 outside"),
+    "CON-01 stuck": ("pass", "records behind"),
+    # The broker names an offset that the group has passed, and 36 snapshots say that what it has not read is older: those decide.
+    "CON-02 timed": ("fail", "129600 s are proven by a snapshot"),
+    "CON-02 late [part]": ("not_applicable", ""),
+    "CON-01 loser": ("not_applicable", ""),
+    "CON-14 loser": ("not_applicable", ""),
+}
+
+
+@pytest.mark.parametrize("case", VERDICTS)
+def test_a_verdict_on_an_sla(case: str, judged: dict[str, dict[str, Any]]) -> None:
+    status, text = VERDICTS[case]
+    finding = judged[case]
+    assert (finding["status"], text in finding["observed"]) == (status, True), finding["reason"] or finding["observed"]
+
+
+def test_a_series_has_few_buckets_and_says_what_is_not_known(evidence: Evidence, tmp_path: Path) -> None:
+    policy = load_policy(policy_folder(tmp_path))
+    worst = worst_groups(subjects.build("group_sla", evidence, policy), subjects.build("group_partition", evidence, policy))
+    assert worst[0] == "loser"
+    series = lag_series(lag_window(evidence, policy), judged_samples(evidence, policy), worst).collect()
+    first = min(row.bucket_ms for row in series)
+    late = {(row.bucket_ms - first) // HOUR_MS: row for row in series if row.group_id == "late"}
+    assert len(late) <= BUCKETS
+    # Buckets of two hours: 02:00 is out for both, 04:00 for the hour after it, too, and from 11:00 to 13:00 nothing is known.
+    assert [(hour, late[hour].lag, late[hour].in_sla_share, late[hour].known_share) for hour in (0, 2, 4, 8)] == [
+        (0, 10, 1.0, 1.0),
+        (2, 500, 0.0, 1.0),
+        (4, 500, 0.0, 1.0),
+        (8, 10, 1.0, 1.0),
+    ]
+    assert 10 not in late
+    assert late[12].known_share == 0.5

@@ -1,0 +1,92 @@
+"""Rows of the lag history: what one sample proves, and what it takes the sample before for."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
+
+from kafka_audit.evidence import OFFSETS
+from spark_jobs.lag_history import rows
+from spark_jobs.lag_history.reading import LagWindow
+from spark_jobs.lag_history.window import partition_figures
+
+pytestmark = pytest.mark.spark
+
+
+def taken(spark: SparkSession, folder: Path, samples: Sequence[tuple[datetime, Synthetic]]) -> tuple[list[Row], dict[str, list[Row]]]:
+    """Rows of partitions, and of each group, of samples that are planned an hour apart."""
+    written = [one.write(folder, at, OFFSETS) for at, one in samples]
+    found = rows.group_partition_rows(spark, written, None, None, HOUR_MS)
+    groups: dict[str, list[Row]] = {}
+    for row in rows.group_rows(found).orderBy("taken_ms").collect():
+        groups.setdefault(row.group_id, []).append(row)
+    return found.orderBy("taken_ms", "group_id").collect(), groups
+
+
+def test_time_without_progress_is_known_only_since_something_moved(spark: SparkSession, tmp_path: Path) -> None:
+    # The third sample is half an interval late after a lost run, which is no gap; the fifth comes after one.
+    commits = {"still": [5, 5, 5, 5, 5], "moved": [5, 6, 6, 6, 6], "idle": [90, 90, 90, 90, 90]}
+    samples = []
+    for index, hour in enumerate([0.0, 1.0, 3.5, 4.5, 7.5]):
+        one = Synthetic()
+        for group, committed in commits.items():
+            one.topic(group).group(group, assigned=[(group, 0)]).commit(group, group, committed[index])
+            one.offsets(group, log_start=0, log_end=90 if index < 2 else 100)
+        samples.append((READ_AT + timedelta(hours=hour), one))
+    _, groups = taken(spark, tmp_path, samples)
+    assert [row.still_unknown for row in groups["still"]] == [1, 1, 1, 1, 1]
+    assert [row.still_unknown for row in groups["moved"]] == [1, 0, 0, 0, 1]
+    assert [row.still_unknown for row in groups["idle"]] == [0, 0, 0, 0, 1]
+    third = READ_MS + 3.5 * HOUR_MS
+    assert [row.still_since_ms for row in groups["still"]] == [None, READ_MS, READ_MS, READ_MS, None]
+    assert [row.still_since_ms for row in groups["idle"]] == [None, None, None, third, None]
+
+
+OVER, KEPT, NEITHER = (60, None), (None, 60), (None, None)
+# Of a log from 0 to 100 the limit's offset is 50.
+CASES: dict[str, tuple[dict[str, Any], int, dict[str, Any] | None, tuple[int | None, int | None]]] = {
+    "below the offset": ({}, 40, None, OVER),
+    "at the offset": ({}, 50, None, KEPT),
+    "what was lost is not unread": ({"log_start": 50}, 10, None, KEPT),
+    "the log start is not known": ({"log_start": None}, 10, None, NEITHER),
+    "nothing is left to read": ({"log_start": 100}, 10, {"offset": 100}, KEPT),
+    "beyond the end": ({}, 120, None, NEITHER),
+    "only ends of transactions": ({}, 40, {"record_offset": None}, NEITHER),
+    "compacted up to the offset": ({}, 40, {"record_offset": 60, "timestamp_ms": READ_MS}, KEPT),
+    "an old record behind a new one": ({}, 60, {"record_offset": 60, "timestamp_ms": READ_MS - 70_000}, OVER),
+    "a record without a time": ({}, 60, {"record_offset": 60, "timestamp_ms": -1}, KEPT),
+}
+
+
+def test_a_limit_in_seconds_is_broken_or_kept_by_the_first_unread_record(spark: SparkSession, tmp_path: Path) -> None:
+    one = Synthetic()
+    for group, (log, committed, record, _) in CASES.items():
+        one.topic(group).group(group, assigned=[(group, 0)]).commit(group, group, committed)
+        one.offsets(group, **{"log_start": 0, "log_end": 100, **log})
+        one.add("sla_offsets", topic=group, partition=0, max_lag_seconds=60, timestamp_ms=READ_MS - 60_000, offset=50, read_at=READ_AT)
+        if record is not None:
+            one.add("first_unread", **{"topic": group, "partition": 0, "offset": committed, "read_at": READ_AT, **record})
+    found, groups = taken(spark, tmp_path, [(READ_AT, one)])
+    assert {row.group_id: (row.over_seconds, row.kept_seconds) for row in found} == {name: case[3] for name, case in CASES.items()}
+    assert groups["the log start is not known"][0].lost is None
+    assert groups["what was lost is not unread"][0].lost == 40
+
+
+def test_figures_of_offsets_that_are_not_known_are_not_known(spark: SparkSession, tmp_path: Path) -> None:
+    one = Synthetic().topic("t").group("g", assigned=[("t", 0)]).commit("g", "t", 10).offsets("t", log_start=None, log_end=100)
+    found = rows.group_partition_rows(spark, [one.write(tmp_path, READ_AT, OFFSETS)], None, None, HOUR_MS)
+    window = LagWindow(
+        group_partitions=found,
+        groups=rows.group_rows(found),
+        times=(READ_MS,),
+        first_ms=READ_MS,
+        last_ms=READ_MS + HOUR_MS,
+        interval_ms=HOUR_MS,
+        record={},
+    )
+    figures = partition_figures(window).collect()[0]
+    assert (figures.worst_lost, figures.produced, figures.consumed) == (None, None, None)

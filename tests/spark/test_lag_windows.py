@@ -1,0 +1,224 @@
+"""Windows over the lag history: figures that a hand count gives, whether days are rolled up or not."""
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lag_samples import FRIDAY, cluster_at, now, policy_folder, sample, write_samples
+from pyspark.sql import SparkSession
+from snapshot_builder import CLUSTER, HOUR_MS, READ_AT
+
+from kafka_audit.errors import IntegrityError
+from kafka_audit.evidence import OFFSETS, EvidenceRoot
+from kafka_audit.history import read_history
+from kafka_audit.lag_samples import OTHER_SCOPE
+from kafka_audit.policy import Policy, load_policy
+from kafka_audit.retention import delete_expired
+from spark_jobs.datasets import Evidence
+from spark_jobs.lag_history.reading import read_window
+from spark_jobs.lag_history.roll_up import roll_up
+from spark_jobs.lag_history.window import partition_figures, sla_figures, sla_samples, sla_spans
+from spark_jobs.roll_up_offsets import main
+from spark_jobs.subjects.tiers import sla_number
+
+pytestmark = pytest.mark.spark
+
+DAY = date(2025, 2, 28)
+Figures = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
+    return load_policy(policy_folder(tmp_path_factory.mktemp("policy")))
+
+
+@pytest.fixture(scope="module")
+def evaluated(spark: SparkSession, policy: Policy) -> Callable[[Path], Figures]:
+    """Group partition or "group sla" -> figures of the window that ends with the newest snapshot below a root."""
+
+    def evaluate(root: Path) -> Figures:
+        place = EvidenceRoot(path=root)
+        snapshot = place.snapshots(CLUSTER)[-1]
+        window = read_window(Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30)), policy)
+        found = {f"{row.group_id}:{row.topic}-{row.partition}": row.asDict() for row in partition_figures(window).collect()}
+        samples = sla_samples(window, policy.slas, sla_number(policy, "group_id", "topic"))
+        judged = sla_figures(samples, window.last_ms).collect()
+        spans = {number: (length, quiet) for number, length, quiet, _ in sla_spans(window, policy.slas)}
+        for row in judged:
+            length, quiet = spans[row.sla]
+            hours = {"in": row.in_ms, "out": row.out_ms, "quiet": quiet, "not assessed": length - quiet - row.in_ms - row.out_ms}
+            found[f"{row.group_id} {policy.slas[row.sla].name}"] = row.asDict() | {name: ms / HOUR_MS for name, ms in hours.items()}
+        return found
+
+    return evaluate
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("root")
+    write_samples(place)
+    now(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def raw(root: Path, evaluated: Callable[[Path], Figures]) -> Figures:
+    return evaluated(root)
+
+
+@pytest.fixture(scope="module")
+def rolled_root(spark: SparkSession, root: Path, raw: Figures, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("rolled") / "root"
+    shutil.copytree(root, place)
+    assert roll_up(spark, EvidenceRoot(path=place), CLUSTER, DAY, 3600) == [DAY]
+    return place
+
+
+# In the window of 48 hours, 12 lie before the first sample. The sample of 04:00 stands for 05:00, too, where one run was lost, and that of
+# 17:00 until 18:45; after 09:00 three were lost, so that two hours (11:00 to 13:00) are known to nobody.
+HOURS = {
+    "late part": {"in": 30, "out": 4, "quiet": 0, "not assessed": 14},
+    # Quiet from 23:00 to 03:00 in both nights: an hour of what is out, two and four hours of what is in, and one before the first sample.
+    "night nights": {"in": 24, "out": 3, "quiet": 8, "not assessed": 13},
+    # It stood still for more than five hours from 02:00 to 07:00 on Saturday. Whether it moved before 00:00 and 13:00 on Friday, where no
+    # sample is near, nobody knows.
+    "stuck moving": {"in": 27, "out": 5, "quiet": 0, "not assessed": 16},
+    # Broken in every odd hour; 09:00 stands for two hours and 17:00 until 18:45.
+    "timed fast": {"in": 16.25, "out": 17.75, "quiet": 0, "not assessed": 14},
+}
+
+
+@pytest.mark.parametrize("case", HOURS)
+def test_hours_in_and_out_of_the_sla_are_those_of_a_hand_count(case: str, raw: Figures) -> None:
+    assert {name: raw[case][name] for name in HOURS[case]} == HOURS[case]
+
+
+def test_a_sample_that_could_not_be_read_is_not_assessed(raw: Figures) -> None:
+    assert raw["half part"]["out"] == 0
+    assert raw["half part"]["in"] + raw["half part"]["not assessed"] == 48
+    assert raw["half part"]["not assessed"] > 14
+
+
+PARTITIONS: Figures = {
+    "late:late-0": {"samples": 33, "worst_lag": 500, "rewinds": 1, "still_ms": None},
+    "late:late-1": {"samples": 17, "worst_lag": 0, "produced": 0, "consumed": 0, "recreated": 0},
+    "stuck:still-0": {"still_ms": 10 * HOUR_MS},
+    "mover:moves-0": {"rewinds": 1, "ends_back": 1, "recreated": 1},
+    "loser:eaten-0": {"worst_lost": 40},
+}
+
+
+@pytest.mark.parametrize("case", PARTITIONS)
+def test_figures_of_a_partition_are_those_of_a_hand_count(case: str, raw: Figures) -> None:
+    assert {name: raw[case][name] for name in PARTITIONS[case]} == PARTITIONS[case]
+
+
+def test_a_rolled_up_day_gives_the_same_figures(raw: Figures, rolled_root: Path, evaluated: Callable[[Path], Figures]) -> None:
+    assert evaluated(rolled_root) == raw
+
+
+def test_a_rolled_up_day_says_what_it_is_made_of(rolled_root: Path) -> None:
+    manifest = json.loads((rolled_root / f"history/{CLUSTER}/lag/{DAY}/manifest.json").read_text())
+    assert len(manifest["sources"]) == 20
+    assert [(gap["from"][11:16], gap["missing"]) for gap in manifest["gaps"]] == [("05:00", 1), ("10:00", 3)]
+    assert [one["reason"] for one in manifest["left_out"]] == ["is not the first of its interval"] * 2
+    assert set(manifest["files"]) == {"group_partitions.parquet", "groups.parquet"}
+
+
+def test_a_day_is_made_again_only_when_its_snapshots_changed(spark: SparkSession, rolled_root: Path, tmp_path: Path) -> None:
+    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
+    folder = place.lag_days(CLUSTER) / DAY.isoformat()
+    before = (folder / "manifest.json").read_bytes()
+    assert roll_up(spark, place, CLUSTER, DAY, 3600) == []
+    shutil.rmtree(folder)
+    assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
+    assert (folder / "manifest.json").read_bytes() == before
+    sample(place.path, FRIDAY + timedelta(hours=11))
+    assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
+    assert len(json.loads((folder / "manifest.json").read_text())["sources"]) == 21
+
+
+def test_the_job_rolls_up_finished_days_and_refuses_one_that_is_not_over(
+    root: Path, rolled_root: Path, policy: Policy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = EvidenceRoot(path=shutil.copytree(root, tmp_path / "root"))
+    arguments = ["--root", str(place.path), "--cluster", CLUSTER, "--policy", str(policy.folder)]
+    assert main([*arguments, "--until", "2025-02-28"]) == 0
+    assert "rolled up 1 days: 2025-02-28" in capsys.readouterr().out
+    made, before = (EvidenceRoot(path=one).lag_days(CLUSTER) / DAY.isoformat() / "manifest.json" for one in (place.path, rolled_root))
+    assert made.read_bytes() == before.read_bytes()
+    assert main([*arguments, "--until", "2999-01-01"]) == 2
+    assert "this day is not over" in capsys.readouterr().err
+
+
+def test_snapshots_go_only_when_their_day_is_rolled_up_and_whole(rolled_root: Path, policy: Policy, tmp_path: Path) -> None:
+    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
+    later, said = READ_AT.date() + timedelta(days=30), []
+    deleted = delete_expired(place, CLUSTER, policy.history, later, said.append)
+    assert len(deleted) == 22
+    assert {line.partition(" stays: ")[2] for line in said} == {"its day 2025-03-01 is not rolled up"}
+    assert delete_expired(place, CLUSTER, policy.history, later + timedelta(days=400)) == [DAY.isoformat()]
+
+
+def test_without_its_snapshots_a_rolled_up_day_gives_the_same_figures_and_stays(
+    spark: SparkSession, rolled_root: Path, raw: Figures, evaluated: Callable[[Path], Figures], tmp_path: Path
+) -> None:
+    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
+    for snapshot_id in place.snapshot_ids(CLUSTER, OFFSETS):
+        if snapshot_id.startswith("20250228"):
+            shutil.rmtree(place.snapshot_dir(CLUSTER, snapshot_id, OFFSETS))
+    assert evaluated(place.path) == raw
+    assert roll_up(spark, place, CLUSTER, DAY, 3600) == []
+
+
+def test_a_changed_snapshot_and_one_of_another_cluster_or_scope_are_left_out(
+    root: Path, raw: Figures, evaluated: Callable[[Path], Figures], tmp_path: Path
+) -> None:
+    place = EvidenceRoot(path=shutil.copytree(root, tmp_path / "root"))
+    foreign = sample(place.path, FRIDAY + timedelta(hours=11), lag=900)
+    manifest = json.loads((foreign.path / "manifest.json").read_text())
+    (foreign.path / "manifest.json").write_text(json.dumps({**manifest, "cluster_id": "another"}))
+    set_back = sample(place.path, FRIDAY + timedelta(hours=12), lag=900)
+    manifest = json.loads((set_back.path / "manifest.json").read_text())
+    (set_back.path / "manifest.json").write_text(json.dumps({**manifest, "finished_at": "2025-02-28T11:00:00Z"}))
+    at = FRIDAY + timedelta(hours=13)
+    cluster_at(at - timedelta(hours=1), lag=900).write(place.path, at - timedelta(hours=1), scope={"topics": ["late"]})
+    cluster_at(at, lag=900).write(place.path, at - timedelta(hours=2), OFFSETS, "narrow", scope={"groups": ["late"]})
+    assert evaluated(place.path) == raw
+    changed = place.snapshot_ids(CLUSTER, OFFSETS)[3]
+    with place.snapshot(CLUSTER, changed, OFFSETS).dataset("offsets").open("ab") as stream:
+        stream.write(b"x")
+    figures = evaluated(place.path)["late part"]  # the sample of 02:00 stands for 03:00, too
+    assert (figures["samples"], figures["out"]) == (raw["late part"]["samples"] - 1, 4)
+
+
+def test_a_narrow_snapshot_displaces_no_full_one_and_goes_with_it(
+    spark: SparkSession, rolled_root: Path, policy: Policy, tmp_path: Path
+) -> None:
+    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
+    at = FRIDAY + timedelta(hours=11)
+    narrow = cluster_at(at).write(place.path, at, OFFSETS, scope={"topics": ["late"], "groups": ["*"]})
+    full = sample(place.path, at + timedelta(minutes=1))
+    assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
+    manifest = json.loads((place.lag_days(CLUSTER) / DAY.isoformat() / "manifest.json").read_text())
+    assert full.snapshot_id in {source["snapshot_id"] for source in manifest["sources"]}
+    assert {"snapshot_id": narrow.snapshot_id, "reason": OTHER_SCOPE} in manifest["left_out"]
+    assert {narrow.snapshot_id, full.snapshot_id} <= set(
+        delete_expired(place, CLUSTER, policy.history, READ_AT.date() + timedelta(days=30))
+    )
+
+
+def test_a_broken_day_is_made_again_only_while_its_snapshots_are_there(spark: SparkSession, rolled_root: Path, tmp_path: Path) -> None:
+    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
+    broken = place.lag_days(CLUSTER) / DAY.isoformat() / "groups.parquet"
+    broken.write_bytes(b"x")
+    assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
+    broken.write_bytes(b"x")
+    shutil.rmtree(place.snapshot_dir(CLUSTER, place.snapshot_ids(CLUSTER, OFFSETS)[3], OFFSETS))
+    with pytest.raises(IntegrityError, match=str(broken.parent)):
+        roll_up(spark, place, CLUSTER, DAY, 3600)
+    assert broken.read_bytes() == b"x"
