@@ -1,6 +1,6 @@
 """Measure the reading of ``__consumer_offsets``: this project's job, Spark's bare source, decoding alone, and two plain consumers.
 
-    .venv/bin/python bench/commits.py --commits 5000000
+    .venv/bin/python bench/commits.py --commits 5000000 --partitions 50
 
 All figures are of the same real commits on one three-broker sandbox, in one run. CPU seconds, of Spark's JVM and its Python workers,
 count on a machine that does other work too. What a run costs whatever its size is measured with a topic that has nothing new.
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import psutil
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -23,8 +24,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from processes import run
 from pyspark.sql import SparkSession
 
+from kafka_audit.sandbox import lifecycle
+from kafka_audit.sandbox.definition import load
 from kafka_audit.sandbox.jars import broker_classpath, java, spark_connector_jars
-from kafka_audit.sandbox.lifecycle import start
 from spark_jobs.offsets_topic.decoded import decode
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.offsets_topic.source import SPARK_CONF, TOPIC
@@ -32,21 +34,22 @@ from spark_jobs.read_commits import read
 from spark_jobs.session import spark_session
 from spark_jobs.submit import READ_COMMITS_CONF
 
-PARTITIONS = 256
-GROUPS = 40
+COMMITTED = 256
+"""Partitions whose offsets each group commits."""
+
 PLAIN = 900_000
 """Records that the plain consumers read, at most: enough for a rate."""
 
 
-def commit(bootstrap: str, commits: int) -> None:
-    """Each request commits PARTITIONS offsets, each of which the broker writes as a record."""
+def commit(bootstrap: str, commits: int, groups: int) -> None:
+    """Each request commits COMMITTED offsets, each of which the broker writes as a record."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic("bench", PARTITIONS, 1)])["bench"].result(60)
+    admin.create_topics([NewTopic("bench", COMMITTED, 1)])["bench"].result(60)
 
     def of_group(number: int) -> None:
         consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"bench-group-{number:02d}"})
-        for n in range(commits // GROUPS // PARTITIONS):
-            offsets = [TopicPartition("bench", p, n * 1000 + p) for p in range(PARTITIONS)]
+        for n in range(commits // groups // COMMITTED):
+            offsets = [TopicPartition("bench", p, n * 1000 + p) for p in range(COMMITTED)]
             for _ in range(50):  # while coordinators load
                 try:
                     consumer.commit(offsets=offsets, asynchronous=False)
@@ -56,7 +59,7 @@ def commit(bootstrap: str, commits: int) -> None:
         consumer.close()
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(of_group, range(GROUPS)))
+        list(pool.map(of_group, range(groups)))
 
 
 def processes() -> Iterator[psutil.Process]:
@@ -122,20 +125,34 @@ def console_consumer(bootstrap: str, log: Path, commits: int) -> None:
     said("console consumer with its formatter", usage.wall_s, usage.output.count('"key":{"type":1,'), usage.cpu_s)
 
 
+def peak_memory(process: psutil.Process) -> int:
+    """The most that a process ever had resident, in MB."""
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) // 1000 for line in lines if line.startswith("VmHWM:"))
+
+
 @contextmanager
-def brokers(commits: int, folder: Path) -> Iterator[str]:
-    with start(seed="none", directory=folder) as sandbox:
+def brokers(commits: int, partitions: int, folder: Path) -> Iterator[str]:
+    """A sandbox whose offsets topic has ``partitions``, with groups in nearly all of them."""
+    seed = load("healthy")
+    config = {**seed.brokers.config, "offsets.topic.num.partitions": str(partitions)}
+    wide = seed.model_copy(update={"brokers": seed.brokers.model_copy(update={"config": config})})
+    with patch.object(lifecycle, "load", return_value=wide), lifecycle.start(seed="none", directory=folder) as sandbox:
         print(f"  committing {commits} offsets", flush=True)
-        commit(sandbox.bootstrap, commits)
+        commit(sandbox.bootstrap, commits, max(40, 3 * partitions))
         yield sandbox.bootstrap
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--commits", type=int, default=5_000_000)
+    parser.add_argument("--partitions", type=int, default=6, help="partitions of the offsets topic")
     parser.add_argument("--cores", type=int, default=2)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kafka-audit-bench-") as name, brokers(asked.commits, Path(name) / "brokers") as bootstrap:
+    with (
+        tempfile.TemporaryDirectory(prefix="kafka-audit-bench-") as name,
+        brokers(asked.commits, asked.partitions, Path(name) / "brokers") as bootstrap,
+    ):
         folder = Path(name)
         jars = ",".join(map(str, spark_connector_jars(print)))
         spark = spark_session("bench", {**READ_COMMITS_CONF, "spark.master": f"local[{asked.cores}]", "spark.jars": jars})
@@ -166,10 +183,10 @@ def main() -> None:
             return count
 
         measured("decoding alone: raw to decoded Parquet", decoding, 3)
-        peaks = [int(each.memory_info().rss / 1e6) for each in processes()]
+        peaks = [peak_memory(each) for each in processes()]
         share, without = 100 * bare / warm, 100 * bare / (warm - idle)
         print(f"  job, warm: {share:.0f} % of the bare source's rate; {without:.0f} % without what an empty run costs")
-        print(f"  resident memory, MB: JVM {peaks[0]}, Python workers {peaks[1:]}", flush=True)
+        print(f"  peak resident memory, MB: JVM {peaks[0]}, Python workers {peaks[1:]}", flush=True)
         spark.stop()
         few = min(PLAIN, rows * 9 // 10)
         plain_consumer(bootstrap, partitions, few)

@@ -12,7 +12,7 @@ from kafka_audit.airflow.spark_job import SparkJob
 
 
 def kafka_offsets_roll_up() -> None:
-    """### Keep the history of lag small
+    """### Keep the history of lag and of commits small
 
     Reads the audit folder only, never a cluster.
 
@@ -20,10 +20,11 @@ def kafka_offsets_roll_up() -> None:
     |-|-|
     | `plan_roll_up` | refuses parameters that cannot be used; the last day to roll up is the one before the run's (UTC) |
     | `roll_up_offsets` | writes one folder for each finished day that has offsets snapshots and none yet, below `history/`, by Spark |
-    | `delete_expired` | deletes offsets snapshots of days that are rolled up, and old days, as `tiers.yaml` says under `history` |
+    | `delete_expired` | deletes what `tiers.yaml` (`history`) keeps no longer: snapshots of rolled-up days, old days, batches of commits |
 
     A day is the same however often it is rolled up, and a missed run is made up for by the next one. Nothing is deleted when the
-    roll-up failed. **Paused until a person switches it on**; it is of use only where `kafka_offsets_snapshot` is on.
+    roll-up failed. **Paused until a person switches it on**; it is of use only where `kafka_offsets_snapshot` or `kafka_commit_history`
+    is on.
 
     Needs the connection `spark_default`. `KAFKA_AUDIT_CLUSTERS` (see `kafka_offsets_snapshot`) gives each cluster a DAG of its own.
     """

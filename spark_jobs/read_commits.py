@@ -1,4 +1,7 @@
-"""Reads what is new in ``__consumer_offsets``, keeps it as it came, and decodes it; killed at any point, it goes on where it was."""
+"""Reads what is new in ``__consumer_offsets`` and ``__transaction_state``, keeps it as it came, and decodes it.
+
+Killed at any point, it goes on where it was.
+"""
 
 import argparse
 import os
@@ -6,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
@@ -18,6 +22,8 @@ from kafka_audit.sandbox.jars import spark_connector_jars
 from spark_jobs.offsets_topic.behaviour import Window, describe
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.offsets_topic.source import Bounds, bounds, stream
+from spark_jobs.offsets_topic.topic import TRANSACTIONS
+from spark_jobs.offsets_topic.transactions import holding_back
 from spark_jobs.session import spark_session
 from spark_jobs.submit import READ_COMMITS_CONF
 
@@ -32,14 +38,14 @@ def read(spark: SparkSession, history: History, client: Mapping[str, str], *, mo
 
     CollectionError when the topic cannot be read, IntegrityError when the history is not of this topic.
     """
-    seen = bounds(spark, client)
+    seen = bounds(spark, client, history.topic.name)
     history.check_source(seen)
 
     def land(rows: DataFrame, number: int) -> None:
         history.land(rows, number, seen.log_start)
 
     query = (
-        stream(spark, client, history.next_offsets(seen), most=most)
+        stream(spark, client, history.topic.name, history.next_offsets(seen), most=most)
         .writeStream.foreachBatch(land)
         .option("checkpointLocation", str(history.checkpoint.path))
         .trigger(availableNow=True)
@@ -56,7 +62,7 @@ def read(spark: SparkSession, history: History, client: Mapping[str, str], *, mo
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the job and return its exit code (kafka_audit.errors); a failure is one line on stderr."""
-    parser = argparse.ArgumentParser(prog="read_commits", description="Read and decode what is new in __consumer_offsets.")
+    parser = argparse.ArgumentParser(prog="read_commits", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--history", type=Path, required=True, help="folder of this cluster's commit history")
     parser.add_argument("--bootstrap", required=True, help="HOST:PORT, several separated by commas")
     parser.add_argument("--client", type=Path, help="file with further settings of Kafka's Java client, as for security")
@@ -69,19 +75,46 @@ def main(argv: Sequence[str] | None = None) -> int:
         client = {**further, "bootstrap.servers": asked.bootstrap}
         spark = spark_session("kafka_audit read_commits", {**READ_COMMITS_CONF, **_jars()})
         history = History(path=asked.history)
+        transactions = History(path=asked.history / "transactions", topic=TRANSACTIONS)
         with history.claimed():
-            before = set(history.raw_batches())
+            before = {*history.raw_batches(), *transactions.raw_batches()}
             seen = read(spark, history, client, most=asked.most_offsets)
             window = Window(end=now, length=timedelta(hours=asked.behaviour_hours), retention_ms=seen.retention_ms)
             describe(spark, history.path, window)
-            _report(history, seen, [batch for batch in history.raw_batches() if batch not in before])
+            unread = _try_to_read(spark, transactions, client, most=asked.most_offsets)
+            told = {
+                **_summary(history, before),
+                **_held_back(spark, history, seen, None if unread else transactions),
+                "transactions": {"not_read": str(unread)} if unread else _summary(transactions, before),
+            }
+            write_json(history.path / "last_run.json", told)
+        if unread is not None:
+            _say(unread)
+            if not isinstance(unread, CollectionError):
+                return unread.exit_code
     except AuditError as problem:
         _say(problem)
         return problem.exit_code
     except (PySparkException, Py4JError) as problem:
-        _say(CollectionError(f"read_commits: Spark failed: {str(problem)[:1000]}"))
+        _say(_failed(problem))
         return CollectionError.exit_code
     return 0
+
+
+def _try_to_read(spark: SparkSession, history: History, client: Mapping[str, str], *, most: int) -> AuditError | None:
+    """As read, for a topic without which the run goes on: why it could not be read, else None."""
+    try:
+        with history.claimed():
+            read(spark, history, client, most=most)
+    except AuditError as problem:
+        return problem
+    except (PySparkException, Py4JError) as problem:
+        return _failed(problem)
+    return None
+
+
+def _failed(problem: Exception) -> CollectionError:
+    return CollectionError(f"read_commits: Spark failed: {str(problem)[:1000]}")
 
 
 def _jars() -> dict[str, str]:
@@ -90,13 +123,21 @@ def _jars() -> dict[str, str]:
     return {} if submitted else {"spark.jars": ",".join(map(str, spark_connector_jars(lambda _: None)))}
 
 
-def _report(history: History, seen: Bounds, batches: list[str]) -> None:
-    """Write last_run.json: the new batches, how complete they are, and what open transactions hold back."""
+def _held_back(spark: SparkSession, history: History, seen: Bounds, transactions: History | None) -> dict[str, Any]:
+    """How many offsets open transactions hold back, and which transactions these are: None when that is not known."""
+    behind = {partition: end - seen.last_stable[partition] for partition, end in seen.log_end.items()}
+    held = sorted(partition for partition, count in behind.items() if count > 0)
+    by = holding_back(spark, transactions.path, history.topic.name, held) if transactions else None
+    return {"held_back": sum(behind[partition] for partition in held), "held_back_by": by}
+
+
+def _summary(history: History, before: set[str]) -> dict[str, Any]:
+    """The batches of a topic that are new, and how complete they are."""
+    batches = [batch for batch in history.raw_batches() if batch not in before]
     sums = [history.raw_manifest(batch)["totals"] for batch in batches]
     totals = {name: sum(each[name] for each in sums) for name in ("expected", "rows", "lost", "skipped")}
-    held_back = sum(seen.log_end[partition] - stable for partition, stable in seen.last_stable.items())
     coverage = totals["rows"] / totals["expected"] if totals["expected"] else None  # nothing new: no coverage to speak of
-    write_json(history.path / "last_run.json", {"batches": batches, "totals": totals, "coverage": coverage, "held_back": held_back})
+    return {"batches": batches, "totals": totals, "coverage": coverage}
 
 
 def _say(problem: AuditError) -> None:

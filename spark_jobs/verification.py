@@ -14,9 +14,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.behaviour_folders import RECORD, Behaviour, find_behaviour
 from kafka_audit.catalogue import Catalogue, Control, load_catalogue, shipped_controls
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
-from kafka_audit.evidence import SNAPSHOT, Audit, open_snapshot, replaced_folder, unseal_audit, verify, write_json
+from kafka_audit.evidence import SNAPSHOT, Audit, Snapshot, open_snapshot, read_json, replaced_folder, unseal_audit, verify, write_json
 from kafka_audit.history import read_history
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.fit import check_policy
@@ -29,6 +30,7 @@ from spark_jobs.overlay import Overlay
 from spark_jobs.parquet_folder import write_parquet
 from spark_jobs.population import population
 from spark_jobs.session import spark_session
+from spark_jobs.subjects.commit_behaviour import remember_behaviour
 
 _LARGE = 50_000
 """From so many findings on, a cluster is large."""
@@ -108,19 +110,31 @@ def _run(name: str, arguments: argparse.Namespace, target: Callable[[Audit], Pat
     check_policy(policy, catalogue)
     identity = {field: str(run.get(field)) for field in ("audit_id", "snapshot_id", "cluster")}
     history = read_history(snapshot, policy.history.snapshots)
+    behaviour = _behaviour(name, catalogue, snapshot, target(audit))
     spark = spark_session(f"kafka_audit {name}")
     evidence = Evidence(spark=spark, snapshot=snapshot, history=history)
+    if behaviour is not None:
+        remember_behaviour(evidence, behaviour)
     overlay = Overlay(policy=policy, at=began(run))
     job = Job(name=name, evidence=evidence, policy=policy, catalogue=catalogue, identity=identity, overlay=overlay)
     unseal_audit(audit)
     with replaced_folder(target(audit)) as folder:
         write_json(folder / "history.json", history.record())
+        if behaviour is not None:
+            write_json(folder / RECORD, behaviour.record())
         if job.large:  # then compiling whole stages costs less than it saves
             spark.conf.set("spark.sql.codegen.wholeStage", "true")
         _write_findings(job, folder)
         _write_summary(job, folder)
         if extra is not None:
             extra(evidence, policy, folder)
+
+
+def _behaviour(name: str, catalogue: Catalogue, snapshot: Snapshot, folder: Path) -> Behaviour | None:
+    """What the job may read of the commit history; None when none of its controls could. ``folder`` may hold an earlier run's choice."""
+    if not any("behaviour" in SUBJECTS[control.subject].columns for control in catalogue.of_job(name)):
+        return None
+    return find_behaviour(snapshot, read_json(folder / RECORD) if (folder / RECORD).is_file() else None)
 
 
 def wide_rows(job: Job) -> dict[str, DataFrame]:

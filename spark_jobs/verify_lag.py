@@ -16,6 +16,7 @@ from spark_jobs.lag_history.series import lag_series, worst_groups
 from spark_jobs.lag_history.window import partition_figures
 from spark_jobs.parquet_folder import write_parquet
 from spark_jobs.session import whole_stages
+from spark_jobs.subjects.commit_behaviour import group_table
 from spark_jobs.subjects.group_sla import judged_samples, lag_window
 from spark_jobs.verification import main
 
@@ -25,6 +26,7 @@ def write_tables(evidence: Evidence, policy: Policy, folder: Path) -> None:
 
     group_partitions and group_slas: the wide rows, ordered and with ``errors`` as JSON text. lag_series: the lag of the worst groups over
     time. partition_windows: what the window says of each group partition. lag_history.json lists what these were made of.
+    group_behaviour: what groups did, where a commit history was used.
     """
     partitions, slas = (subjects.build(subject, evidence, policy) for subject in ("group_partition", "group_sla"))
     for rows, name, order in ((partitions, "group_partitions", ["group_id", "topic", "partition"]), (slas, "group_slas", ["resource"])):
@@ -38,6 +40,9 @@ def write_tables(evidence: Evidence, policy: Policy, folder: Path) -> None:
         write_parquet(series.repartition(1).sortWithinPartitions("group_id", "bucket_ms"), folder / "lag_series.parquet")
         write_parquet(figures.repartition(1).sortWithinPartitions(*KEYS), folder / "partition_windows.parquet")
     write_json(folder / "lag_history.json", window.record)
+    did = group_table(evidence)
+    if did is not None:
+        write_parquet(did.repartition(1).sortWithinPartitions("group_id"), folder / "group_behaviour.parquet")
 
 
 if __name__ == "__main__":

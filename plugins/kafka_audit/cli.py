@@ -232,6 +232,7 @@ def group_history(
     """What a group did, from the commit history: generations, members, first commits, rewinds, pauses, removed offsets."""
     from kafka_audit.evidence import EvidenceRoot
     from kafka_audit.group_timeline import text, timeline
+    from kafka_audit.safe_text import visible
 
     for entry in timeline(EvidenceRoot(path=root.resolve()).commit_history(cluster), group, quiet=timedelta(seconds=quiet)):
         print(visible(text(entry)))

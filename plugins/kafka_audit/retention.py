@@ -1,10 +1,11 @@
-"""Deletes what the history no longer has to keep: offsets snapshots whose day is rolled up, and days that are too old."""
+"""Deletes what the history no longer has to keep: offsets snapshots whose day is rolled up, and days and commits that are too old."""
 
 import shutil
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 
+from kafka_audit.commit_batches import expired_batches, held
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import OFFSETS, EvidenceRoot
 from kafka_audit.lag_days import days_in, open_day
@@ -16,10 +17,10 @@ from kafka_audit.policy.tiers import History
 def delete_expired(
     root: EvidenceRoot, cluster: str, history: History, today: date, say: Callable[[str], None] = lambda _: None
 ) -> list[str]:
-    """Delete the cluster's offsets snapshots and rolled-up days that are older than ``history.offsets`` says, seen from ``today``.
+    """Delete the cluster's offsets snapshots, rolled-up days and batches of commits that are older than ``history`` says, from ``today``.
 
     A snapshot goes only when its day's folder is whole and was made with it, or says why it was left out; ``say`` is told of each one that
-    stays. Returns the ids of the snapshots and the days that were deleted.
+    stays. Returns the ids of the snapshots, the days, and the batches (as ``commits/.../<batch>``) that were deleted.
     """
     limits, deleted = history.offsets, []
     accounted: dict[date, set[str] | str] = {}
@@ -45,7 +46,28 @@ def delete_expired(
         if date.fromisoformat(folder.name) < today - timedelta(days=limits.rolled_up_keep_days):
             _remove(folder)
             deleted.append(folder.name)
+    commits = root.commit_history(cluster)
+    for topic in (commits, commits / "transactions"):
+        batches = _delete_batches(topic, today - timedelta(days=history.commits.keep_days), say)
+        deleted += [f"{topic.relative_to(commits.parent)}/{batch}" for batch in batches]
     return deleted
+
+
+def _delete_batches(history: Path, before: date, say: Callable[[str], None]) -> list[str]:
+    """Decoded first: a raw batch without its decoded one is decoded again, one that is only decoded could not be traced."""
+    if not (history / "raw").is_dir():
+        return []
+    with held(history) as is_held:
+        if not is_held:
+            say(f"{history} stays as it is: a run has been reading into it for all the time")
+            return []
+        for leftover in history.glob("*/.*.deleted"):
+            shutil.rmtree(leftover)
+        expired = expired_batches(history, before, say)
+        for batch in expired:
+            _remove(history / "decoded" / batch)
+            _remove(history / "raw" / batch)
+    return expired
 
 
 def _accounted(folder: Path) -> set[str] | str:

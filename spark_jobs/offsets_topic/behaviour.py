@@ -2,26 +2,28 @@
 
     behaviour/<end of the window>/group_partitions.parquet, groups.parquet, manifest.json
 
-They are derived: made from the decoded batches, once for each window, and old ones are removed.
+They are derived: made from the decoded batches, once for each window, and old ones are removed. What a window does not show (the newest
+commit of a group that is idle, when a group lost its last member) comes from the tables before it, and at first from all batches.
 """
 
 import shutil
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, write_json
+from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folder_name, folders_until, open_behaviour, parse_time
+from kafka_audit.durable_files import replaced_folder, write_json
+from kafka_audit.manifest import MANIFEST
+from spark_jobs.offsets_topic.behaviour_sources import manifest_of, newest_record, verified_batch
 from spark_jobs.offsets_topic.commit_behaviour import KEYS, commit_behaviour
 from spark_jobs.offsets_topic.group_behaviour import emptied, group_behaviour
-from spark_jobs.verification import write_parquet
+from spark_jobs.parquet_folder import write_parquet
 
-_KEPT = 200
 _ROWS_OF_A_PART = 200_000
-_FORMAT = "%Y%m%dT%H%M%SZ"
+_BEGINNING = datetime(1, 1, 2, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,35 +40,81 @@ class Window:
 
 
 def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
-    """Write the behaviour tables of a window; None when no batch is decoded yet. A window that is there is kept."""
-    batches = sorted(found.parent for found in history.glob("decoded/[!.]*/manifest.json"))
-    target = history / "behaviour" / window.end.strftime(_FORMAT)
-    if not batches or (target / "manifest.json").is_file():
+    """Write the behaviour tables of a window; None when no batch is decoded yet. A window that is there is kept.
+
+    IntegrityError when a batch or the tables before are not what their manifests say.
+    """
+    batches = sorted(found.parent for found in history.glob(f"decoded/[!.]*/{MANIFEST}"))
+    target = history / "behaviour" / folder_name(window.end)
+    if not batches or (target / MANIFEST).is_file():
         return target if batches else None
-    commits, records = (_within(spark, batches, name, window) for name in ("offset_commits", "group_records"))
+    before = _tables_before(history, window)
+    since = min(window.start, parse_time(before.manifest["start"])) if before else _BEGINNING
+    used = [batch for batch in batches if newest_record(batch) >= since]
+    for batch in used:
+        verified_batch(batch)
+    commits, records = (_read(spark, used or batches[-1:], name, since, window) for name in ("offset_commits", "group_records"))
     with replaced_folder(target) as folder:
         records = records.persist()
-        partitions = commit_behaviour(commits, emptied(records), window.retention_ms).persist()
-        groups = group_behaviour(records, partitions).persist()
-        session = groups.select("group_id", "session_timeout_ms")
+        carried = _carried_groups(spark, before)
+        earlier = _earlier_commits(spark, before, commits, window)
+        empty = emptied(records, carried)
+        partitions = commit_behaviour(_within(commits, window), empty, window.retention_ms, earlier).persist()
+        groups = group_behaviour(records.withColumn("in_window", _is_within(window)), partitions, carried).persist()
+        of_group = groups.select("group_id", "session_timeout_ms", "empty_since")
         over = F.col("longest_gap_ms") > F.col("session_timeout_ms")
-        wide = partitions.join(session, on="group_id", how="left").withColumn("gap_over_session", over).drop("session_timeout_ms")
-        rows = {
-            "group_partitions": _write(wide, folder / "group_partitions.parquet", *KEYS),
-            "groups": _write(groups, folder / "groups.parquet", "group_id"),
-        }
-        seen = _observed_from(partitions, records)
+        wide = partitions.join(of_group, on="group_id", how="left").withColumn("gap_over_session", over).drop("session_timeout_ms")
+        rows = {"group_partitions": _write(wide, folder / GROUP_PARTITIONS, *KEYS), "groups": _write(groups, folder / GROUPS, "group_id")}
+        seen = {"observed_from": _observed_from(partitions, _within(records, window))}
         for each in (groups, partitions, records):
             each.unpersist()
-        write_json(folder / "manifest.json", {**_manifest(history, batches, window, rows, folder), **seen})
-    for old in sorted(history.glob("behaviour/[!.]*"))[:-_KEPT]:
+        about = {"start": window.start, "end": window.end, "offsets_retention_ms": window.retention_ms, "rows": rows, **seen}
+        write_json(folder / MANIFEST, manifest_of(history, used, before, folder, about))
+    for old in sorted(history.glob("behaviour/[!.]*"))[:-KEPT]:
         shutil.rmtree(old)
     return target
 
 
-def _within(spark: SparkSession, batches: list[Path], name: str, window: Window) -> DataFrame:
+def _tables_before(history: Path, window: Window) -> Behaviour | None:
+    """The newest tables that end before this window."""
+    found = next(folders_until(history, window.end - timedelta(seconds=1)), None)
+    return open_behaviour(found) if found else None
+
+
+def _read(spark: SparkSession, batches: list[Path], name: str, since: datetime, window: Window) -> DataFrame:
     rows = spark.read.parquet(*[str(batch / f"{name}.parquet") for batch in batches])
-    return rows.where((F.col("append_time") >= F.lit(window.start)) & (F.col("append_time") < F.lit(window.end)))
+    return rows.where((F.col("append_time") >= F.lit(since)) & (F.col("append_time") < F.lit(window.end)))
+
+
+def _is_within(window: Window) -> Column:
+    return F.col("append_time") >= F.lit(window.start)
+
+
+def _within(rows: DataFrame, window: Window) -> DataFrame:
+    return rows.where(_is_within(window))
+
+
+def _earlier_commits(spark: SparkSession, before: Behaviour | None, commits: DataFrame, window: Window) -> DataFrame:
+    """Where each group stood on each partition when the window began: rows like ``commits``, none where its offset was gone."""
+    earlier = commits.where(~_is_within(window))
+    if before:
+        tables = spark.read.parquet(str(before.table(GROUP_PARTITIONS)))
+        tables = tables.where(F.col("removed").isNull() | (F.col("removed_at") >= F.lit(window.start)))
+        newest = F.struct(
+            F.col("last_commit_offset").alias("log_offset"), F.col("last_commit").alias("commit_time"), "committed", "topic_id"
+        )
+        stood = F.when(F.col("last_commit") < F.lit(window.start), newest).otherwise(F.col("earlier")).alias("stood")
+        known = tables.select(*KEYS, stood).where(F.col("stood").isNotNull()).select(*KEYS, "stood.*")
+        earlier = earlier.unionByName(known.withColumn("tombstone", F.lit(False)), allowMissingColumns=True)
+    row = F.struct(*[F.col(name) for name in commits.columns if name not in KEYS])
+    newest_rows = earlier.groupBy(*KEYS).agg(F.max_by(row, "log_offset").alias("row"))
+    return newest_rows.select(*KEYS, "row.*").where(~F.col("tombstone"))
+
+
+def _carried_groups(spark: SparkSession, before: Behaviour | None) -> DataFrame | None:
+    if before is None:
+        return None
+    return spark.read.parquet(str(before.table(GROUPS))).where(~F.coalesce("removed", F.lit(False)))
 
 
 def _write(rows: DataFrame, target: Path, *order: str) -> int:
@@ -75,27 +123,11 @@ def _write(rows: DataFrame, target: Path, *order: str) -> int:
     return rows.count()
 
 
-def _observed_from(partitions: DataFrame, records: DataFrame) -> dict[str, str | None]:
+def _observed_from(partitions: DataFrame, records: DataFrame) -> str | None:
     """The oldest record of the window: where the broker had compacted, or reading began later, the window is shorter than asked for."""
     oldest = (
         partitions.select(F.min("first_commit").alias("at")).union(records.select(F.min("append_time"))).agg(F.unix_millis(F.min("at")))
     )
     found = oldest.first()
     at = found[0] if found else None
-    return {"observed_from": datetime.fromtimestamp(at / 1000, timezone.utc).isoformat() if at is not None else None}
-
-
-def _manifest(history: Path, batches: list[Path], window: Window, rows: dict[str, int], folder: Path) -> dict[str, Any]:
-    """What the tables are of, and how completely the topic was read in all batches that were there."""
-    totals = [read_json(history / "raw" / batch.name / "manifest.json")["totals"] for batch in batches]
-    return {
-        "kind": "commit_behaviour",
-        **read_json(history / "source.json"),
-        "start": window.start.isoformat(),
-        "end": window.end.isoformat(),
-        "offsets_retention_ms": window.retention_ms,
-        "batches": len(batches),
-        "totals": {name: sum(each[name] for each in totals) for name in ("expected", "rows", "lost", "skipped")},
-        "rows": rows,
-        "files": {path.relative_to(folder).as_posix(): sha256_of(path) for path in sorted(folder.rglob("*.parquet")) if path.is_file()},
-    }
+    return datetime.fromtimestamp(at / 1000, timezone.utc).isoformat() if at is not None else None

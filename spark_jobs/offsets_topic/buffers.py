@@ -1,5 +1,7 @@
 """Binary columns of Arrow read by position, all rows at once: big-endian integers, texts and runs of bytes."""
 
+from copy import copy
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -40,16 +42,26 @@ class Buffer:
 
         One that is not is NULL.
         """
-        taken = np.where(rows, lengths, 0)
-        ends = np.concatenate([[0], np.cumsum(taken)])
-        places = np.repeat(self.starts + position - ends[:-1], taken) + np.arange(ends[-1])
-        buffers = [_bits(rows), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(self.data[places])]
+        run, ends = self.runs(position, np.where(rows, lengths, 0))
+        buffers = [_bits(rows), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(run)]
         found = pa.Array.from_buffers(pa.binary(), len(rows), buffers)
         try:
             return pc.cast(found, pa.string()), rows
         except pa.ArrowInvalid:
             sound = rows & np.array([_is_text(each) for each in found.to_pylist()])
             return self.texts(position, lengths, sound)
+
+    def runs(self, position: int | Ints, lengths: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
+        """The bytes of each row's length at a position, one row after another; and where each row's begin and the last one's end."""
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.repeat(self.starts + position - ends[:-1], lengths) + np.arange(ends[-1])
+        return self.data[places], ends
+
+    def take(self, rows: Ints) -> "Buffer":
+        """The rows with these numbers, of the same bytes; one may come several times."""
+        taken = copy(self)
+        taken.starts, taken.lengths = self.starts[rows], self.lengths[rows]
+        return taken
 
     def _fields(self, position: int | Ints, kind: str, width: int) -> npt.NDArray[np.void]:
         every = np.ndarray((len(self.data) - width + 1,), kind, self.data, strides=(1,))  # a view

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_audit.errors import IntegrityError
-from spark_jobs.offsets_topic.source import TOPIC
 
 Offsets = dict[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """The checkpoint folder of the one query that reads the topic."""
+    """The checkpoint folder of the one query that reads ``topic``."""
 
     path: Path
+    topic: str
 
     @property
     def query_id(self) -> str:
@@ -36,19 +36,19 @@ class Checkpoint:
         return self._batch(max(planned)) if planned else None
 
     def _batch(self, number: int) -> Offsets:
-        return _offsets(self.path / "offsets" / str(number))
+        return self._offsets("offsets", str(number))
 
     def _initial(self) -> Offsets:
-        return _offsets(self.path / "sources" / "0" / "0")
+        return self._offsets("sources", "0", "0")
 
-
-def _offsets(path: Path) -> Offsets:
-    try:
-        text = path.read_bytes().lstrip(b"\0").decode().strip()  # the source writes a zero byte first
-        found = json.loads(text.splitlines()[-1])[TOPIC]
-    except (OSError, ValueError, KeyError, IndexError) as problem:
-        raise IntegrityError(
-            f"{path}: holds no offsets of {TOPIC} ({problem!r}); move the checkpoint folder away and run again: reading then goes on "
-            "after the newest batch that is kept"
-        ) from problem
-    return {int(partition): int(offset) for partition, offset in found.items()}
+    def _offsets(self, *parts: str) -> Offsets:
+        path = self.path.joinpath(*parts)
+        try:
+            text = path.read_bytes().lstrip(b"\0").decode().strip()  # the source writes a zero byte first
+            found = json.loads(text.splitlines()[-1])[self.topic]
+            return {int(partition): int(offset) for partition, offset in found.items()}
+        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as problem:
+            raise IntegrityError(
+                f"{path}: holds no offsets of {self.topic} ({problem!r}); move the checkpoint folder away and run again: reading then "
+                "goes on after the newest batch that is kept"
+            ) from problem

@@ -11,18 +11,23 @@ _TOGETHER_S = 2  # a topic's deletion removes its offsets of all groups within m
 _MANY_STEPS = 10
 
 
-def commit_behaviour(commits: DataFrame, emptied: DataFrame, retention_ms: int | None) -> DataFrame:
-    """One row for each KEYS of ``commits`` (commits.SCHEMA).
+def commit_behaviour(commits: DataFrame, emptied: DataFrame, retention_ms: int | None, earlier: DataFrame | None = None) -> DataFrame:
+    """One row for each KEYS of ``commits`` (commits.SCHEMA) and of ``earlier``.
 
-    topic_id string and committed bigint of the newest commit; commits, intervals (between two commits in a row), beats, unchanged,
-    unchanged_without_epoch, single_steps, rewinds, jumps, recreations, transactional, with_metadata bigint; first_commit, last_commit,
-    last_rewind, longest_gap_from timestamp; interval_low_ms, interval_beat_ms, interval_ms, interval_high_ms bigint (percentiles 5, 25,
-    50, 95); timed, the intervals that can be a beat; largest_rewind, rewound_from, median_step, largest_step, longest_gap_ms bigint;
-    removed_at timestamp, removed string (expired, deleted, topic_deleted, unknown), removed_reason string.
+    topic_id string, committed and last_commit_offset bigint (its place in the offsets topic), last_commit timestamp of the newest commit;
+    commits, intervals (between two commits in a row), beats, unchanged, unchanged_without_epoch, single_steps, rewinds, jumps,
+    recreations, transactional, with_metadata bigint; first_commit, last_progress, last_rewind, longest_gap_from timestamp;
+    interval_low_ms, interval_beat_ms, interval_ms, interval_high_ms bigint (percentiles 5, 25, 50, 95); timed, the intervals that can be a
+    beat; largest_rewind, rewound_from, median_step, largest_step, longest_gap_ms bigint; removed_at timestamp, removed string (expired,
+    deleted, topic_deleted, unknown), removed_reason string; earlier, a struct of what ``earlier`` holds.
 
-    ``emptied``: group_id, empty_since timestamp; ``retention_ms``: offsets.retention.minutes, None when not known.
+    ``emptied``: group_id, empty_since timestamp; ``retention_ms``: offsets.retention.minutes, None when not known. ``earlier`` is the
+    newest commit before these: a series goes on from there, but it does not count.
     """
-    steps = _steps(commits)
+    rows = commits.withColumn("counts", F.lit(True))
+    if earlier is not None:
+        rows = rows.unionByName(earlier.withColumn("counts", F.lit(False)))
+    steps = _steps(rows)
     figures = steps.groupBy(*KEYS).agg(*[value.alias(name) for name, value in _figures().items()])
     typical = F.col("intervals_at")[list(_PERCENTILES).index("interval_ms")].alias("interval_ms")
     beats = steps.join(figures.select(*KEYS, "interval_beat_ms", typical, "median_step"), on=list(KEYS), how="inner")
@@ -44,6 +49,7 @@ def commit_behaviour(commits: DataFrame, emptied: DataFrame, retention_ms: int |
     ).drop("rewind", "newest_rewind", "gap", "intervals_at", "recreated_at")
 
 
+_STOOD = ("log_offset", "commit_time", "committed", "topic_id")
 _PERCENTILES = {"interval_low_ms": 0.05, "interval_ms": 0.5, "interval_high_ms": 0.95}
 
 
@@ -68,15 +74,18 @@ def _steps(commits: DataFrame) -> DataFrame:
 
 
 def _figures() -> dict[str, Column]:
-    commit = ~F.col("tombstone")
+    commit = ~F.col("tombstone") & F.col("counts")
     went_back = F.col("step") < 0
     facts = F.struct("step", "commit_time", "committed", "log_offset")
     return {
         "topic_id": F.max_by("topic_id", F.when(F.col("topic_id").isNotNull(), F.col("log_offset"))),
-        "committed": F.max_by("committed", F.when(commit, F.col("log_offset"))),
+        "committed": F.max_by("committed", F.when(~F.col("tombstone"), F.col("log_offset"))),
+        "last_commit_offset": F.max(F.when(~F.col("tombstone"), F.col("log_offset"))),
+        "earlier": F.max_by(F.struct(*_STOOD), F.when(~F.col("counts"), F.col("log_offset"))),
         "commits": F.count_if(commit),
-        "first_commit": F.min("commit_time"),
+        "first_commit": F.min(F.when(commit, F.col("commit_time"))),
         "last_commit": F.max("commit_time"),
+        "last_progress": F.max(F.when(F.col("step") > 0, F.col("commit_time"))),
         "intervals": F.count("interval"),
         "intervals_at": F.percentile_approx("interval", list(_PERCENTILES.values()), 1000),
         "interval_beat_ms": F.percentile_approx("interval", 0.25, 1000),
@@ -129,6 +138,13 @@ def _removed(steps: DataFrame, emptied: DataFrame, retention_ms: int | None) -> 
         (age.isNull(), "unknown", F.lit("the commit before was not read, so its age is not known")),
         (age >= retention + _EXPIRY_CHECK_MS, "expired", F.concat(after, F.lit("longer than offsets.retention.minutes"))),
         (age >= retention, "unknown", F.lit("between offsets.retention.minutes and the next check for expiry: both can be")),
+        (
+            F.unix_millis("removed_at") - F.unix_millis("empty_since") >= retention,  # an administrator committed without members
+            "unknown",
+            F.lit(
+                "young by its last commit, but the group had lost its last member long before, from when its offsets expire: both can be"
+            ),
+        ),
         (F.col("groups_at_once") > 1, "topic_deleted", at_once),
     )
     removed, reason = F.lit("deleted"), F.concat(after, F.lit("before offsets.retention.minutes"))

@@ -135,8 +135,8 @@ def _values(value: pa.BinaryArray) -> _Values:
         masked(bytes_.integers(2, 8), pa.int64(), regular),
         masked(bytes_.integers(10, 4), pa.int32(), regular & (four | three)),
         metadata,
-        _times(bytes_.integers(time, 8), regular),
-        _times(bytes_.integers(time + 8, 8), regular & expiring)
+        times(bytes_.integers(time, 8), regular),
+        times(bytes_.integers(time + 8, 8), regular & expiring)
         if expiring.any()
         else pa.nulls(len(value), SCHEMA.field("expire_time").type),
         _topic_ids(bytes_.fixed(time + 11, 16, regular & with_topic)),
@@ -148,7 +148,8 @@ def _three_bytes(bytes_: Buffer, position: Ints) -> Ints:
     return bytes_.integers(position, 4) >> 8 & 0xFFFFFF
 
 
-def _times(milliseconds: Ints, rows: Flags) -> pa.TimestampArray:
+def times(milliseconds: Ints, rows: Flags) -> pa.TimestampArray:
+    """Timestamps of epoch milliseconds; NULL where ``rows`` is false and, as in time_of, outside the years 1 to 9999."""
     shown = rows & (milliseconds >= _FIRST_MS) & (milliseconds <= _LAST_MS)
     return masked(np.where(shown, milliseconds, 0) * 1000, SCHEMA.field("commit_time").type, shown)
 

@@ -18,30 +18,61 @@ _SAME_BEAT = 0.02
 _LEAST_TIMED = 4
 
 
-def group_behaviour(records: DataFrame, partitions: DataFrame) -> DataFrame:
-    """One row for each group of either table.
+def group_behaviour(records: DataFrame, partitions: DataFrame, carried: DataFrame | None = None) -> DataFrame:
+    """One row for each group of the tables. ``records`` may hold earlier ones, whose ``in_window`` is false: they tell states only.
+
+    ``carried`` are the rows of an earlier call, without removed groups: they stand for groups of which no newer record tells.
 
     group_type string (classic, consumer, share, streams; NULL without group records), removed boolean, member_count, static_members,
     most_members int by the newest records; assignor string, session_timeout_ms (least of the members'; KIP-848 groups have the brokers')
     and rebalance_timeout_ms (greatest) bigint of the newest records with members; generations bigint (changes of the generation or group
     epoch with members), rebalances bigint (episodes of these), longest_rebalance_ms bigint, last_rebalance timestamp; partitions bigint,
-    the sums of commit_behaviour, first_commit, last_commit timestamp, beat_ms bigint, and cadence.inference.
+    the sums of commit_behaviour, first_commit, last_commit timestamp, beat_ms bigint, and cadence.inference. empty_since timestamp: when a
+    classic group lost its last member, NULL where it has some. live_members: the members of a newer protocol that did not leave.
     """
-    rows = _lives(records).join(_members(records), on="group_id", how="full").join(_commits(partitions), on="group_id", how="full")
+    if "in_window" not in records.columns:
+        records = records.withColumn("in_window", F.lit(True))
+    rows = _lives(records).join(_members(records, carried), on="group_id", how="full").join(_commits(partitions), on="group_id", how="full")
+    rows = rows.join(_standing(records, carried), on="group_id", how="full")
+    told = F.col("group_type").isNotNull()
     rows = rows.withColumns(
         {
-            **{name: F.coalesce(f"classic.{name}", f"newer.{name}") for name in _MEMBER_FIGURES},
+            **{name: F.coalesce(f"classic.{name}", f"newer.{name}", f"carried.{name}") for name in _MEMBER_FIGURES},
             **{name: F.coalesce(name, F.lit(0).cast("bigint")) for name in (*_SUMS, "partitions")},
+            "live_members": F.col("newer.live_members"),
+            "empty_since": F.when(told, F.col("classic.empty_since")).otherwise(F.col("carried.empty_since")),
+            # Its records were read, and none of it came.
+            **{name: F.coalesce(name, F.when(~told & F.col("carried.group_type").isNotNull(), F.lit(0))) for name in _COUNTS},
+            "group_type": F.coalesce("group_type", "carried.group_type"),
         }
     )
-    return rows.withColumns(inference()).drop("classic", "newer", "same_beat")
+    return rows.withColumns(inference()).drop("classic", "newer", "carried", "same_beat")
 
 
 _MEMBER_FIGURES = ("member_count", "static_members", "assignor", "session_timeout_ms", "rebalance_timeout_ms")
+_COUNTS = ("generations", "rebalances")
+_CARRIED = ("group_type", "empty_since", *_MEMBER_FIGURES)
 
 
-def emptied(records: DataFrame) -> DataFrame:
+def _standing(records: DataFrame, carried: DataFrame | None) -> DataFrame:
+    """group_id and ``carried``: what was known of the groups before, NULL at first."""
+    if carried is None:
+        nothing = "struct<group_type:string,empty_since:timestamp,member_count:int,static_members:int,assignor:string,"
+        nothing += "session_timeout_ms:bigint,rebalance_timeout_ms:bigint>"
+        return records.sparkSession.createDataFrame([], f"group_id string, carried {nothing}")
+    return carried.select("group_id", F.struct(*_CARRIED).alias("carried"))
+
+
+def emptied(records: DataFrame, carried: DataFrame | None = None) -> DataFrame:
     """group_id, empty_since timestamp: the newest time at which a classic group is known to have lost its last member."""
+    known = _emptied(records)
+    if carried is None:
+        return known
+    both = known.union(carried.where(F.col("empty_since").isNotNull()).select("group_id", "empty_since"))
+    return both.groupBy("group_id").agg(F.max("empty_since").alias("empty_since"))
+
+
+def _emptied(records: DataFrame) -> DataFrame:
     empty = records.where("record_type = 2 and not tombstone and size(group_metadata.members) = 0 and group_metadata.state_ms > 0")
     return empty.groupBy("group_id").agg(F.timestamp_millis(F.max("group_metadata.state_ms")).alias("empty_since"))
 
@@ -59,7 +90,7 @@ def _lives(records: DataFrame) -> DataFrame:
     order = Window.partitionBy("group_id").orderBy("log_offset")
     changed = ~F.coalesce(F.lag("number").over(order).eqNullSafe(F.col("number")), F.lit(False))
     # An empty group's record says that it ended, not that partitions moved.
-    moved = heads.withColumn("moved", changed & F.col("number").isNotNull() & (F.coalesce("size", F.lit(1)) > 0))
+    moved = heads.withColumn("moved", F.col("in_window") & changed & F.col("number").isNotNull() & (F.coalesce("size", F.lit(1)) > 0))
     at = F.when(F.col("moved"), F.col("append_time"))
     earlier = F.last(at, ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, -1))
     away = F.unix_millis("append_time") - F.unix_millis(earlier)
@@ -79,7 +110,9 @@ def _lives(records: DataFrame) -> DataFrame:
         F.max(at).alias("last_rebalance"),
     )
     members = F.col("newest.group_metadata.members")
+    since = F.timestamp_millis(F.nullif("newest.group_metadata.state_ms", F.lit(-1)))
     classic = F.struct(
+        F.when(F.size(members) <= 0, since).alias("empty_since"),
         F.size(members).alias("member_count"),
         F.size(F.filter(members, lambda member: member["instance_id"] != "")).alias("static_members"),
         F.col("peopled.protocol").alias("assignor"),
@@ -94,10 +127,13 @@ def _lives(records: DataFrame) -> DataFrame:
     )
 
 
-def _members(records: DataFrame) -> DataFrame:
-    """Per group of a newer protocol: ``newer``, the count of the members who did not leave, and the settings of all that were there."""
+def _members(records: DataFrame, carried: DataFrame | None) -> DataFrame:
+    """Per group of a newer protocol: ``newer``, the members who did not leave, their count, and the settings of all that were there."""
     value = F.coalesce(*[_member(f"{kind}_member_metadata", fields) for kind, fields in _NEWER.items()])
-    records = records.where("record_type in (5, 10, 19)").withColumn("value", value)
+    records = records.where("record_type in (5, 10, 19)").select("group_id", "member_id", "log_offset", "tombstone", value.alias("value"))
+    if carried is not None:
+        known = carried.select("group_id", F.inline("live_members"))
+        records = records.unionByName(known.withColumns({"log_offset": F.lit(-1).cast("bigint"), "tombstone": F.lit(False)}))
     each = records.groupBy("group_id", "member_id").agg(
         F.max_by("tombstone", "log_offset").alias("left"),
         F.max_by("value", F.when(F.col("value").isNotNull(), F.col("log_offset"))).alias("about"),
@@ -109,6 +145,9 @@ def _members(records: DataFrame) -> DataFrame:
             F.max("about.assignor").alias("assignor"),
             F.lit(None).cast("bigint").alias("session_timeout_ms"),
             F.max("about.rebalance_timeout_ms").cast("bigint").alias("rebalance_timeout_ms"),
+            F.array_sort(F.collect_list(F.when(~F.col("left"), F.struct("member_id", F.col("about").alias("value"))))).alias(
+                "live_members"
+            ),
         ).alias("newer")
     )
 

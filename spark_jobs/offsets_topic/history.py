@@ -1,9 +1,9 @@
-"""The folder of one cluster's commit history: raw batches, decoded batches, and the checkpoint of the reading.
+"""The folder of one topic's history: raw batches, decoded batches, and the checkpoint of the reading.
 
     source.json                             which cluster and topic this is
     checkpoint/                             Spark's
     raw/<batch>/records.parquet, completeness.parquet, manifest.json
-    decoded/<batch>/offset_commits.parquet, group_records.parquet, undecoded.parquet, manifest.json
+    decoded/<batch>/<table>.parquet, manifest.json
 
 A batch is written under another name and renamed when it is whole, so one that is there is whole; it is never written again.
 """
@@ -24,9 +24,9 @@ from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, wri
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from spark_jobs.offsets_topic.checkpoint import Checkpoint, Offsets
 from spark_jobs.offsets_topic.completeness import PartitionCoverage, coverage, totals
-from spark_jobs.offsets_topic.decoded import decode
 from spark_jobs.offsets_topic.landing import land
 from spark_jobs.offsets_topic.source import Bounds
+from spark_jobs.offsets_topic.topic import OFFSETS, Topic
 
 MANIFEST = "manifest.json"
 _ROWS_OF_A_PART = 500_000
@@ -37,9 +37,10 @@ _COVERAGE = pa.schema(
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """The history folder of one cluster."""
+    """The history folder of one topic of one cluster."""
 
     path: Path
+    topic: Topic = OFFSETS
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -56,7 +57,7 @@ class History:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        return Checkpoint(path=self.path / "checkpoint")
+        return Checkpoint(path=self.path / "checkpoint", topic=self.topic.name)
 
     def raw_batches(self) -> list[str]:
         """Names of the whole raw batches, sorted."""
@@ -120,7 +121,7 @@ class History:
         if (target / MANIFEST).is_file():
             return
         with replaced_folder(target) as folder:
-            rows = decode(spark, self.path / "raw" / batch / "records.parquet", folder)
+            rows = self.topic.decode(spark, self.path / "raw" / batch / "records.parquet", folder)
             expected = self.raw_manifest(batch)["totals"]["rows"]
             if sum(rows.values()) != expected:
                 raise IntegrityError(f"{batch}: {rows} do not add up to the {expected} raw records; report this with the raw batch")

@@ -1,7 +1,8 @@
-"""What the brokers write into ``__consumer_offsets``: the layouts of Kafka 4.3's group coordinator records and the consumer protocol.
+"""What Kafka 4.3's coordinators write: the layouts of the group and the transaction coordinator's records and of the consumer protocol.
 
-Sources: the message definitions of Kafka's group-coordinator module; KIP-848 (consumer groups), KIP-932 (share groups),
-KIP-1071 (streams groups), KIP-1101 (metadata hash) and, for the consumer protocol, KIP-429, KIP-792 and KIP-881.
+Sources: the message definitions of Kafka's group-coordinator and transaction-coordinator modules; KIP-848 (consumer groups), KIP-932
+(share groups), KIP-1071 (streams groups), KIP-1101 (metadata hash), KIP-890 (transactions) and, for the consumer protocol, KIP-429,
+KIP-792 and KIP-881.
 """
 
 from spark_jobs.offsets_topic.layout import (
@@ -187,4 +188,18 @@ STREAMS_GROUP_TOPOLOGY = _struct(
             )
         ),
     ),
+)
+
+TRANSACTION = _struct(
+    _f("producer_id", INT64),
+    _f("previous_producer_id", INT64, tag=0),
+    _f("next_producer_id", INT64, tag=1),
+    _f("producer_epoch", INT16),
+    _f("next_producer_epoch", INT16, tag=3),
+    _f("timeout_ms", INT32),
+    _f("state_number", INT8),
+    _f("partitions", _TOPIC_PARTITIONS, nullable=True),
+    _f("last_update_ms", INT64),
+    _f("start_ms", INT64),
+    _f("client_version", INT16, tag=2),
 )

@@ -1,6 +1,6 @@
-"""Every record type of the offsets topic, and the expression that takes a raw row of any type apart field by field."""
+"""Every record type of the coordinators' topics, and the expression that takes a raw row of any type apart field by field."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -57,8 +57,15 @@ RECORDS = (
     Record(type=22, name="streams_group_current_member_assignment", value=layouts.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, key=_MEMBER),
     Record(type=23, name="streams_group_topology", value=layouts.STREAMS_GROUP_TOPOLOGY),
 )
+"""Of ``__consumer_offsets``."""
+
 COMMIT_TYPES = (0, 1)
 GROUP_RECORDS = tuple(record for record in RECORDS if record.type not in COMMIT_TYPES)
+
+TRANSACTION_RECORDS = (
+    Record(type=0, name="transaction", value=layouts.TRANSACTION, key=("transactional_id",), last_version=1, flexible_from=1),
+)
+"""Of ``__transaction_state``."""
 
 KEY_FIELDS: Mapping[str, Type] = {
     "group_id": STRING,
@@ -66,30 +73,35 @@ KEY_FIELDS: Mapping[str, Type] = {
     "regular_expression": STRING,
     "topic": STRING,
     "partition": INT32,
+    "transactional_id": STRING,
 }
+
+RAW_DDL = "partition int, offset bigint, timestamp timestamp, key binary, value binary"
 _CONSUMER = "substring(value, 3, 10) = X'0008636F6E73756D6572' or substring(value, 3, 9) = X'09636F6E73756D6572'"
 
 
-def taken_apart(raw: DataFrame) -> DataFrame:
-    """Raw rows -> the log position, record_type, record_name, version, tombstone, KEY_FIELDS, a nullable struct for each record name
-    (the two commit types share ``offset_commit``), ``problem`` (why a row could not be decoded, else NULL), key and value.
+def taken_apart(raw: DataFrame, records: Sequence[Record] = RECORDS) -> DataFrame:
+    """Raw rows (RAW_DDL) of a topic that holds ``records`` -> tables.PLACE, record_name, version, tombstone, their KEY_FIELDS, a
+    nullable struct for each record name, ``problem`` (why a row could not be decoded, else NULL), key and value.
     """
+    key_fields = {name: kind for name, kind in KEY_FIELDS.items() if any(name in record.key for record in records)}
     typed = raw.selectExpr(
         *("partition as log_partition", "offset as log_offset", "timestamp as append_time", "key", "value"),
         f"if(length(key) >= 2, cast({signed('key', 1, 2)} as smallint), null) as record_type",
         f"if(length(value) >= 2, cast({signed('value', 1, 2)} as smallint), null) as version",
     )
-    walked = typed.withColumn("_key", F.expr(read("key", _key_program()))).withColumn("_value", F.expr(read("value", _value_program())))
-    judged = walked.withColumn("problem", F.expr(_problem()))
-    whole_key = Struct(tuple(Field(name=name, type=kind) for name, kind in KEY_FIELDS.items()))
+    walked = typed.withColumn("_key", F.expr(read("key", _key_program(records))))
+    walked = walked.withColumn("_value", F.expr(read("value", _value_program(records))))
+    judged = walked.withColumn("problem", F.expr(_problem(records)))
+    whole_key = Struct(tuple(Field(name=name, type=kind) for name, kind in key_fields.items()))
     parsed = judged.withColumn("_key", F.expr(f"if(problem is null, from_json(array_join(_key.out, ''), '{ddl(whole_key)}'), null)"))
     return parsed.select(
         *("log_partition", "log_offset", "append_time", "record_type"),
-        F.expr(_case({record.type: f"'{record.name}'" for record in RECORDS})).alias("record_name"),
+        F.expr(_case({record.type: f"'{record.name}'" for record in records})).alias("record_name"),
         "version",
         F.col("value").isNull().alias("tombstone"),
-        *[F.col(f"_key.{name}") for name in KEY_FIELDS],
-        *[_value(record).alias(record.name) for record in RECORDS if record.type != 0],
+        *[F.col(f"_key.{name}") for name in key_fields],
+        *[_value(record).alias(record.name) for record in records],
         *("problem", "key", "value"),
     )
 
@@ -98,12 +110,12 @@ def _case(by_type: dict[int, str]) -> str:
     return f"case record_type {' '.join(f'when {kind} then {sql}' for kind, sql in by_type.items())} end"
 
 
-def _key_program() -> str:
-    layouts_ = {record.type: Struct(tuple(Field(name=name, type=KEY_FIELDS[name]) for name in record.key)) for record in RECORDS}
+def _key_program(records: Sequence[Record]) -> str:
+    layouts_ = {record.type: Struct(tuple(Field(name=name, type=KEY_FIELDS[name]) for name in record.key)) for record in records}
     return _case({kind: Program(layout, version=0, flexible=False).sql() for kind, layout in layouts_.items()})
 
 
-def _value_program() -> str:
+def _value_program(records: Sequence[Record]) -> str:
     def program(record: Record, version: int, *, embedded: bool = True) -> str:
         return Program(record.value, version=version, flexible=version >= record.flexible_from, embedded=embedded).sql()
 
@@ -116,19 +128,18 @@ def _value_program() -> str:
             cases.append(f"when {version} then {sql}")
         return f"case version {' '.join(cases)} end"
 
-    return _case({record.type: versions(record) for record in RECORDS})
+    return _case({record.type: versions(record) for record in records})
 
 
 def _value(record: Record) -> Column:
-    kinds = COMMIT_TYPES if record.type in COMMIT_TYPES else (record.type,)
-    sound = F.col("record_type").isin(*kinds) & F.col("problem").isNull() & F.col("value").isNotNull()
+    sound = (F.col("record_type") == record.type) & F.col("problem").isNull() & F.col("value").isNotNull()
     return F.when(sound, F.expr(f"from_json(array_join(_value.out, ''), '{ddl(record.value)}')"))
 
 
-def _problem() -> str:
+def _problem(records: Sequence[Record]) -> str:
     """SQL of why a row is not decoded; the order is that of reading it."""
-    last_version = _case({record.type: str(record.last_version) for record in RECORDS})
-    known = ", ".join(str(record.type) for record in RECORDS)
+    last_version = _case({record.type: str(record.last_version) for record in records})
+    known = ", ".join(str(record.type) for record in records)
     return f"""case
         when key is null then 'the record has no key'
         when record_type is null then 'the key is shorter than a record type'

@@ -1,4 +1,4 @@
-"""The offsets topic as a stream, and its bounds: read by assignment, so that no group is joined and nothing is written to the cluster."""
+"""An internal topic as a stream, and its bounds: read by assignment, so that no group is joined and nothing is written to the cluster."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -39,29 +39,34 @@ class Bounds:
     """offsets.retention.minutes of one broker, in milliseconds; None where the configuration may not be read."""
 
 
-def bounds(spark: SparkSession, client: Mapping[str, str]) -> Bounds:
+def bounds(spark: SparkSession, client: Mapping[str, str], topic: str) -> Bounds:
     """Ask the brokers; CollectionError when the topic does not exist, may not be read or cannot be reached."""
     jvm: Any = spark._jvm
     try:
         with _closing(jvm.org.apache.kafka.clients.admin.Admin.create(_java_map(jvm, client))) as admin:
             cluster_id = str(admin.describeCluster().clusterId().get())
-            about = admin.describeTopics(jvm.java.util.List.of(TOPIC)).allTopicNames().get()[TOPIC]
+            asked = jvm.org.apache.kafka.clients.admin.DescribeTopicsOptions().includeAuthorizedOperations(True)
+            about = admin.describeTopics(jvm.java.util.List.of(topic), asked).allTopicNames().get()[topic]
             retention_ms = _retention_ms(jvm, admin)
-        offsets = {level: _offsets(jvm, client, level) for level in ("read_committed", "read_uncommitted")}
+        # In this order: what is appended between the two questions is not taken for held back.
+        _, end = _offsets(jvm, client, topic, "read_uncommitted")
+        start, stable = _offsets(jvm, client, topic, "read_committed")
     except Py4JJavaError as problem:
-        raise CollectionError(_explain(problem)) from None
-    start, stable = offsets["read_committed"]
+        raise CollectionError(_explain(problem, topic)) from None
+    may = about.authorizedOperations()
+    if may is not None and not may.contains(jvm.org.apache.kafka.common.acl.AclOperation.READ):
+        raise CollectionError(_forbidden(topic, "no Read"))
     return Bounds(
         cluster_id=cluster_id,
         topic_id=str(about.topicId().toString()),
         log_start=start,
         last_stable=stable,
-        log_end=offsets["read_uncommitted"][1],
+        log_end=end,
         retention_ms=retention_ms,
     )
 
 
-def stream(spark: SparkSession, client: Mapping[str, str], start: Mapping[int, int], *, most: int) -> DataFrame:
+def stream(spark: SparkSession, client: Mapping[str, str], topic: str, start: Mapping[int, int], *, most: int) -> DataFrame:
     """Raw rows (partition int, offset bigint, timestamp, key binary, value binary) from ``start`` on, at most ``most`` offsets a batch."""
     for name, value in SPARK_CONF.items():
         spark.conf.set(name, value)
@@ -69,8 +74,8 @@ def stream(spark: SparkSession, client: Mapping[str, str], start: Mapping[int, i
     return (
         spark.readStream.format("kafka")
         .options(**options)
-        .option("assign", json.dumps({TOPIC: sorted(start)}))
-        .option("startingOffsets", json.dumps({TOPIC: {str(partition): offset for partition, offset in sorted(start.items())}}))
+        .option("assign", json.dumps({topic: sorted(start)}))
+        .option("startingOffsets", json.dumps({topic: {str(partition): offset for partition, offset in sorted(start.items())}}))
         .option("failOnDataLoss", "false")  # what is gone is counted (spark_jobs.offsets_topic.completeness), and the rest is read
         .option("maxOffsetsPerTrigger", most)
         .load()
@@ -78,12 +83,12 @@ def stream(spark: SparkSession, client: Mapping[str, str], start: Mapping[int, i
     )
 
 
-def _offsets(jvm: Any, client: Mapping[str, str], level: str) -> tuple[dict[int, int], dict[int, int]]:  # noqa: ANN401  (py4j)
+def _offsets(jvm: Any, client: Mapping[str, str], topic: str, level: str) -> tuple[dict[int, int], dict[int, int]]:  # noqa: ANN401  (py4j)
     """Log start and, by isolation level, last stable or log end offset of each partition."""
     bytes_ = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
     config = {**client, **_CLIENT, "isolation.level": level, "key.deserializer": bytes_, "value.deserializer": bytes_}
     with _closing(jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_java_map(jvm, config))) as consumer:
-        found = [jvm.org.apache.kafka.common.TopicPartition(TOPIC, each.partition()) for each in consumer.partitionsFor(TOPIC)]
+        found = [jvm.org.apache.kafka.common.TopicPartition(topic, each.partition()) for each in consumer.partitionsFor(topic)]
         asked = jvm.java.util.ArrayList()
         for each in found:
             asked.add(each)
@@ -118,13 +123,17 @@ def _java_map(jvm: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401  (py4
     return java
 
 
-def _explain(problem: Py4JJavaError) -> str:
+def _forbidden(topic: str, said: str) -> str:
+    return f"{topic} may not be read: grant Read and Describe on it to the audit's account, or do without its history ({said})"
+
+
+def _explain(problem: Py4JJavaError, topic: str) -> str:
     cause = problem.java_exception
     while cause.getCause() is not None:
         cause = cause.getCause()
     said = str(cause.toString())
     if "TopicAuthorization" in said:
-        return f"{TOPIC} may not be read: grant Read and Describe on it to the audit's account, or do without the commit history ({said})"
+        return _forbidden(topic, said)
     if "UnknownTopicOrPartition" in said:
-        return f"there is no {TOPIC} yet: no group has ever committed to this cluster ({said})"
-    return f"{TOPIC} cannot be read: {said[:500]}"
+        return f"there is no {topic} yet: the brokers make it at its first use ({said})"
+    return f"{topic} cannot be read: {said[:500]}"

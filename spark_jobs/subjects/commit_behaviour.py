@@ -1,67 +1,109 @@
 """What the commit history shows of a group and of its partitions, where the offsets topic was read."""
 
 from datetime import datetime
-from pathlib import Path
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.durable_files import read_json
-from kafka_audit.evidence import EvidenceRoot
+from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, Behaviour, find_behaviour
 from kafka_audit.subjects.behaviour import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
-from spark_jobs.datasets import Evidence, parse_time
+from spark_jobs.datasets import Evidence
+from spark_jobs.subjects.tiers import matches_any
 
-_MOST_HOURS_OLD = 2
-"""A history that stopped longer ago says nothing about the group as the snapshot shows it."""
+_REMEMBERED = "behaviour"
+_TIME = "yyyy-MM-dd HH:mm:ss'Z'"
+
+
+def used_behaviour(evidence: Evidence) -> Behaviour:
+    """The behaviour folder of this audit, chosen and checked once."""
+    return evidence.remembered(_REMEMBERED, lambda: find_behaviour(evidence.snapshot))
+
+
+def remember_behaviour(evidence: Evidence, used: Behaviour) -> None:
+    """Let the wide rows be built with this choice."""
+    evidence.remembered(_REMEMBERED, lambda: used)
 
 
 def with_group_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds ``behaviour`` (kafka_audit.subjects.behaviour) by group_id; NULL where nothing was read of the group, or no history is there."""
-    found = _newest(evidence)
-    if found is None:
-        return rows.withColumn("behaviour", F.lit(None).cast(GROUP_BEHAVIOUR))
-    folder, about = found
-    groups = evidence.spark.read.parquet(str(folder / "groups.parquet")).where(~F.coalesce("removed", F.lit(False)))
-    values = groups.withColumns(_about(about)).select("group_id", _struct(GROUP_BEHAVIOUR))
-    return rows.join(values, on="group_id", how="left")
+    """Adds ``behaviour`` and ``behaviour_reason`` (kafka_audit.subjects.behaviour) by group_id."""
+    used = used_behaviour(evidence)
+    if used.path is None:
+        return _without(rows, used, GROUP_BEHAVIOUR)
+    groups = evidence.spark.read.parquet(str(used.table(GROUPS))).where(~F.coalesce("removed", F.lit(False)))
+    values = groups.withColumns(_about(used)).select("group_id", _struct(GROUP_BEHAVIOUR))
+    return _with_reason(rows.join(values, on="group_id", how="left"), used, "the group")
 
 
 def with_partition_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds ``behaviour`` by group_id, topic and partition; NULL as in :func:`with_group_behaviour`."""
-    found = _newest(evidence)
-    if found is None:
-        return rows.withColumn("behaviour", F.lit(None).cast(PARTITION_BEHAVIOUR))
-    folder, about = found
-    partitions = evidence.spark.read.parquet(str(folder / "group_partitions.parquet"))
+    """Adds ``behaviour`` and ``behaviour_reason`` by group_id, topic and partition."""
+    used = used_behaviour(evidence)
+    if used.path is None:
+        return _without(rows, used, PARTITION_BEHAVIOUR)
+    partitions = evidence.spark.read.parquet(str(used.table(GROUP_PARTITIONS)))
     ages = {
-        "last_commit_ms": F.lit(evidence.taken_ms) - F.unix_millis("last_commit"),
-        "last_rewind_at": F.date_format("last_rewind", "yyyy-MM-dd HH:mm:ss'Z'"),
+        "as_of_ms": F.lit(evidence.taken_ms - round(used.end.timestamp() * 1000)),
+        "last_commit_ms": _age(evidence, "last_commit"),
+        "moved_ms": _age(evidence, "last_progress"),
+        "empty_ms": _age(evidence, "empty_since"),
+        "last_rewind_at": F.date_format("last_rewind", _TIME),
     }
-    values = partitions.withColumns({**_about(about), **ages})
-    return rows.join(
-        values.select("group_id", "topic", "partition", _struct(PARTITION_BEHAVIOUR)), on=["group_id", "topic", "partition"], how="left"
+    values = partitions.withColumns({**_about(used), **ages})
+    keys = ["group_id", "topic", "partition"]
+    joined = rows.join(values.select(*keys, _struct(PARTITION_BEHAVIOUR)), on=keys, how="left")
+    return _with_reason(joined, used, "a commit of the group on this partition")
+
+
+def group_table(evidence: Evidence) -> DataFrame | None:
+    """What the report shows of the groups in the audit's scope, one row for each; None without a commit history.
+
+    Columns of groups.parquet (spark_jobs.offsets_topic.group_behaviour), and over its partitions: interval_low_ms, interval_ms,
+    interval_high_ms, longest_gap_ms, largest_rewind, gaps_over_session, expired, deleted, topic_deleted and removed_unknown bigint,
+    last_rewind and last_removed text in UTC, removed_reason of the newest removal.
+    """
+    used = used_behaviour(evidence)
+    if used.path is None:
+        return None
+    groups, partitions = (evidence.spark.read.parquet(str(used.table(name))) for name in (GROUPS, GROUP_PARTITIONS))
+    counts = {name: F.count_if(F.col("removed") == kind) for name, kind in _REMOVALS.items()}
+    figures = partitions.groupBy("group_id").agg(
+        F.min("interval_low_ms").alias("interval_low_ms"),
+        F.percentile_approx("interval_ms", 0.5, 1000).alias("interval_ms"),
+        F.max("interval_high_ms").alias("interval_high_ms"),
+        F.max("longest_gap_ms").alias("longest_gap_ms"),
+        F.count_if("gap_over_session").alias("gaps_over_session"),
+        F.max("largest_rewind").alias("largest_rewind"),
+        F.date_format(F.max("last_rewind"), _TIME).alias("last_rewind"),
+        F.date_format(F.max("removed_at"), _TIME).alias("last_removed"),
+        F.max_by("removed_reason", "removed_at").alias("removed_reason"),
+        *[count.alias(name) for name, count in counts.items()],
     )
+    own = groups.where(matches_any(F.col("group_id"), evidence.group_scope)).select(*_SHOWN)
+    return own.join(figures, on="group_id", how="left")
 
 
-def _newest(evidence: Evidence) -> tuple[Path, dict[str, Any]] | None:
-    """The newest behaviour tables from before the snapshot, of the same cluster and not too old, with their manifest."""
-    root = EvidenceRoot(path=evidence.snapshot.path.parents[2])
-    history = root.commit_history(str(evidence.snapshot.manifest["cluster"]))
-    taken = parse_time(evidence.snapshot.manifest["started_at"])
-    for manifest in sorted(history.glob("behaviour/[!.]*/manifest.json"), reverse=True):
-        about = read_json(manifest)
-        age = (taken - parse_time(about["end"])).total_seconds() / 3600
-        if age >= 0:
-            same = about["cluster_id"] == evidence.snapshot.manifest.get("cluster_id")
-            return (manifest.parent, about) if same and age <= _MOST_HOURS_OLD else None
-    return None
+_REMOVALS = {"expired": "expired", "deleted": "deleted", "topic_deleted": "topic_deleted", "removed_unknown": "unknown"}
+_SHOWN = (
+    *("group_id", "group_type", "removed", "member_count", "static_members", "most_members", "assignor", "session_timeout_ms"),
+    *("rebalance_timeout_ms", "generations", "rebalances", "longest_rebalance_ms", "partitions", "commits", "unchanged", "rewinds"),
+    *("jumps", "recreations", "transactional", "auto_commit", "auto_commit_interval_ms", "auto_commit_confidence", "auto_commit_reason"),
+)
 
 
-def _about(manifest: dict[str, Any]) -> dict[str, Column]:
-    observed_from = manifest.get("observed_from") or manifest["end"]
-    hours = (parse_time(manifest["end"]) - parse_time(observed_from)).total_seconds() / 3600
-    return {"as_of": F.lit(_as_text(parse_time(manifest["end"]))), "hours": F.lit(hours)}
+def _age(evidence: Evidence, column: str) -> Column:
+    return F.lit(evidence.taken_ms) - F.unix_millis(column)
+
+
+def _without(rows: DataFrame, used: Behaviour, ddl: str) -> DataFrame:
+    return rows.withColumns({"behaviour": F.lit(None).cast(ddl), "behaviour_reason": F.lit(used.reason)})
+
+
+def _with_reason(rows: DataFrame, used: Behaviour, what: str) -> DataFrame:
+    read = f"the commit history up to {_as_text(used.end)} shows nothing of {what}"
+    return rows.withColumn("behaviour_reason", F.when(F.col("behaviour").isNull(), F.lit(read)))
+
+
+def _about(used: Behaviour) -> dict[str, Column]:
+    return {"as_of": F.lit(_as_text(used.end)), "hours": F.lit(used.hours)}
 
 
 def _struct(ddl: str) -> Column:

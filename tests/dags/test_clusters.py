@@ -8,7 +8,12 @@ from kafka_audit.airflow.clusters import dag_clusters
 from kafka_audit.errors import ConfigurationError
 
 pytestmark = pytest.mark.airflow
-AUDIT, OFFSETS, ROLL_UP = KINDS = ("kafka_reliability_audit", "kafka_offsets_snapshot", "kafka_offsets_roll_up")
+AUDIT, OFFSETS, ROLL_UP, COMMITS = KINDS = (
+    "kafka_reliability_audit",
+    "kafka_offsets_snapshot",
+    "kafka_offsets_roll_up",
+    "kafka_commit_history",
+)
 
 
 def dags() -> dict:
@@ -17,24 +22,27 @@ def dags() -> dict:
     return DagBag(dag_folder=str(Path(__file__).parents[2] / "dags")).dags
 
 
-def test_without_settings_offsets_are_read_every_5_minutes_once_switched_on_and_audits_run_by_hand(dagbag) -> None:
-    assert {kind: dagbag.dags[kind].schedule for kind in KINDS} == {AUDIT: None, OFFSETS: "*/5 * * * *", ROLL_UP: "30 0 * * *"}
-    assert {kind: dagbag.dags[kind].is_paused_upon_creation for kind in KINDS} == {AUDIT: False, OFFSETS: True, ROLL_UP: True}
+def test_without_settings_offsets_and_commits_are_read_once_switched_on_and_audits_run_by_hand(dagbag) -> None:
+    schedules = {AUDIT: None, OFFSETS: "*/5 * * * *", ROLL_UP: "30 0 * * *", COMMITS: "*/15 * * * *"}
+    assert {kind: dagbag.dags[kind].schedule for kind in KINDS} == schedules
+    assert [kind for kind in KINDS if not dagbag.dags[kind].is_paused_upon_creation] == [AUDIT]
 
 
 @pytest.mark.parametrize("schedule", ["@daily", "0 4 * * 1-5"])
-def test_the_installation_says_when_audits_and_offsets_snapshots_run(monkeypatch: pytest.MonkeyPatch, schedule: str) -> None:
-    monkeypatch.setenv("KAFKA_AUDIT_SCHEDULE", schedule)
-    monkeypatch.setenv("KAFKA_AUDIT_OFFSETS_SCHEDULE", schedule)
+def test_the_installation_says_when_audits_offsets_snapshots_and_commit_histories_run(
+    monkeypatch: pytest.MonkeyPatch, schedule: str
+) -> None:
+    for name in ("KAFKA_AUDIT_SCHEDULE", "KAFKA_AUDIT_OFFSETS_SCHEDULE", "KAFKA_AUDIT_COMMITS_SCHEDULE"):
+        monkeypatch.setenv(name, schedule)
     found = dags()
-    assert (found[AUDIT].schedule, found[OFFSETS].schedule) == (schedule, schedule)
+    assert {found[kind].schedule for kind in (AUDIT, OFFSETS, COMMITS)} == {schedule}
 
 
 def test_an_empty_setting_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("KAFKA_AUDIT_SCHEDULE", "KAFKA_AUDIT_OFFSETS_SCHEDULE", "KAFKA_AUDIT_CLUSTERS"):
+    for name in ("KAFKA_AUDIT_SCHEDULE", "KAFKA_AUDIT_OFFSETS_SCHEDULE", "KAFKA_AUDIT_COMMITS_SCHEDULE", "KAFKA_AUDIT_CLUSTERS"):
         monkeypatch.setenv(name, "")
     (plain,) = dag_clusters()
-    assert (plain.audit_schedule, plain.offsets_schedule) == (None, "*/5 * * * *")
+    assert (plain.audit_schedule, plain.offsets_schedule, plain.commits_schedule) == (None, "*/5 * * * *", "*/15 * * * *")
 
 
 @pytest.mark.parametrize(
@@ -57,12 +65,12 @@ def test_each_listed_cluster_has_dags_of_its_own_and_the_plain_ones_run_by_hand_
     found = dags()
     assert set(found) == {f"{kind}{cluster}" for kind in KINDS for cluster in ("", "__orders", "__pay.ments")}
     assert {found[kind].schedule for kind in KINDS} == {None}
-    audit, offsets = found[f"{AUDIT}__pay.ments"], found[f"{OFFSETS}__pay.ments"]
-    for one in (audit, offsets):
+    audit, offsets, commits = (found[f"{kind}__pay.ments"] for kind in (AUDIT, OFFSETS, COMMITS))
+    for one in (audit, offsets, commits):
         assert (one.params["cluster"], one.params["kafka_conn_id"]) == ("pay.ments", "kafka_2")
     assert found[f"{ROLL_UP}__orders"].params["cluster"] == "orders"
     assert [asset.uri for asset in audit.schedule] == ["kafka-audit://offsets/pay.ments"]
-    assert offsets.schedule == "*/5 * * * *"
+    assert (offsets.schedule, commits.schedule) == ("*/5 * * * *", "*/15 * * * *")
     assert audit.doc_md == found[AUDIT].doc_md
     assert (found[AUDIT].params["cluster"], found[AUDIT].params["kafka_conn_id"]) == ("kafka", "kafka_default")
 

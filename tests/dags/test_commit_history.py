@@ -1,13 +1,16 @@
-"""The DAG of the commit history and its operator; a script stands in for spark-submit."""
+"""The DAG of the commit history: what Spark is given, what is refused, and which failures are tried again; a script is spark-submit."""
 
 import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from dag_run import Run
 
-pytestmark = pytest.mark.airflow
+pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
+DAG = "kafka_commit_history"
 
 SCRIPT = """#!{python}
 import json, os, sys
@@ -20,47 +23,95 @@ Path(os.environ["SEEN"]).write_text(json.dumps(seen))
 """
 
 
+class Submit:
+    """A stand-in for spark-submit; ``seen`` is what it was given, None when it was not called."""
+
+    def __init__(self, folder: Path) -> None:
+        self._script, self._seen = folder / "spark-submit", folder / "seen.json"
+        self.does("")
+
+    def does(self, body: str) -> None:
+        self._script.write_text(SCRIPT.format(python=sys.executable, body=body))
+        self._script.chmod(0o755)
+
+    def fails(self, code: int, said: str) -> None:
+        self.does(f'print("kafka-audit: {said}", file=sys.stderr); sys.exit({code})')
+
+    @property
+    def seen(self) -> dict[str, Any] | None:
+        return json.loads(self._seen.read_text()) if self._seen.is_file() else None
+
+
 @pytest.fixture
-def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def run(body: str = "") -> dict:
-        from kafka_audit.airflow.commit_history import ReadCommits
-
-        script = tmp_path / "spark-submit"
-        script.write_text(SCRIPT.format(python=sys.executable, body=body))
-        script.chmod(0o755)
-        monkeypatch.setenv("SEEN", str(tmp_path / "seen.json"))
-        monkeypatch.setenv("KAFKA_AUDIT_ROOT", str(tmp_path / "root"))
-        monkeypatch.setenv("PATH", os.pathsep.join((str(tmp_path), os.environ["PATH"])))
-        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[1]"}')
-        keys = {"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
-        keys |= {"sasl.username": "auditor", "sasl.password": "hunter2"}
-        monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DEFAULT", json.dumps({"conn_type": "kafka", "extra": keys}))
-        ReadCommits(task_id="read_commits", cluster="kafka", kafka_conn_id="kafka_default", behaviour_hours="24").execute({})
-        return json.loads((tmp_path / "seen.json").read_text())
-
-    return run
+def submit(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Submit:
+    monkeypatch.setenv("SEEN", str(tmp_path / "seen.json"))
+    monkeypatch.setenv("PATH", os.pathsep.join((str(tmp_path), os.environ["PATH"])))
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[1]"}')
+    keys = {"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+    keys |= {"sasl.username": "auditor", "sasl.password": "hunter2"}
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SECURED", json.dumps({"conn_type": "kafka", "extra": keys}))
+    return Submit(tmp_path)
 
 
-def test_the_job_gets_its_history_the_jars_and_the_connection_but_no_password_on_the_command_line(submitted, tmp_path: Path) -> None:
-    seen = submitted()
-    arguments = seen["arguments"]
-    assert arguments[arguments.index("--history") + 1] == str(tmp_path / "root" / "history" / "kafka" / "commits")
+@pytest.fixture
+def dag(load_dag):
+    return load_dag(DAG)
+
+
+def test_the_job_gets_its_history_the_jars_and_the_connection_but_no_password_on_the_command_line(dag, submit: Submit, root: Path) -> None:
+    run = Run(dag, cluster="orders", kafka_conn_id="kafka_secured", behaviour_hours=48)
+    assert run.state == "success"
+    assert submit.seen is not None
+    arguments = submit.seen["arguments"]
+    assert arguments[arguments.index("--history") + 1] == str(root / "history" / "orders" / "commits")
+    assert float(arguments[arguments.index("--behaviour-hours") + 1]) == 48
     assert "spark-sql-kafka" in arguments[arguments.index("--jars") + 1]
     assert any("DontCompileHugeMethods" in argument for argument in arguments)
-    assert "hunter2" in seen["client"]["sasl.jaas.config"] and not any("hunter2" in argument for argument in arguments)
-    assert seen["mode"].endswith("700")
+    assert "hunter2" in submit.seen["client"]["sasl.jaas.config"]
+    assert not any("hunter2" in argument for argument in arguments)
+    assert submit.seen["mode"].endswith("700")
     assert not Path(arguments[arguments.index("--client") + 1]).exists()
 
 
-def test_a_topic_that_may_not_be_read_is_the_tasks_last_word(submitted) -> None:
+@pytest.mark.parametrize(
+    ("conf", "message"),
+    [
+        ({"cluser": "a"}, "cluser: is not a parameter of kafka_commit_history; did you mean 'cluster'"),
+        ({"policy_dir": "/"}, "policy_dir: is not a parameter of kafka_commit_history"),
+        ({"kafka_conn_id": "nowhere"}, "there is no Airflow connection 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_spark_starts(dag, submit: Submit, conf: dict, message: str) -> None:
+    run = Run(dag, **conf)
+    assert run.state == "failed"
+    assert message in str(run.errors["read_commits"])
+    assert submit.seen is None
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (1, "__consumer_offsets may not be read: grant Read and Describe on it"),
+        (1, "__consumer_offsets cannot be read: SaslAuthenticationException: Authentication failed: Invalid username or password"),
+        (1, "__consumer_offsets cannot be read: SslAuthenticationException: SSL handshake failed"),
+        (2, "another run reads into it"),
+        (5, "the brokers answer as another cluster"),
+    ],
+)
+def test_what_cannot_get_better_fails_the_task_for_good_with_the_jobs_own_words(dag, submit: Submit, code: int, said: str) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    submit.fails(code, said)
+    error = Run(dag).errors["read_commits"]
+    assert type(error) is AirflowFailException
+    assert str(error) == said
+
+
+def test_an_unreachable_cluster_and_a_job_that_breaks_down_are_tried_again(dag, submit: Submit) -> None:
+    from kafka_audit.airflow.retries import SNAPSHOT_RETRIES
     from kafka_audit.errors import CollectionError
 
-    with pytest.raises(CollectionError, match="may not be read"):
-        submitted('print("kafka-audit: __consumer_offsets may not be read", file=sys.stderr); sys.exit(1)')
-
-
-def test_the_dag_is_paused_until_a_person_switches_it_on(dagbag) -> None:
-    dag = dagbag.dags["kafka_commit_history"]
-    assert dag.is_paused_upon_creation is True
-    assert [task.task_id for task in dag.tasks] == ["read_commits"]
-    assert dag.schedule == "*/15 * * * *" or dag.timetable.summary == "*/15 * * * *"
+    (only,) = dag.tasks
+    assert only.retry_policy is SNAPSHOT_RETRIES
+    submit.fails(1, "__consumer_offsets cannot be read: TimeoutException: Timed out waiting for a node assignment")
+    assert type(Run(dag).errors["read_commits"]) is CollectionError

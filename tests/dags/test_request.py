@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_audit.airflow.request import AuditRequest, ClusterRequest, OffsetsRequest, check_request
+from kafka_audit.airflow.request import AuditRequest, ClusterRequest, CommitHistoryRequest, OffsetsRequest, PolicyRequest, check_request
 from kafka_audit.errors import ConfigurationError
 
 pytestmark = pytest.mark.airflow
@@ -11,7 +11,12 @@ DAG = "kafka_reliability_audit"
 
 @pytest.mark.parametrize(
     ("dag_id", "kind"),
-    [(DAG, AuditRequest), ("kafka_offsets_snapshot", OffsetsRequest), ("kafka_offsets_roll_up", ClusterRequest)],
+    [
+        (DAG, AuditRequest),
+        ("kafka_offsets_snapshot", OffsetsRequest),
+        ("kafka_offsets_roll_up", PolicyRequest),
+        ("kafka_commit_history", CommitHistoryRequest),
+    ],
 )
 def test_params_are_exactly_the_fields_of_the_request_with_the_same_defaults(dagbag, dag_id: str, kind: type[ClusterRequest]) -> None:
     params = dagbag.dags[dag_id].params

@@ -1,5 +1,6 @@
 """The roll-up DAG: what Spark is told, and what is deleted after that and only after that."""
 
+import os
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from dag_run import WHEN, Run
 from steps import Steps, spark_failure
 
-from kafka_audit.evidence import OFFSETS, EvidenceRoot
+from kafka_audit.evidence import OFFSETS, EvidenceRoot, write_json
 from kafka_audit.policy import load_policy
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
@@ -49,6 +50,17 @@ def test_a_run_for_another_cluster_and_policy_tells_spark_so(dag, root: Path, st
 def test_a_snapshot_is_kept_as_long_as_its_day_is_not_rolled_up(dag, old_snapshot: Path, steps: Steps) -> None:
     assert Run(dag).returned("delete_expired") == {"deleted": 0, "kept": 1}
     assert EvidenceRoot(path=old_snapshot.parents[2]).find_snapshot("kafka", old_snapshot.name, OFFSETS)
+
+
+def test_old_batches_of_commits_are_deleted_in_the_same_step(dag, root: Path, steps: Steps) -> None:
+    history = EvidenceRoot(path=root).commit_history("kafka")
+    for name, when in (("old", datetime(2026, 7, 20, tzinfo=timezone.utc)), ("new", WHEN)):
+        for kind in ("raw", "decoded"):
+            manifest = history / kind / name / "manifest.json"
+            write_json(manifest, {})
+            os.utime(manifest, (when.timestamp(), when.timestamp()))
+    assert Run(dag).returned("delete_expired") == {"deleted": 1, "kept": 0}
+    assert {path.parent.name for path in history.glob("*/*/manifest.json")} == {"new"}
 
 
 def test_nothing_is_deleted_when_the_roll_up_failed(dag, root: Path, steps: Steps) -> None:

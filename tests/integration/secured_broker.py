@@ -1,4 +1,4 @@
-"""One real broker with SASL/PLAIN and Kafka's own authorizer, on which an auditor may see some things and not others."""
+"""One real broker with SASL/PLAIN, TLS if asked for, and Kafka's own authorizer: an auditor may see some things and not others."""
 
 import base64
 import contextlib
@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from tls_files import Tls
 
 from kafka_audit.sandbox.jars import broker_classpath, java
 
@@ -49,8 +50,11 @@ def connection(port: int, user: str, password: str | None = None) -> dict[str, s
 
 
 @contextlib.contextmanager
-def secured_broker(folder: Path) -> Iterator[int]:
-    """Start the broker with its topics, groups and ACLs; yields its port and stops it at the end."""
+def secured_broker(folder: Path, tls: Tls | None = None) -> Iterator[int]:
+    """Start the broker with its topics, groups and ACLs; yields its port and stops it at the end.
+
+    ``tls`` gives it one more listener, for clients with certificates.
+    """
     port, controller_port = _free_ports()
     users = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
     lines = {
@@ -72,6 +76,11 @@ def secured_broker(folder: Path) -> Iterator[int]:
         "offsets.topic.num.partitions": "2",
         "offsets.topic.replication.factor": "1",
     }
+    if tls:
+        lines["listeners"] += f",SSL://127.0.0.1:{tls.port}"
+        lines["listener.security.protocol.map"] += ",SSL:SSL"
+        lines["super.users"] += f";User:{tls.principal}"
+        lines |= tls.broker_properties
     properties = folder / "server.properties"
     properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
     kafka = [java(), "-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", broker_classpath(lambda message: None)]

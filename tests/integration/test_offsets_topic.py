@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,17 +12,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from commit_history_job import OFFSETS, formatted, job, milliseconds, offsets, run, table
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
-from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata, TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
+from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
 
 from kafka_audit.sandbox import brokers, lifecycle
-from kafka_audit.sandbox.jars import broker_classpath, java
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-TOPIC = "__consumer_offsets"
 OURS = {"by-admin", "classic", "kip848", "transactional"}
 
 
@@ -41,10 +39,10 @@ class Cluster:
         self.admin.delete_group_offsets("by-admin", [TopicPartition("orders", 2)])
 
     def commit(self, group: str, partitions: range, offset: int, metadata: str = "") -> None:
-        offsets = {TopicPartition("orders", p): OffsetAndMetadata(offset, metadata, -1) for p in partitions}
+        wanted = {TopicPartition("orders", p): OffsetAndMetadata(offset, metadata, -1) for p in partitions}
         for _ in range(100):  # the first use of a group on a new cluster finds no coordinator yet
             try:
-                answer = self.admin.alter_group_offsets(group, offsets)
+                answer = self.admin.alter_group_offsets(group, wanted)
             except Exception:  # noqa: BLE001
                 time.sleep(0.2)
                 continue
@@ -73,32 +71,16 @@ class Cluster:
         consumer.close()
 
     def ends(self) -> dict[int, int]:
-        return self.offsets("end_offsets")
+        return offsets(self.bootstrap, "end_offsets")
 
     def starts(self) -> dict[int, int]:
-        return self.offsets("beginning_offsets")
-
-    def offsets(self, which: str) -> dict[int, int]:
-        consumer = KafkaConsumer(bootstrap_servers=self.bootstrap, exclude_internal_topics=False)
-        try:
-            partitions = [TopicPartition(TOPIC, p) for p in sorted(consumer.partitions_for_topic(TOPIC) or ())]
-            return {each.partition: offset for each, offset in getattr(consumer, which)(partitions).items()}
-        finally:
-            consumer.close()
+        return offsets(self.bootstrap, "beginning_offsets")
 
     def configure(self, config: dict[str, str]) -> None:
-        self.admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, TOPIC, config)])
+        self.admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, OFFSETS, config)])
 
     def formatted(self, formatter: str) -> list[dict[str, Any]]:
-        command = [java(), "-Xmx256m", "-cp", broker_classpath(print), "org.apache.kafka.tools.consumer.ConsoleConsumer"]
-        command += ["--bootstrap-server", self.bootstrap, "--topic", TOPIC, "--from-beginning", "--timeout-ms", "8000"]
-        command += ["--isolation-level", "read_committed", "--formatter", f"org.apache.kafka.tools.consumer.{formatter}"]
-        text = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stdout.strip()
-        decoder, found, at = json.JSONDecoder(), [], 0
-        while text[at : at + 1] == "{":  # it writes no newlines, and at the end what its logger says of the timeout
-            one, at = decoder.raw_decode(text, at)
-            found.append(one)
-        return [one for one in found if one["key"]["data"]["group"] in OURS]
+        return [one for one in formatted(self.bootstrap, OFFSETS, formatter) if one["key"]["data"]["group"] in OURS]
 
 
 @pytest.fixture(scope="module")
@@ -113,33 +95,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         made.admin.close()
 
 
-def job(cluster: Cluster, history: Path, *more: str) -> list[str]:
-    return [sys.executable, "-m", "spark_jobs.read_commits", "--history", str(history), "--bootstrap", cluster.bootstrap, *more]
-
-
-def run(cluster: Cluster, history: Path, *more: str) -> dict[str, Any]:
-    done = subprocess.run(job(cluster, history, *more), capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads((history / "last_run.json").read_text())
-
-
-def table(history: Path, name: str) -> list[dict[str, Any]]:
-    return [row for part in sorted(history.glob(f"*/*/{name}.parquet/*.parquet")) for row in pq.read_table(part).to_pylist()]
-
-
 def fingerprint(rows: list[dict[str, Any]]) -> Counter[str]:
     return Counter(json.dumps(row, default=str, sort_keys=True) for row in rows)
-
-
-def milliseconds(row: dict[str, Any], name: str) -> int:
-    return round(row[name].timestamp() * 1000)
 
 
 @pytest.fixture(scope="module")
 def history(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("history")
     before = cluster.ends()
-    summary = run(cluster, folder)
+    summary = run(cluster.bootstrap, folder)
     assert cluster.ends() == before, "reading must write nothing into the topic"
     assert summary["totals"]["expected"] == sum(before.values())
     assert (summary["totals"]["skipped"], summary["totals"]["lost"], summary["held_back"]) == (4, 0, 0)  # 3 markers and 1 aborted commit
@@ -155,7 +119,7 @@ def test_offset_commits_equal_kafkas_own_formatter(cluster: Cluster, history: Pa
         theirs[(key["group"], key["topic"], key["partition"], value["version"] if value else None, *fields)] += 1
     ours: Counter[tuple[Any, ...]] = Counter()
     for row in table(history, "offset_commits"):
-        committed_at = None if row["tombstone"] else milliseconds(row, "commit_time")
+        committed_at = milliseconds(row, "commit_time")
         place = row["group_id"], row["topic"], row["partition"], row["version"]
         ours[(*place, row["committed"], row["leader_epoch"], row["metadata"], committed_at, row["topic_id"])] += 1
     assert ours == theirs
@@ -185,31 +149,44 @@ def test_group_metadata_equals_kafkas_own_formatter(cluster: Cluster, history: P
     assert table(history, "undecoded") == []
 
 
-def test_a_killed_job_that_runs_again_gives_the_same_tables(cluster: Cluster, tmp_path: Path) -> None:
-    for offset in range(20):
-        cluster.commit("by-admin", range(300), offset)
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(job(cluster, killed, "--most-offsets", "1000"), stdout=log, stderr=log, start_new_session=True)
+# In the order in which a run comes to them: planned, stored, decoded, and the same for the other topic.
+POINTS = ("checkpoint/offsets/0", "raw/[!.]*/manifest.json", "decoded/[!.]*/manifest.json", "transactions/raw/[!.]*/manifest.json")
+
+
+def kill_at(point: str, cluster: Cluster, history: Path, log: Path) -> None:
+    """Run the job until ``point`` is there, and kill it with all of its processes."""
+    with log.open("wb") as output:
+        command = job(cluster.bootstrap, history, "--most-offsets", "1000")
+        process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
         try:
             deadline = time.monotonic() + 300
-            while not list(killed.glob("raw/[!.]*/manifest.json")):
-                assert process.poll() is None and time.monotonic() < deadline, "it ended before it could be killed"
-                time.sleep(0.02)
+            while not list(history.glob(point)):
+                assert process.poll() is None and time.monotonic() < deadline, f"it ended before {point}: {log.read_text()[-2000:]}"
+                time.sleep(0.005)
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    assert not list(killed.glob("decoded/*"))
-    run(cluster, killed, "--most-offsets", "1000")
-    run(cluster, whole)
-    assert len(list(killed.glob("raw/*"))) > 5 and not list(killed.glob("[rd]*/.*"))
-    for name in ("records", "offset_commits", "group_records"):
-        assert fingerprint(table(killed, name)) == fingerprint(table(whole, name))
-    assert len(table(killed, "offset_commits")) >= 6000
+
+
+def test_a_job_killed_at_any_point_gives_the_same_tables_when_it_runs_again(cluster: Cluster, tmp_path: Path) -> None:
+    for offset in range(10):
+        cluster.commit("by-admin", range(300), offset)
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    for point, later in zip(POINTS, (*POINTS[1:], "last_run.json"), strict=True):
+        kill_at(point, cluster, killed, tmp_path / "log")
+        assert not list(killed.glob(later)), "it got further than it should"
+    run(cluster.bootstrap, killed, "--most-offsets", "1000")
+    run(cluster.bootstrap, whole)
+    assert len(list(killed.glob("raw/*"))) > 2 and not [*killed.glob("[rd]*/.*"), *killed.glob("transactions/[rd]*/.*")]
+    for topic, names in (("", ("records", "offset_commits", "group_records")), ("transactions", ("records", "transactions"))):
+        for name in names:
+            assert fingerprint(table(killed / topic, name)) == fingerprint(table(whole / topic, name))
+    assert len(table(killed, "offset_commits")) >= 3000
+    assert len(table(killed / "transactions", "transactions")) >= 10
 
 
 def test_records_deleted_between_two_runs_are_a_gap_and_the_rest_is_read(cluster: Cluster, history: Path) -> None:
-    run(cluster, history)
+    run(cluster.bootstrap, history)
     read = cluster.ends()
     cluster.commit("by-admin", range(40), 1)
     ((partition, end),) = ((p, end) for p, end in cluster.ends().items() if end != read[p])
@@ -220,10 +197,30 @@ def test_records_deleted_between_two_runs_are_a_gap_and_the_rest_is_read(cluster
         time.sleep(0.2)
     cluster.configure({"cleanup.policy": "compact"})
     cluster.commit("by-admin", range(10), 2)
-    summary = run(cluster, history)
+    summary = run(cluster.bootstrap, history)
     assert summary["totals"] == {"expected": 50, "lost": 40, "skipped": 0, "rows": 10}
     assert summary["coverage"] == 0.2
     newest = max(history.glob("raw/*/completeness.parquet"), key=lambda path: path.parent.name)
     assert [(row["partition"], row["start"], row["lost"]) for row in pq.read_table(newest).to_pylist()] == [
         (partition, read[partition], 40)
     ]
+
+
+def test_added_partitions_are_read_and_foreign_records_kept_as_they_are(cluster: Cluster, history: Path) -> None:
+    run(cluster.bootstrap, history)
+    before = cluster.ends()
+    cluster.admin.create_partitions({OFFSETS: NewPartitions(len(before) + 2)})
+    records = {
+        (len(before), b"user-4711", b"{}"): "unknown record type",
+        (len(before) + 1, b"\x00\x01\x00\x05grou", b"\x00\x04"): "the key is truncated or damaged",
+        (0, b"\x00\x02\x00\x01g", b"\x00\x09\x00"): "unknown version of the value",
+    }
+    # Brokers take records for their own topics from a client of this name only.
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "client.id": "__admin_client"})
+    for partition, key, value in records:
+        producer.produce(OFFSETS, key=key, value=value, partition=partition)
+    assert producer.flush(30) == 0
+    assert sum(cluster.ends().values()) == sum(before.values()) + 3
+    summary = run(cluster.bootstrap, history)
+    assert summary["totals"] == {"expected": 3, "lost": 0, "skipped": 0, "rows": 3}
+    assert {(row["log_partition"], row["key"], row["value"]): row["problem"] for row in table(history, "undecoded")} == records

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.offsets_topic.decoded import RAW_DDL, TABLES, decode
-from spark_jobs.verification import write_parquet
+from spark_jobs.offsets_topic.records import RAW_DDL
+from spark_jobs.offsets_topic.topic import OFFSETS, Topic
+from spark_jobs.parquet_folder import write_parquet
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 
@@ -20,9 +21,9 @@ def recorded(spark: SparkSession) -> DataFrame:
     return rows.selectExpr("kpartition partition", "koffset offset", "timestamp_millis(append_ts) timestamp", "key", "value")
 
 
-def values() -> dict[tuple[str, int], bytes]:
-    """Values that Kafka 4.3.1's own serialiser made (WriteCoordinatorValues.java), by name and version."""
-    lines = (line.split() for line in (RECORDED / "coordinator_values.txt").read_text().splitlines())
+def values(coordinator: str = "coordinator") -> dict[tuple[str, int], bytes]:
+    """Values that Kafka 4.3.1's own serialiser made (the Java files beside them), by name and version."""
+    lines = (line.split() for line in (RECORDED / f"{coordinator}_values.txt").read_text().splitlines())
     return {(name, int(version)): bytes.fromhex(text) for name, version, text in lines}
 
 
@@ -40,12 +41,12 @@ def raw(spark: SparkSession, *records: tuple[bytes | None, bytes | None]) -> Dat
 
 
 @contextmanager
-def decoded(rows: DataFrame) -> Iterator[dict[str, DataFrame]]:
+def decoded(rows: DataFrame, topic: Topic = OFFSETS) -> Iterator[dict[str, DataFrame]]:
     """The decoded tables of raw rows, for as long as the block lasts."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_parquet(rows.coalesce(2), folder / "raw")
-        counts = decode(rows.sparkSession, folder / "raw", folder)
-        tables = {table: rows.sparkSession.read.parquet(str(folder / f"{table}.parquet")) for table in TABLES}
+        counts = topic.decode(rows.sparkSession, folder / "raw", folder)
+        tables = {table: rows.sparkSession.read.parquet(str(folder / f"{table}.parquet")) for table in counts}
         assert {table: found.count() for table, found in tables.items()} == counts
         yield tables

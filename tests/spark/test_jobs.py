@@ -69,6 +69,7 @@ def test_spark_submit_runs_both_jobs_and_leaves_complete_findings(tmp_path: Path
     assert not (audit.path / "manifest.json").exists(), "an audit that is being rewritten must not look sealed"
     assert files(snapshot.path) == before
     assert sorted(files(audit.path)) == [
+        "lag/commit_history.json",
         "lag/findings.parquet/part-00000.parquet",
         "lag/group_partitions.parquet/part-00000.parquet",
         "lag/group_slas.parquet/part-00000.parquet",

@@ -2,57 +2,25 @@
 
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commit_log import START, WEEK_MS, Log
 from offsets_topic_rows import decoded, recorded
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql import Row, SparkSession
 
 from spark_jobs.offsets_topic.behaviour import Window, describe
 from spark_jobs.offsets_topic.commit_behaviour import commit_behaviour
-from spark_jobs.offsets_topic.commits import SCHEMA
 from spark_jobs.offsets_topic.group_behaviour import emptied, group_behaviour
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.verification import write_parquet
 
 pytestmark = pytest.mark.spark
 
-START = datetime(2026, 11, 20, 20, 0, tzinfo=timezone.utc)
-WEEK_MS = 7 * 86_400_000
 pick = random.Random(6)
-
-
-class Log:
-    """Records of the offsets topic in the order in which they are added."""
-
-    def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
-
-    def add(self, group: str, at_ms: float, committed: int | None, *, topic: str = "orders", partition: int = 0, **more: Any) -> None:
-        time = START + timedelta(milliseconds=at_ms)
-        gone = committed is None
-        value = (
-            {}
-            if gone
-            else {"version": 4, "committed": committed, "leader_epoch": 0, "metadata": "", "commit_time": time, "topic_id": "id-1"}
-        )
-        place = {"log_partition": 0, "log_offset": len(self.rows), "append_time": time, "tombstone": gone}
-        self.rows.append(
-            {**dict.fromkeys(SCHEMA.names), **place, "group_id": group, "topic": topic, "partition": partition, **value, **more}
-        )
-
-    def series(self, group: str, times: Iterable[float], step: Callable[[], int], **more: Any) -> None:
-        committed = 100
-        for at in times:
-            committed += step()
-            self.add(group, at, committed, **more)
-
-    def table(self, spark: SparkSession) -> DataFrame:
-        return spark.createDataFrame([Row(**row) for row in self.rows], from_arrow_schema(SCHEMA))
 
 
 def every(beat: float, jitter: float, count: int, skip: float = 0) -> Iterator[float]:
@@ -165,7 +133,7 @@ def test_rewinds_jumps_gaps_and_recreations_are_counted(spark: SparkSession) -> 
 
 def test_expired_deleted_and_undecidable_offsets_are_told_apart(spark: SparkSession) -> None:
     log, hour = Log(), 3_600_000
-    for group in ("expired", "deleted", "between", "kept-by-members", "one", "other", "alive"):
+    for group in ("expired", "deleted", "between", "kept-by-members", "by-hand", "one", "other", "alive"):
         log.add(group, 0, 7, topic="shared" if group in ("one", "other") else group)
     log.add("expired", WEEK_MS + 700_000, None, topic="expired")
     log.add("between", WEEK_MS + 300_000, None, topic="between")
@@ -173,10 +141,12 @@ def test_expired_deleted_and_undecidable_offsets_are_told_apart(spark: SparkSess
     log.add("kept-by-members", WEEK_MS + hour, None, topic="kept-by-members")
     log.add("one", 3 * hour, None, topic="shared")
     log.add("other", 3 * hour + 100, None, topic="shared")
+    log.add("by-hand", WEEK_MS, 8, topic="by-hand")
+    log.add("by-hand", WEEK_MS + hour, None, topic="by-hand")
     log.add("unseen", hour, None)
-    found = behaviour(spark, log, {"kept-by-members": START + timedelta(hours=30)})
+    found = behaviour(spark, log, {"kept-by-members": START + timedelta(hours=30), "by-hand": START})
     assert {group: row.removed for group, row in found.items()} == {
-        **{"expired": "expired", "deleted": "deleted", "between": "unknown", "kept-by-members": "deleted"},
+        **{"expired": "expired", "deleted": "deleted", "between": "unknown", "kept-by-members": "deleted", "by-hand": "unknown"},
         **{"one": "topic_deleted", "other": "topic_deleted", "alive": None, "unseen": "unknown"},
     }
     assert found["deleted"].removed_reason == "2.0 h after the last commit or member, before offsets.retention.minutes"

@@ -1,6 +1,7 @@
 """What a history folder keeps, what it refuses, and the arithmetic of completeness; no Kafka is needed for it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -89,6 +90,14 @@ def test_a_history_refuses_another_cluster_and_a_topic_that_lost_its_end(tmp_pat
         history.check_source(bounds(cluster="other"))
     with pytest.raises(IntegrityError, match="read further than they reach"):
         history.check_source(bounds(end=499))
+
+
+def test_a_topic_may_have_more_partitions_than_before_and_not_fewer(tmp_path: Path) -> None:
+    history = planned(tmp_path, 500)
+    more, fewer = (dict.fromkeys(range(count), 900) for count in (60, 40))
+    history.check_source(replace(bounds(), log_start=more, last_stable=more, log_end=more))
+    with pytest.raises(IntegrityError, match=r"partitions \[40, 41"):
+        history.check_source(replace(bounds(), log_start=fewer, last_stable=fewer, log_end=fewer))
 
 
 def test_a_damaged_checkpoint_says_what_to_do(tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ from kafka_audit.errors import ConfigurationError
 CLUSTERS_VARIABLE = "KAFKA_AUDIT_CLUSTERS"
 SCHEDULE_VARIABLE = "KAFKA_AUDIT_SCHEDULE"
 OFFSETS_SCHEDULE_VARIABLE = "KAFKA_AUDIT_OFFSETS_SCHEDULE"
+COMMITS_SCHEDULE_VARIABLE = "KAFKA_AUDIT_COMMITS_SCHEDULE"
 CLUSTER_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 
 _EVERY_5_MINUTES = "*/5 * * * *"
+_EVERY_15_MINUTES = "*/15 * * * *"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,11 @@ class DagCluster:
     def offsets_schedule(self) -> Any:  # noqa: ANN401
         """When offsets snapshots are taken: ``KAFKA_AUDIT_OFFSETS_SCHEDULE``, else every 5 minutes."""
         return self.when(os.environ.get(OFFSETS_SCHEDULE_VARIABLE) or _EVERY_5_MINUTES)
+
+    @property
+    def commits_schedule(self) -> Any:  # noqa: ANN401
+        """When the offsets topic is read: ``KAFKA_AUDIT_COMMITS_SCHEDULE``, else every 15 minutes."""
+        return self.when(os.environ.get(COMMITS_SCHEDULE_VARIABLE) or _EVERY_15_MINUTES)
 
 
 def dag_clusters() -> list[DagCluster]:

@@ -5,22 +5,16 @@ from typing import Any
 from airflow.sdk import Param
 
 from kafka_audit.airflow.clusters import CLUSTER_PATTERN, DagCluster
+from kafka_audit.airflow.request import LONGEST_BEHAVIOUR_HOURS
 
 _FOLDER: dict[str, Any] = {"type": ["null", "string"], "section": "Policy"}
 _SCOPE: dict[str, Any] = {"type": "string", "minLength": 1, "section": "Scope"}
 
 
 def roll_up_params(one: DagCluster) -> dict[str, Param]:
-    """Those of a :class:`~kafka_audit.airflow.request.ClusterRequest`."""
+    """Those of a :class:`~kafka_audit.airflow.request.PolicyRequest`."""
     return {
-        "cluster": Param(
-            one.name,
-            type="string",
-            pattern=CLUSTER_PATTERN,
-            title="Cluster",
-            description_md="The name under which this cluster's evidence and audits are filed: lower-case letters, digits and `. _ -`.",
-            section="Cluster",
-        ),
+        "cluster": _cluster(one),
         "policy_dir": Param(
             None,
             title="Policy folder",
@@ -30,19 +24,29 @@ def roll_up_params(one: DagCluster) -> dict[str, Param]:
     }
 
 
+def commit_history_params(one: DagCluster) -> dict[str, Param]:
+    """Those of a :class:`~kafka_audit.airflow.request.CommitHistoryRequest`."""
+    return {
+        "cluster": _cluster(one),
+        "kafka_conn_id": _connection(one),
+        "behaviour_hours": Param(
+            24,
+            type="number",
+            exclusiveMinimum=0,
+            maximum=LONGEST_BEHAVIOUR_HOURS,
+            title="Hours described",
+            description_md="Length of the window, up to the run, over which the behaviour of groups is described. The records stay longer.",
+            section="Behaviour",
+        ),
+    }
+
+
 def offsets_params(one: DagCluster) -> dict[str, Param]:
     """Those of an :class:`~kafka_audit.airflow.request.OffsetsRequest`."""
     shared = roll_up_params(one)
     return {
         "cluster": shared["cluster"],
-        "kafka_conn_id": Param(
-            one.kafka_conn_id,
-            type="string",
-            minLength=1,
-            title="Kafka connection",
-            description_md="Id of an Airflow connection of type `kafka`; its Extra holds librdkafka keys such as `bootstrap.servers`.",
-            section="Cluster",
-        ),
+        "kafka_conn_id": _connection(one),
         "topics": Param(
             "*",
             title="Topics",
@@ -102,3 +106,25 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
             section="Gate",
         ),
     }
+
+
+def _cluster(one: DagCluster) -> Param:
+    return Param(
+        one.name,
+        type="string",
+        pattern=CLUSTER_PATTERN,
+        title="Cluster",
+        description_md="The name under which this cluster's evidence and audits are filed: lower-case letters, digits and `. _ -`.",
+        section="Cluster",
+    )
+
+
+def _connection(one: DagCluster) -> Param:
+    return Param(
+        one.kafka_conn_id,
+        type="string",
+        minLength=1,
+        title="Kafka connection",
+        description_md="Id of an Airflow connection of type `kafka`; its Extra holds librdkafka keys such as `bootstrap.servers`.",
+        section="Cluster",
+    )

@@ -11,6 +11,10 @@ from kafka_audit.airflow.clusters import CLUSTER_PATTERN
 from kafka_audit.errors import ConfigurationError
 
 DAG_ID = "kafka_reliability_audit"
+LONGEST_BEHAVIOUR_HOURS = 24 * 31
+
+
+ConnectionId = Annotated[str, Field(min_length=1)]
 
 
 class ClusterRequest(BaseModel):
@@ -19,6 +23,18 @@ class ClusterRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     cluster: Annotated[str, Field(pattern=CLUSTER_PATTERN)] = "kafka"
+
+
+class CommitHistoryRequest(ClusterRequest):
+    """The Params of a run that reads the offsets topic."""
+
+    kafka_conn_id: ConnectionId = "kafka_default"
+    behaviour_hours: Annotated[float, Field(gt=0, le=LONGEST_BEHAVIOUR_HOURS)] = 24
+
+
+class PolicyRequest(ClusterRequest):
+    """The Params of a run that a policy decides about."""
+
     policy_dir: str | None = None
 
     @field_validator("policy_dir")
@@ -31,10 +47,10 @@ class ClusterRequest(BaseModel):
         return Path(self.policy_dir) if self.policy_dir else None
 
 
-class OffsetsRequest(ClusterRequest):
-    """The Params of a run that reads a cluster."""
+class OffsetsRequest(PolicyRequest):
+    """The Params of a run that takes a snapshot."""
 
-    kafka_conn_id: Annotated[str, Field(min_length=1)] = "kafka_default"
+    kafka_conn_id: ConnectionId = "kafka_default"
     topics: Annotated[str, Field(min_length=1)] = "*"
     groups: Annotated[str, Field(min_length=1)] = "*"
 

@@ -22,6 +22,10 @@ SNAPSHOT_RETRIES = ExceptionRetryPolicy(
 )
 
 
+_REFUSALS = ("authentication failed", "authenticationexception", "may not be read")
+"""What the messages of refused credentials and missing rights hold, in lower case: this project's own and those of Kafka's Java client."""
+
+
 def while_unreachable() -> dict[str, Any]:
     """The arguments of a task that reads a cluster: it is tried again while the cluster is unreachable."""
     return {"retries": snapshot_retries(), "retry_delay": timedelta(seconds=30), "retry_policy": SNAPSHOT_RETRIES}
@@ -43,12 +47,13 @@ def expected_error(problem: BaseException) -> AuditError | None:
 def worth_retrying(problem: BaseException) -> bool:
     """True when the same step may succeed a little later without anyone doing anything.
 
-    An unreachable cluster may come back. Refused credentials stay refused (and repeated attempts lock accounts), a full disk
-    stays full, a wrong parameter stays wrong.
+    An unreachable cluster may come back. Refused credentials stay refused (and repeated attempts lock accounts), a right that is
+    missing stays missing, a full disk stays full, a wrong parameter stays wrong.
     """
     if not isinstance(problem, CollectionError) or isinstance(problem.__cause__, OSError):
         return False
-    return not str(problem).startswith("authentication failed")
+    said = str(problem).lower()
+    return not any(refusal in said for refusal in _REFUSALS)
 
 
 @contextlib.contextmanager

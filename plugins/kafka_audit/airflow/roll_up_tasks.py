@@ -8,7 +8,7 @@ from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_audit.airflow.home import audit_root
-from kafka_audit.airflow.request import ClusterRequest, check_request
+from kafka_audit.airflow.request import PolicyRequest, check_request
 from kafka_audit.airflow.retries import final_errors
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def plan_roll_up(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol 
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
 
     with final_errors():
-        request = check_request(ClusterRequest, dag_run.dag_id, params, dag_run.conf)
+        request = check_request(PolicyRequest, dag_run.dag_id, params, dag_run.conf)
         load_policy(request.policy_folder)
     today = dag_run.run_after.astimezone(timezone.utc).date()
     until = today - timedelta(days=1)
@@ -37,12 +37,12 @@ def plan_roll_up(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol 
 
 @task(multiple_outputs=False)
 def delete_expired(request: dict[str, Any], today: str) -> dict[str, int]:
-    """Delete what the policy keeps no longer: offsets snapshots of days that are rolled up, and old days; the log names each."""
+    """Delete what the policy keeps no longer: snapshots of rolled-up days, old days, old batches of commits; the log names each."""
     from kafka_audit import retention  # noqa: PLC0415  (heavy)
     from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
 
-    asked = ClusterRequest(**request)
+    asked = PolicyRequest(**request)
     kept: list[str] = []
     with final_errors():
         history = load_policy(asked.policy_folder).history

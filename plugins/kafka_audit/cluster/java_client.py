@@ -1,5 +1,6 @@
 """The settings of one connection in the words of Kafka's Java client, which Spark reads with."""
 
+import re
 from pathlib import Path
 
 from kafka_audit.cluster.connection import ConnectionSettings
@@ -10,6 +11,18 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
+
+_KEY = re.compile(r"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
+_SAME = (
+    "client_id",
+    "socket_connection_setup_timeout_ms",
+    "connections_max_idle_ms",
+    "metadata_max_age_ms",
+    "reconnect_backoff_ms",
+    "reconnect_backoff_max_ms",
+    "client_dns_lookup",
+)
+"""Arguments of kafka-python that Java has under the same name, with dots."""
 
 
 def java_client(settings: ConnectionSettings) -> dict[str, str]:
@@ -32,17 +45,17 @@ def java_client(settings: ConnectionSettings) -> dict[str, str]:
             "sasl.mechanism": settings.sasl_mechanism,
             "sasl.jaas.config": f"{module} required username={user} password={password};",
         }
+    keys |= {name.replace("_", "."): str(other[name]) for name in _SAME if name in other}
+    # As text and not as paths: Spark's executors may run on machines that do not have these files.
     if cafile := other.get("ssl_cafile"):
-        keys |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(cafile)}
+        keys |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": _text(cafile)}
     if certificate := other.get("ssl_certfile"):
         key = other.get("ssl_keyfile") or certificate
         keys |= {
             "ssl.keystore.type": "PEM",
             "ssl.keystore.certificate.chain": _text(certificate),
-            "ssl.keystore.key": _text(key),
+            "ssl.keystore.key": _private_key(key, settings.ssl_password),
         }
-    if settings.ssl_password:
-        keys["ssl.key.password"] = settings.ssl_password
     if other.get("ssl_check_hostname") is False:
         keys["ssl.endpoint.identification.algorithm"] = ""
     if "ssl_crlfile" in other:
@@ -56,6 +69,23 @@ def _quoted(text: str) -> str:
     """A value of a JAAS entry."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def _private_key(path: object, password: str | None) -> str:
+    """The key as plain PKCS#8, the one form that every Java reads: Java 17 knows no PBES2, and none knows what openssl used to write."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  (only a connection with a client certificate needs it)
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+
+    found = _KEY.search(_text(path))
+    if found is None:
+        raise ConfigurationError(f"{path}: holds no private key in PEM; name its file in ssl.key.location")
+    secret = password.encode() if password and "ENCRYPTED" in found[0] else None
+    try:
+        key = serialization.load_pem_private_key(found[0].encode(), secret)
+    except (TypeError, ValueError, UnsupportedAlgorithm) as problem:
+        raise ConfigurationError(f"{path}: the private key cannot be read: check the file and ssl.key.password ({problem})") from None
+    plain = serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
 
 
 def _text(path: object) -> str:

@@ -84,12 +84,19 @@ class OffsetsHistory(Strict):
         return self
 
 
+class CommitsHistory(Strict):
+    """For how many days records of the offsets topic are kept."""
+
+    keep_days: int = Field(default=31, ge=1)
+
+
 class History(Strict):
-    """How often snapshots are promised, how many earlier ones an audit may read, and the same of offsets snapshots."""
+    """How often snapshots are promised, how many earlier ones an audit may read; how long offsets snapshots and commits are kept."""
 
     interval_seconds: int = Field(default=86_400, ge=1)
     snapshots: int = Field(default=30, ge=0, le=1_000)
     offsets: OffsetsHistory = OffsetsHistory()
+    commits: CommitsHistory = CommitsHistory()
 
 
 class _Patterned(Protocol):

@@ -186,6 +186,7 @@ def _environment() -> Environment:
         same_expected=_same_expected,
         commands=_commands,
         with_link=text.with_link,
+        beat=lag_words.beat,
         duration=lag_words.duration,
         lag_time=lag_words.lag_time,
         rate=lag_words.rate,

@@ -159,6 +159,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "frameworks": [_framework(framework) for framework in report.frameworks],
         "history": [asdict(one) for one in report.history],
         "lag": _lag(report.lag),
+        "commit_history": {**asdict(report.commit_history), "auto_commit": dict(report.commit_history.auto_commit)},
         "gates": [_gate(gate) for gate in report.gates],
         "cluster": _cluster(report),
         "snapshot": _snapshot(made),

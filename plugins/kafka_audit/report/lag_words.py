@@ -38,6 +38,11 @@ def duration(milliseconds: int | None) -> str:
     return f"{left} s"
 
 
+def beat(milliseconds: int | None) -> str:
+    """A time between commits: to three digits below a minute, ``4.99 s``, else as :func:`duration`."""
+    return f"{milliseconds / 1000:.3g} s" if milliseconds is not None and milliseconds < 60_000 else duration(milliseconds)
+
+
 def lag_time(one: LagTime) -> str:
     """The lag in time, with ``≥`` where the true one may be larger; a dash when it is not known."""
     bound = one.lag_ms is not None and (one.lag_ms_is_bound or one.lag_ms_method == "at least")

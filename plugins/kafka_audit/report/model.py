@@ -10,6 +10,7 @@ from kafka_audit.evidence import Audit, Snapshot
 from kafka_audit.findings import Severity
 from kafka_audit.policy.waivers import began, in_force
 from kafka_audit.report.collection import Collection, FileHash, audit_files, read_collection
+from kafka_audit.report.commit_history import CommitHistory, read_commit_history
 from kafka_audit.report.frameworks import FrameworkResult, assess
 from kafka_audit.report.gates import VOID, Gate, Outcome, judge, read_gate
 from kafka_audit.report.judged import Judged, read_judged
@@ -63,6 +64,7 @@ class Report:
     frameworks: tuple[FrameworkResult, ...]
     history: tuple[UsedHistory, ...]
     lag: LagTables
+    commit_history: CommitHistory
     missing: tuple[str, ...]
     audit_files: tuple[FileHash, ...]
     limit: int
@@ -152,6 +154,7 @@ def read_report(
         frameworks=assess(policy.frameworks, results, void=outcome.verdict == VOID),
         history=read_used_history(audit),
         lag=read_lag(audit.lag, snapshot.dataset("groups")),
+        commit_history=read_commit_history(audit.lag),
         missing=tuple(missing),
         audit_files=audit_files(audit.path),
         limit=limit,

@@ -1,4 +1,4 @@
-"""What wide rows hold of the commit history: one struct, NULL where the offsets topic was not read."""
+"""What wide rows hold of the commit history: one struct, NULL where the offsets topic was not read, and why it is NULL."""
 
 _READ = "as_of:string,hours:double"
 GROUP_BEHAVIOUR = (
@@ -7,20 +7,33 @@ GROUP_BEHAVIOUR = (
     "rebalances:bigint,longest_rebalance_ms:bigint>"
 )
 PARTITION_BEHAVIOUR = (
-    f"struct<{_READ},commits:bigint,unchanged:bigint,rewinds:bigint,last_rewind_at:string,rewound_from:bigint,last_commit_ms:bigint,"
-    "longest_gap_ms:bigint,jumps:bigint>"
+    f"struct<{_READ},as_of_ms:bigint,commits:bigint,unchanged:bigint,rewinds:bigint,last_rewind_at:string,rewound_from:bigint,last_commit_ms:bigint,"
+    "longest_gap_ms:bigint,jumps:bigint,committed:bigint,moved_ms:bigint,empty_ms:bigint>"
 )
 
+_REASON = (
+    "behaviour_reason",
+    "string",
+    "why behaviour is NULL: no commit history could be used, with the cause, or it shows nothing of this; else NULL",
+)
 BEHAVIOUR_OF_GROUP = (
-    "behaviour",
-    GROUP_BEHAVIOUR,
-    "what the records of the offsets topic show of the group, over `hours` up to `as_of`; NULL where they were not read. auto_commit is "
-    "consistent, unlikely, excluded or unknown, inferred from the times between commits; timeouts, assignor and members are those of the "
-    "newest records; rebalances are series of generations or epochs less than 30 s apart",
+    (
+        "behaviour",
+        GROUP_BEHAVIOUR,
+        "what the records of the offsets topic show of the group, over `hours` up to `as_of`; NULL where they were not read. auto_commit "
+        "is consistent, unlikely, excluded or unknown, inferred from the times between commits; timeouts, assignor and members are those "
+        "of the newest records; rebalances are series of generations or epochs less than 30 s apart",
+    ),
+    _REASON,
 )
 BEHAVIOUR_OF_PARTITION = (
-    "behaviour",
-    PARTITION_BEHAVIOUR,
-    "what the group's commits on the partition show, over `hours` up to `as_of`; NULL where they were not read. last_commit_ms is how "
-    "long ago the newest commit was, rewound_from the offset from which it last went back",
+    (
+        "behaviour",
+        PARTITION_BEHAVIOUR,
+        "what the group's commits on the partition show, over `hours` up to `as_of`, as_of_ms before the snapshot; NULL where they were "
+        "not read. committed is the newest commit, however old, and last_commit_ms how long before the snapshot it was; moved_ms is how "
+        "long before it a commit of these hours moved forward, rewound_from the offset from which the last one went back; empty_ms is how "
+        "long a classic group has had no members by its own records, NULL when these show some or were not read",
+    ),
+    _REASON,
 )

@@ -56,6 +56,6 @@ CONSUMER = columns(
     ("unclean_topics", "array<string>", "of those, topics that allow unclean leader election"),
     ("attested_processing", "boolean", "the owner attests that offsets are committed only after records were processed"),
     ("tier", "string", "the stricter of its group's and its topics' tiers"),
-    BEHAVIOUR_OF_GROUP,
+    *BEHAVIOUR_OF_GROUP,
     ERRORS,
 )

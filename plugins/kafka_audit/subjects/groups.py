@@ -31,6 +31,7 @@ GROUP = columns(
     HISTORY_MS,
     ("snapshots_rebalancing", "int", "snapshots of the history, this one included, in which the group was rebalancing"),
     ("tier", "string", "the group's tier"),
+    *BEHAVIOUR_OF_GROUP,
     ERRORS,
 )
 
@@ -103,7 +104,6 @@ GROUP_SLA = columns(
         "breach_of:int,target_percent:double,window_days:int>",
         "the SLA's tier or else the group's, and the lag SLA; NULL fields are not limited, and without an SLA all but the tier are NULL",
     ),
-    BEHAVIOUR_OF_GROUP,
     ERRORS,
 )
 
@@ -248,7 +248,7 @@ GROUP_PARTITION = columns(
         "what LinkedIn's Burrow would say of the same samples: OK, WARN, STOP, STALL or REWIND; NULL without an end and a commit",
     ),
     ("tier", "string", "the stricter of the topic's and the group's tier"),
-    BEHAVIOUR_OF_PARTITION,
+    *BEHAVIOUR_OF_PARTITION,
     ERRORS,
 )
 

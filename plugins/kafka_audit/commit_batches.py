@@ -1,0 +1,71 @@
+"""The batches of a commit history as files: how old each is, which may be deleted, and the lock that a run holds while it reads."""
+
+import fcntl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from kafka_audit.durable_files import read_json
+from kafka_audit.lag_days import day_start_ms
+from kafka_audit.manifest import MANIFEST
+
+_PATIENCE_SECONDS = 900.0
+"""A run of ``read_commits`` takes less, and starts every 15 minutes: also at the moment at which expired batches are looked for."""
+
+
+@contextmanager
+def held(history: Path) -> Iterator[bool]:
+    """Hold the history for the block, so that no run reads into it; False when runs have had it for a quarter of an hour."""
+    until = time.monotonic() + _PATIENCE_SECONDS
+    with (history / ".lock").open("a") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() < until:
+                    time.sleep(0.5)
+                    continue
+                yield False
+                return
+            break
+        yield True
+
+
+def expired_batches(history: Path, before: date, say: Callable[[str], None]) -> list[str]:
+    """Names of the batches whose newest record is older than the UTC day ``before``, oldest first.
+
+    The newest batch stays, because reading goes on after it when the checkpoint is lost; so does the one that the checkpoint is at,
+    which Spark would read again; and ``say`` is told of each old one that is not decoded.
+    """
+    newest = {found.parent.name: _newest_us(found.parent) for found in history.glob(f"raw/[!.]*/{MANIFEST}")}
+    old = [batch for batch, at in newest.items() if at < day_start_ms(before) * 1000 and at < max(newest.values())]
+    kept = _at_checkpoint(history / "checkpoint")
+    expired = []
+    for batch in sorted(old, key=lambda batch: (newest[batch], batch)):
+        if not (history / "decoded" / batch / MANIFEST).is_file():
+            say(f"{history.name}/{batch} stays: it is not decoded; the next run of read_commits does that")
+        elif batch != kept:
+            expired.append(batch)
+    return expired
+
+
+def _newest_us(raw: Path) -> int:
+    """When the newest record of a raw batch was appended, in microseconds since the epoch; of one without records, when it was written."""
+    found = []
+    for part in raw.glob("records.parquet/*.parquet"):
+        metadata = pq.read_metadata(part)
+        column = metadata.schema.names.index("timestamp")
+        found += [metadata.row_group(group).column(column).statistics.max_raw for group in range(metadata.num_row_groups)]
+    return max(found, default=(raw / MANIFEST).stat().st_mtime_ns // 1000)
+
+
+def _at_checkpoint(checkpoint: Path) -> str | None:
+    """The batch that Spark planned last, which it does again if it was interrupted; None without a checkpoint."""
+    planned = [int(path.name) for path in checkpoint.glob("offsets/[0-9]*") if path.name.isdigit()]
+    if not planned:
+        return None
+    return f"{read_json(checkpoint / 'metadata')['id']}-{max(planned):08d}"

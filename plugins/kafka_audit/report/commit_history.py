@@ -1,0 +1,164 @@
+"""What groups did by the commit history: how complete it is, and the groups of which most is to be told."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_audit.behaviour_folders import RECORD
+from kafka_audit.errors import IntegrityError
+from kafka_audit.evidence import read_json
+from kafka_audit.report.rows import arrow_types, batches, exists, first_rows
+
+SHOWN = 50
+"""How many groups are listed."""
+
+_TOLD = ("gone", "rewinds", "gaps_over_session", "rebalances", "commits")
+_ORDER = (*((name, "descending") for name in _TOLD), ("group_id", "ascending"))
+_GONE = ("expired", "deleted", "topic_deleted", "removed_unknown")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupBehaviour:
+    """What one group did in the window; None is not known, never 0. Times between commits are percentiles 5, 50 and 95 of its partitions.
+
+    expired, deleted, topic_deleted and removed_unknown count partitions whose offset is gone, by what became of it.
+    """
+
+    group_id: str
+    group_type: str | None
+    removed: bool | None
+    member_count: int | None
+    static_members: int | None
+    assignor: str | None
+    session_timeout_ms: int | None
+    rebalance_timeout_ms: int | None
+    generations: int | None
+    rebalances: int | None
+    longest_rebalance_ms: int | None
+    partitions: int | None
+    commits: int | None
+    unchanged: int | None
+    rewinds: int | None
+    jumps: int | None
+    recreations: int | None
+    transactional: int | None
+    auto_commit: str | None
+    auto_commit_interval_ms: int | None
+    auto_commit_confidence: str | None
+    auto_commit_reason: str | None
+    interval_low_ms: int | None
+    interval_ms: int | None
+    interval_high_ms: int | None
+    longest_gap_ms: int | None
+    gaps_over_session: int | None
+    largest_rewind: int | None
+    last_rewind: str | None
+    last_removed: str | None
+    removed_reason: str | None
+    expired: int | None
+    deleted: int | None
+    topic_deleted: int | None
+    removed_unknown: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """Offsets of the offsets topic that were there to read: expected = rows + lost + skipped.
+
+    ``lost`` were gone before they could be read. ``skipped`` are markers, records of aborted transactions and compacted ones.
+    """
+
+    expected: int
+    rows: int
+    lost: int
+    skipped: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """Offsets of one partition of the offsets topic, from ``start`` on, that were gone before they could be read."""
+
+    partition: int
+    start: int
+    lost: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitHistory:
+    """The commit history that an audit used; ``reason`` says why none, ``changed_since`` what is not as in an earlier run of the audit.
+
+    ``recorded`` is False when verify_lag left no record. ``hours`` of the window up to ``end`` were read. ``auto_commit`` counts groups.
+    """
+
+    recorded: bool
+    reason: str | None = None
+    changed_since: str | None = None
+    folder: str | None = None
+    manifest_sha256: str | None = None
+    start: str | None = None
+    end: str | None = None
+    observed_from: str | None = None
+    hours: float | None = None
+    totals: Totals | None = None
+    gaps: tuple[Gap, ...] = ()
+    gap_count: int = 0
+    groups: tuple[GroupBehaviour, ...] = ()
+    group_count: int = 0
+    auto_commit: tuple[tuple[str, int], ...] = ()
+
+
+_COLUMNS = arrow_types(GroupBehaviour)
+
+
+def read_commit_history(folder: Path) -> CommitHistory:
+    """From the audit's ``lag/`` folder; IntegrityError when a file is broken."""
+    path, table = folder / RECORD, folder / "group_behaviour.parquet"
+    if not path.is_file():
+        return CommitHistory(recorded=False)
+    record = read_json(path)
+    if record.get("folder") is None:
+        return CommitHistory(recorded=True, reason=_text(record.get("reason")), changed_since=_text(record.get("changed_since")))
+    if not exists(table):
+        raise IntegrityError(f"{path} names a commit history, but {table.name} is missing beside it: run verify_lag again")
+    worst: pa.Table | None = None
+    count, words = 0, Counter[str]()
+    for rows in batches(table, (), optional=_COLUMNS):
+        count += rows.num_rows
+        words.update(word or "unknown" for word in rows["auto_commit"].to_pylist())
+        worst = first_rows(worst, rows.append_column("gone", _gone(rows)), _ORDER, SHOWN)
+    listed = worst.select(list(_COLUMNS)).to_pylist() if worst is not None else []
+    try:
+        return _used(record, tuple(GroupBehaviour(**row) for row in listed), count, words)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise IntegrityError(f"{path}: is not the record of a commit history ({problem!r}): run the step that writes it again") from problem
+
+
+def _used(record: Mapping[str, Any], groups: tuple[GroupBehaviour, ...], count: int, words: Counter[str]) -> CommitHistory:
+    return CommitHistory(
+        recorded=True,
+        changed_since=_text(record.get("changed_since")),
+        **{name: _text(record[name]) for name in ("folder", "manifest_sha256", "start", "end", "observed_from")},
+        hours=float(record["hours"]),
+        totals=Totals(**{one.name: int(record["totals"][one.name]) for one in fields(Totals)}),
+        gaps=tuple(Gap(**{one.name: int(gap[one.name]) for one in fields(Gap)}) for gap in record["gaps"]),
+        gap_count=int(record["gap_count"]),
+        groups=groups,
+        group_count=count,
+        auto_commit=tuple(sorted(words.items())),
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _gone(rows: pa.Table) -> pa.ChunkedArray:
+    total = pc.fill_null(rows[_GONE[0]], 0)
+    for name in _GONE[1:]:
+        total = pc.add(total, pc.fill_null(rows[name], 0))
+    return total

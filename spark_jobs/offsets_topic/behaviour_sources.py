@@ -1,0 +1,88 @@
+"""What behaviour tables are made of: which batches reach into a window, that they are unchanged, and how completely they were read."""
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kafka_audit.behaviour_folders import KIND, Behaviour
+from kafka_audit.durable_files import read_json, sha256_of
+from kafka_audit.errors import IntegrityError
+from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, tree_files
+
+_GAPS_LISTED = 20
+_REPAIR = "remove this decoded batch, it is decoded anew from raw/"
+_OLDEST = datetime(1, 1, 1, tzinfo=timezone.utc)
+
+
+def newest_record(batch: Path) -> datetime:
+    """When the newest record of a decoded batch was appended; the year 1 for a batch without any. IntegrityError when it cannot be read."""
+    parts = [part for name in ("offset_commits", "group_records") for part in (batch / f"{name}.parquet").glob("*.parquet")]
+    try:
+        times = [_newest_of(part) for part in parts]
+    except (OSError, pa.ArrowException) as problem:
+        raise IntegrityError(f"{batch}: cannot be read as Parquet ({problem}); {_REPAIR}") from problem
+    return max((time for time in times if time is not None), default=_OLDEST)
+
+
+def _newest_of(part: Path) -> datetime | None:
+    file = pq.ParquetFile(part, coerce_int96_timestamp_unit="us")
+    column = file.schema_arrow.get_field_index("append_time")
+    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    statistics = [_statistics(group, column) for group in groups if group.num_rows]
+    if all(one is not None and one.has_min_max for one in statistics):
+        times = [one.max for one in statistics]
+    else:
+        times = [
+            pc.max(file.read_row_group(number, columns=["append_time"])["append_time"]).as_py() for number in range(file.num_row_groups)
+        ]
+    return max((_utc(time) for time in times if time is not None), default=None)
+
+
+def _statistics(group: Any, column: int) -> Any:  # noqa: ANN401  (pyarrow ships no types)
+    return group.column(column).statistics
+
+
+def _utc(time: datetime) -> datetime:
+    return time.astimezone(timezone.utc) if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
+def verified_batch(batch: Path) -> None:
+    """IntegrityError (exit 5) when a file of a decoded batch is not what its manifest says."""
+    for name, sha256 in read_json(batch / MANIFEST).get("files", {}).items():
+        if not (batch / name).is_file() or sha256_of(batch / name) != sha256:
+            raise IntegrityError(f"{batch}: {name} is not what the manifest says; {_REPAIR}")
+
+
+def manifest_of(history: Path, batches: list[Path], before: Behaviour | None, folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest of a behaviour folder: of what it was made, each with the sha256 of its manifest, and how completely that was read."""
+    raw = {batch.name: history / "raw" / batch.name / MANIFEST for batch in batches}
+    manifests = {name: read_json(path) for name, path in raw.items()}
+    gaps = [gap for name in raw for gap in _gaps(name, manifests[name])]
+    return {
+        **read_json(history / "source.json"),
+        **{name: value.isoformat() if isinstance(value, datetime) else value for name, value in about.items()},
+        "schema_version": SCHEMA_VERSION,
+        "kind": KIND,
+        "before": {"folder": before.path.name, "manifest_sha256": sha256_of(before.path / MANIFEST)} if before and before.path else None,
+        "sources": [
+            {"batch": batch.name, "manifest_sha256": sha256_of(batch / MANIFEST), "raw_manifest_sha256": sha256_of(raw[batch.name])}
+            for batch in batches
+        ],
+        "totals": {
+            name: sum(manifests[batch.name]["totals"][name] for batch in batches) for name in ("expected", "rows", "lost", "skipped")
+        },
+        "gaps": gaps[:_GAPS_LISTED],
+        "gap_count": len(gaps),
+        "files": tree_files(folder),
+    }
+
+
+def _gaps(batch: str, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Offsets that were gone before they could be read, by partition of the offsets topic."""
+    lost = [one for one in manifest.get("partitions", ()) if one["lost"]]
+    return [{"batch": batch, "partition": one["partition"], "start": one["start"], "lost": one["lost"]} for one in lost]

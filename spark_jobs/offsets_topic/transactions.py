@@ -1,0 +1,66 @@
+"""Raw Parquet of ``__transaction_state`` -> transactions, and which of them hold back the offsets topic."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.offsets_topic.commits import time_of
+from spark_jobs.offsets_topic.decoding import Regular, decode_batch
+from spark_jobs.offsets_topic.records import TRANSACTION_RECORDS
+from spark_jobs.offsets_topic.transaction_values import NO_TIME_MS, SCHEMA, STATES, regular_transactions
+
+OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+"""Those in which no marker ends the transaction yet."""
+
+
+def decode_transactions(spark: SparkSession, raw: Path, folder: Path) -> dict[str, int]:
+    """Decode the parts of ``raw`` into the tables of ``folder``, each row into exactly one; returns the rows of each table.
+
+    transactions: transaction_values.SCHEMA. undecoded: tables.write_tables.
+    """
+    return decode_batch(spark, raw, folder, _TRANSACTIONS, TRANSACTION_RECORDS)
+
+
+def holding_back(spark: SparkSession, history: Path, topic: str, partitions: Collection[int]) -> list[dict[str, Any]]:
+    """Transactions that were open at their newest record in ``history`` and write to ``partitions`` of ``topic``, by transactional id.
+
+    Each has transactional_id, state, since (start, ISO 8601, or None) and the ``partitions`` in question.
+    """
+    tables = [str(found.parent / "transactions.parquet") for found in history.glob("decoded/[!.]*/manifest.json")]
+    if not tables or not partitions:
+        return []
+    newest = F.max_by(F.struct("state", "start", "partitions"), F.struct("append_time", "log_offset"))
+    states = spark.read.parquet(*tables).groupBy("transactional_id").agg(newest.alias("newest")).select("transactional_id", "newest.*")
+    written = (
+        states.where(F.col("state").isin(*OPEN_STATES)).select("*", F.explode("partitions").alias("of")).where(F.col("of.topic") == topic)
+    )
+    held = F.array_sort(F.array_intersect("of.partitions", F.array(*map(F.lit, partitions))))
+    rows = written.select("transactional_id", "state", F.date_format("start", _ISO).alias("since"), held.alias("partitions"))
+    return [row.asDict() for row in rows.where(F.size("partitions") > 0).orderBy("transactional_id").collect()]
+
+
+_ISO = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
+
+
+def _irregular_transactions(rows: DataFrame) -> DataFrame:
+    of = "transaction.{}".format
+    names = ", ".join(f"'{name}'" for name in STATES)
+    made = {
+        "state": F.expr(f"get(array({names}), {of('state_number')})"),
+        **{name: F.expr(time_of(f"nullif({of(name)}_ms, {NO_TIME_MS}L)")) for name in ("last_update", "start")},
+    }
+    taken = [name for name in SCHEMA.names if name not in {*made, *rows.columns}]
+    return rows.withColumns({**{name: F.col(of(name)) for name in taken}, **made}).select(*SCHEMA.names)
+
+
+_TRANSACTIONS = Regular(
+    table="transactions",
+    schema=SCHEMA,
+    deltas=("log_offset", "append_time", "last_update", "start"),
+    split=regular_transactions,
+    rows="true",
+    columns=_irregular_transactions,
+)

@@ -1,0 +1,189 @@
+"""A real Airflow reads a real broker's offsets topic by SASL and by TLS, is refused without the right, and an audit uses what was read."""
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from secured_broker import ADMIN, AUDITOR, PASSWORDS, connection, secured_broker
+from test_airflow import DAG as AUDIT
+from test_airflow import Api, free_port
+from tls_files import Tls, make_tls
+
+from kafka_audit.airflow.standalone import running_airflow
+from kafka_audit.evidence import read_json
+
+pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
+DAG = "kafka_commit_history"
+TOPIC = "__consumer_offsets"
+KEY_PASSWORD = "key-geheim"
+SECRETS = (*PASSWORDS.values(), KEY_PASSWORD)
+
+
+class Cluster:
+    """The broker, with a consumer that commits every second until it is told to stop."""
+
+    def __init__(self, port: int, tls: Tls) -> None:
+        self.keys = connection(port, ADMIN)
+        self.tls = tls
+        self.admin = AdminClient(self.keys)
+        self._stop = threading.Event()
+        self._working = threading.Thread(target=self._work, daemon=True)
+        self.commit("rewound", 40)
+        self._working.start()
+
+    def _work(self) -> None:
+        producer = Producer(self.keys)
+        consumer = Consumer({**self.keys, "group.id": "automatic", "auto.offset.reset": "earliest", "auto.commit.interval.ms": 1000})
+        consumer.subscribe(["open"])
+        while not self._stop.wait(0.02):
+            producer.produce("open", b"x")
+            producer.poll(0)
+            consumer.poll(0)
+        producer.flush(10)
+        consumer.close()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._working.join(60)
+
+    def commit(self, group: str, offset: int) -> None:
+        (future,) = self.admin.alter_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, [TopicPartition("open", 0, offset)])]
+        ).values()
+        assert all(part.error is None for part in future.result(60).topic_partitions)
+
+    def ends(self) -> list[int]:
+        consumer = Consumer({**self.keys, "group.id": "none"})
+        with contextlib.closing(consumer):
+            partitions = consumer.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions
+            return [consumer.get_watermark_offsets(TopicPartition(TOPIC, one), timeout=30)[1] for one in sorted(partitions)]
+
+
+class Airflow:
+    """The DAG's runs, and whether any of them let a secret be seen."""
+
+    def __init__(self, api: Api, root: Path) -> None:
+        self.api, self.root = api, root
+
+    def connect(self, name: str, keys: dict[str, str]) -> None:
+        body = {"connection_id": name, "conn_type": "kafka", "extra": json.dumps(keys)}
+        status, answer = self.api.call("POST", "/api/v2/connections", body)
+        assert status == 201, answer
+
+    def run(self, **conf: Any) -> tuple[dict[str, Any], str]:
+        """The one task's instance and its log, at the end of a run."""
+        status, run = self.api.call("POST", f"/api/v2/dags/{DAG}/dagRuns", {"logical_date": None, "conf": conf})
+        assert status == 200, run
+        place = f"/api/v2/dags/{DAG}/dagRuns/{quote(run['dag_run_id'])}"
+        deadline = time.monotonic() + 300
+        while self.api.call("GET", place)[1]["state"] not in ("success", "failed"):
+            assert time.monotonic() < deadline, "the run did not end"
+            assert not [command for command in commands() if any(secret in command for secret in SECRETS)]
+            time.sleep(0.5)
+        (task,) = self.api.call("GET", f"{place}/taskInstances")[1]["task_instances"]
+        log = json.dumps(self.api.call("GET", f"{place}/taskInstances/read_commits/logs/1?full_content=true")[1], ensure_ascii=False)
+        assert not [secret for secret in SECRETS if secret in log]
+        return task, log
+
+    def last_run(self) -> dict[str, Any]:
+        return read_json(self.root / "history" / "kafka" / "commits" / "last_run.json")
+
+
+def commands() -> Iterator[str]:
+    for one in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            yield " ".join(one.cmdline())
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    tls = make_tls(tmp_path_factory.mktemp("tls"), key_password=KEY_PASSWORD)
+    with secured_broker(tmp_path_factory.mktemp("broker"), tls) as port:
+        made = Cluster(port, tls)
+        yield made
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def airflow(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
+    root, port = tmp_path_factory.mktemp("airflow") / "audit-root", free_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KAFKA_AUDIT_CLUSTERS", "other=kafka_other")  # the plain DAG has no schedule then: runs are those of the tests
+        patch.setenv("KAFKA_AUDIT_SNAPSHOT_RETRIES", "2")
+        with running_airflow(root=root, connection=cluster.keys, port=port, log_ports=(free_port(), free_port())):
+            made = Airflow(Api(f"http://127.0.0.1:{port}", "admin"), root)
+            made.connect("kafka_tls", cluster.tls.connection)
+            made.connect("kafka_refused", connection(int(cluster.keys["bootstrap.servers"].rpartition(":")[2]), AUDITOR))
+            deadline = time.monotonic() + 120
+            while made.api.call("PATCH", f"/api/v2/dags/{DAG}", {"is_paused": False})[0] != 200:
+                assert time.monotonic() < deadline, "the DAG was not loaded"
+                time.sleep(1)
+            yield made
+
+
+@pytest.fixture(scope="module")
+def history(cluster: Cluster, airflow: Airflow) -> Path:
+    """The history after a run by SASL and one by TLS, with commits in between."""
+    cluster.stop()
+    first = cluster.ends()
+    task, log = airflow.run()
+    assert task["state"] == "success", log
+    assert cluster.ends() == first, "reading must write nothing into the topic"
+    said = airflow.last_run()
+    assert (said["totals"]["expected"], said["totals"]["lost"], said["held_back"]) == (sum(first), 0, 0)
+
+    for offset in (50, 20):
+        cluster.commit("rewound", offset)
+    second = cluster.ends()
+    task, log = airflow.run(kafka_conn_id="kafka_tls")
+    assert task["state"] == "success", log
+    assert cluster.ends() == second
+    assert airflow.last_run()["totals"] == {"expected": 2, "rows": 2, "lost": 0, "skipped": 0}
+    return airflow.root / "history" / "kafka" / "commits"
+
+
+def test_two_runs_hold_every_record_once(cluster: Cluster, history: Path) -> None:
+    parts = [pq.read_table(part, columns=["partition", "offset"]) for part in history.glob("raw/*/records.parquet/*.parquet")]
+    places = [(row["partition"], row["offset"]) for part in parts for row in part.to_pylist()]
+    assert sorted(places) == [(partition, offset) for partition, end in enumerate(cluster.ends()) for offset in range(end)]
+
+
+def test_without_the_right_to_read_the_run_fails_once_and_names_what_is_missing(airflow: Airflow, history: Path) -> None:
+    task, log = airflow.run(cluster="refused", kafka_conn_id="kafka_refused")
+    assert (task["state"], task["try_number"]) == ("failed", 1)
+    assert "__consumer_offsets may not be read: grant Read and Describe on it to the audit's account" in log
+
+
+def test_a_mistyped_parameter_fails_the_run_before_anything_is_read(airflow: Airflow, history: Path) -> None:
+    before = airflow.last_run()
+    task, log = airflow.run(behavior_hours=1)
+    assert (task["state"], task["try_number"]) == ("failed", 1)
+    assert "behavior_hours: is not a parameter of kafka_commit_history; did you mean 'behaviour_hours'?" in log
+    assert airflow.last_run() == before
+
+
+def test_an_audit_judges_what_the_offsets_topic_shows(airflow: Airflow, history: Path) -> None:
+    run_id = airflow.api.trigger()
+    _, tasks = airflow.api.wait(run_id)
+    assert {task for task, state in tasks.items() if state != "success"} <= {"gate"}, f"{AUDIT}: {tasks}"
+    (findings,) = airflow.root.glob("audits/kafka/*/lag")
+    rows = pq.read_table(findings / "findings.parquet").to_pylist()
+    found = {(row["code"], row["resource"]): (row["status"], row["observed"]) for row in rows}
+    status, observed = found["CON-05", "rewound:open-0"]
+    assert status == "fail"
+    assert "its commits went back 1 times, last from 50" in observed
+    assert "(observed in the offsets topic)" in observed
+    status, observed = found["CON-06", "rewound:open-0"]  # one snapshot alone does not tell whether a group moves on
+    assert status == "pass"
+    assert "(observed in the offsets topic)" in observed
+    assert found["CON-06", "private:open-0"][0] == "not_assessed"  # it committed only once

@@ -1,0 +1,102 @@
+"""Behaviour tables of windows that follow one another: what the newest one does not show is known from the one before."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commit_log import START, WEEK_MS, Log
+from offsets_topic_rows import decoded, recorded
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from kafka_audit.durable_files import write_json
+from spark_jobs.offsets_topic.behaviour import Window, describe
+from spark_jobs.offsets_topic.commit_behaviour import commit_behaviour
+from spark_jobs.offsets_topic.group_behaviour import group_behaviour
+from spark_jobs.parquet_folder import write_parquet
+
+pytestmark = pytest.mark.spark
+
+
+def batch(spark: SparkSession, history: Path, name: str, commits: DataFrame, records: DataFrame) -> None:
+    """A decoded batch and the manifest of its raw one."""
+    write_parquet(commits.coalesce(1), history / "decoded" / name / "offset_commits.parquet")
+    write_parquet(records.coalesce(1), history / "decoded" / name / "group_records.parquet")
+    write_json(history / "decoded" / name / "manifest.json", {"files": {}})
+    lost = {"partition": 3, "start": 7, "lost": 2}
+    totals = {"expected": 12, "rows": 10, "lost": 2, "skipped": 0}
+    write_json(history / "raw" / name / "manifest.json", {"partitions": [lost], "totals": totals})
+    write_json(history / "source.json", {"cluster_id": "c", "topic_id": "t"})
+
+
+def test_what_a_window_does_not_show_comes_from_the_tables_before(spark: SparkSession, tmp_path: Path) -> None:
+    log = Log()
+    for at, committed in enumerate((5, 6, 7)):
+        log.add("idle", at * 5000, committed)
+    log.add("goes", 0, 9)
+    with decoded(recorded(spark)) as tables:
+        left = tables["group_records"].where("group_id = 's-java-auto5' or group_id = 's-kpy-auto5'")
+        joined = left.where("group_id = 's-kpy-auto5' and size(group_metadata.members) > 0").limit(1)
+        batch(spark, tmp_path, "a", log.table(spark), left.where("group_id = 's-java-auto5'").union(joined))
+        nothing = tables["group_records"].limit(0)
+        day = timedelta(days=1)
+
+        def tables_at(days: float) -> tuple[dict[str, Row], dict[str, Row], dict[str, Any]]:
+            made = describe(spark, tmp_path, Window(end=START + days * day, length=day, retention_ms=WEEK_MS))
+            assert made is not None
+            read = [spark.read.parquet(str(made / f"{name}.parquet")).collect() for name in ("groups", "group_partitions")]
+            groups, partitions = ({row.group_id: row for row in rows} for rows in read)
+            return groups, partitions, json.loads((made / "manifest.json").read_text())
+
+        first = tables_at(0.5)
+        assert (first[1]["idle"].commits, first[1]["idle"].committed, first[2]["before"]) == (3, 7, None)
+        assert (first[2]["totals"]["lost"], first[2]["gaps"]) == (2, [{"batch": "a", "partition": 3, "start": 7, "lost": 2}])
+        empty = first[0]["s-java-auto5"]
+        assert (empty.member_count, empty.empty_since is not None, empty.session_timeout_ms) == (0, True, 45_000)
+        assert first[0]["s-kpy-auto5"].empty_since is None
+
+        tables_at(3)
+        third = tables_at(5)  # nothing new was read, and nothing is in the window
+        assert (third[1]["idle"].commits, third[1]["idle"].committed) == (0, 7)
+        assert third[1]["idle"].last_commit == first[1]["idle"].last_commit
+        assert (third[0]["s-java-auto5"].empty_since, third[0]["s-java-auto5"].rebalances) == (empty.empty_since, 0)
+        assert third[0]["s-kpy-auto5"].member_count == 1
+        assert (third[2]["sources"], third[2]["observed_from"], third[2]["before"]["folder"]) == ([], None, "20261123T200000Z")
+
+        later = Log(first_offset=4)
+        later.add("idle", 7.3 * 86_400_000, 3)
+        later.add("goes", 7.3 * 86_400_000, None)
+        batch(spark, tmp_path, "b", later.table(spark), nothing)
+        last = tables_at(7.5)
+        again = tables_at(7.6)
+    idle, goes = last[1]["idle"], last[1]["goes"]
+    assert (idle.commits, idle.rewinds, idle.rewound_from, idle.longest_gap_ms) == (1, 1, 7, round(7.3 * 86_400_000) - 10_000)
+    assert (goes.removed, goes.removed_at is not None) == ("expired", True)
+    assert (again[1]["goes"].removed, again[1]["goes"].removed_reason) == (goes.removed, goes.removed_reason)
+    assert (again[1]["idle"].rewinds, again[1]["idle"].committed) == (1, 3)
+    assert [source["batch"] for source in last[2]["sources"]] == ["b"]
+    assert "goes" not in tables_of_carried(spark, tmp_path)
+
+
+def tables_of_carried(spark: SparkSession, history: Path) -> set[str]:
+    """The groups with an offset in tables of a window in which nothing happened."""
+    made = describe(spark, history, Window(end=START + timedelta(days=10), length=timedelta(days=1), retention_ms=WEEK_MS))
+    return {row.group_id for row in spark.read.parquet(str(made / "group_partitions.parquet")).collect()}  # type: ignore[operator]
+
+
+def test_members_of_the_newer_protocols_are_remembered_one_by_one(spark: SparkSession) -> None:
+    with decoded(recorded(spark)) as tables:
+        records = tables["group_records"].where("record_type in (3, 5) and group_id = 's-java-auto5-848'")
+        joins = records.where("record_type = 5 and not tombstone").limit(1)
+        none = spark.createDataFrame([], partition_schema(spark))
+        before = group_behaviour(joins.union(records.where("record_type = 3 and not tombstone").limit(1)), none)
+        assert [row.member_count for row in before.collect()] == [1]
+        still = group_behaviour(records.where("record_type = 3 and not tombstone").limit(1), none, before).collect()
+        gone = group_behaviour(records.where("record_type = 5 and tombstone"), none, before).collect()
+    assert ([row.member_count for row in still], [row.member_count for row in gone]) == ([1], [0])
+
+
+def partition_schema(spark: SparkSession) -> Any:
+    nothing = spark.createDataFrame([], "group_id string, empty_since timestamp")
+    return commit_behaviour(Log().table(spark), nothing, WEEK_MS).schema
