@@ -15,6 +15,7 @@ from expectations.snapshot_files import SnapshotFiles
 from expectations.snapshot_populations import evidence_gaps, populations
 from expectations.tables import Kind, Table, Value
 from kafka_audit.evidence import Snapshot
+from kafka_audit.times import parse_time
 
 _ERROR_ITEM = ("broker_id", "topic", "partition", "group_id")
 _MANIFEST_ROUNDING = timedelta(seconds=1)
@@ -89,7 +90,7 @@ def profile_snapshot(snapshot: Snapshot, *, now: datetime) -> SnapshotProfile:
 def _time(value: object) -> datetime | None:
     """An aware time from the manifest's ISO text; None for anything else, because a time without a zone is not a time."""
     try:
-        when = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+        when = parse_time(value)
     except ValueError:
         return None
     return when if when.tzinfo else None

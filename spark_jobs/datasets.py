@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -20,6 +19,7 @@ from kafka_audit.collect.scope import INTERNAL_TOPICS
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import Snapshot
 from kafka_audit.history import History
+from kafka_audit.times import parse_time
 
 T = TypeVar("T")
 
@@ -138,11 +138,6 @@ class Evidence:
 
 def _broken(path: Path, problem: object) -> IntegrityError:
     return IntegrityError(f"{path}: cannot be read as Parquet ({problem}); restore the snapshot from a copy or take a new one")
-
-
-def parse_time(text: object) -> datetime:
-    """A UTC time as manifests and run files write it; ValueError when it is none."""
-    return datetime.fromisoformat(str(text).replace("Z", "+00:00"))  # Python 3.10 does not read the Z
 
 
 def _patterns(manifest: Mapping[str, Any], kind: str) -> list[str]:

@@ -40,6 +40,9 @@ DEFAULT_CONF: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "2",
     # It loses a column where a struct passes through joins before an array is exploded (Spark 4.2.0: INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND).
     "spark.sql.optimizer.nestedSchemaPruning.enabled": "false",
+    # Each table that is broadcast takes a whole page, however short it is. By default a page is 4 MB and more, and a job's eighty short
+    # tables would fill the driver's memory; a page of 1 MB holds a longer row, too, because such a row gets a page of its own.
+    "spark.buffer.pageSize": "1m",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.dataFrameQueryContext.enabled": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",

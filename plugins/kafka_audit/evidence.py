@@ -18,7 +18,7 @@ import shutil
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, write_failed, write_json
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, problems_of, tree_files, verify
+from kafka_audit.times import parse_time, stamp
 
 SNAPSHOT, OFFSETS = "snapshot", "offsets"
 """Kinds of snapshots, as their manifests name them: a whole one, and one of groups, commits and log ends only."""
@@ -42,8 +43,7 @@ def new_id(when: datetime, seed: str) -> str:
 
     The same time and seed give the same id, so a cleared and repeated task finds its own folder again.
     """
-    stamp = when.astimezone(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
-    return f"{stamp}-{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
+    return f"{stamp(when)}-{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
 
 
 def check_cluster_name(cluster: str) -> str:
@@ -137,7 +137,7 @@ class Snapshot:
     def taken_ms(self) -> int:
         """When it was begun, in milliseconds since the epoch; IntegrityError when the manifest does not say."""
         try:
-            began = datetime.fromisoformat(str(self.manifest["started_at"]).replace("Z", "+00:00"))  # Python 3.10 does not read the Z
+            began = parse_time(self.manifest["started_at"])
         except (KeyError, ValueError) as problem:
             raise IntegrityError(f"{self.path / MANIFEST}: started_at is not a time ({problem})") from problem
         return round(began.timestamp() * 1000)

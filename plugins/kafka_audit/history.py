@@ -7,6 +7,7 @@ from typing import Any
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import OFFSETS, SNAPSHOT, EvidenceRoot, Snapshot, problems_of
 from kafka_audit.lag_samples import OTHER_SCOPE, scope_of
+from kafka_audit.times import stamp
 
 OFFSETS_SNAPSHOTS = 36
 """How many offsets snapshots are read one by one: three hours of one every five minutes. What is older is in the rolled-up days."""
@@ -59,7 +60,7 @@ def read_history(snapshot: Snapshot, limit: int) -> History:
 def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], foreign: list[str]) -> list[Snapshot]:
     root, cluster = EvidenceRoot(path=snapshot.path.parents[2]), str(snapshot.manifest["cluster"])
     # An id carries the time for which a run was planned, and the run may have read the cluster later: the manifest's time decides.
-    latest = f"{datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc) + timedelta(days=1):%Y%m%dT%H%M%SZ}"
+    latest = stamp(datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc) + timedelta(days=1))
     found: list[Snapshot] = []
     looked_at = 0
     for snapshot_id in reversed([name for name in root.snapshot_ids(cluster, kind) if name <= latest and name != snapshot.snapshot_id]):

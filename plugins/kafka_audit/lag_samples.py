@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import OFFSETS, EvidenceRoot, Snapshot, problems_of
+from kafka_audit.times import parse_time, stamp
 
 DAY_MS = 86_400_000
 BRIDGED = 2
@@ -117,13 +118,13 @@ def first_of_each_interval(snapshots: Sequence[Snapshot], interval_ms: int) -> t
 
 def _ids(root: EvidenceRoot, cluster: str, first_ms: int, last_ms: int) -> Iterator[str]:
     """Ids are stamped with a time that may differ from when the work began: by less than a day."""
-    earliest, latest = (f"{datetime.fromtimestamp(ms / 1000, timezone.utc):%Y%m%dT%H%M%SZ}" for ms in (first_ms - DAY_MS, last_ms + DAY_MS))
+    earliest, latest = (stamp(datetime.fromtimestamp(ms / 1000, timezone.utc)) for ms in (first_ms - DAY_MS, last_ms + DAY_MS))
     return (name for name in root.snapshot_ids(cluster, OFFSETS) if earliest <= name <= latest)
 
 
 def _time_problems(one: Snapshot) -> list[str]:
     try:
-        finished = datetime.fromisoformat(str(one.manifest["finished_at"]).replace("Z", "+00:00"))
+        finished = parse_time(one.manifest["finished_at"])
     except (KeyError, ValueError):
         return ["its manifest does not say when it was finished"]
     took = finished - datetime.fromtimestamp(one.taken_ms / 1000, timezone.utc)

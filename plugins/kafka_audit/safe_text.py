@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from urllib.parse import urlsplit
 
+from kafka_audit.times import parse_time
+
 # Letters that draw nothing: they make two different names look the same, as format characters do.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 # Control, format (bidi, zero width), surrogate, private, unassigned, line and paragraph separators.
@@ -98,7 +100,7 @@ def utc(when: datetime | str | None) -> str:
     if not when:
         return "not known"
     try:
-        moment = datetime.fromisoformat(when.replace("Z", "+00:00")) if isinstance(when, str) else when
+        moment = parse_time(when) if isinstance(when, str) else when
     except ValueError:
         return str(when)
     aware = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

@@ -11,7 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.evidence import Snapshot
-from spark_jobs.datasets import Evidence, parse_time
+from kafka_audit.times import parse_time
+from spark_jobs.datasets import Evidence
 
 NEWEST = 60
 """How many snapshots of either kind are looked at, this one included: a bigint has 64 bits. Of a longer history these are the newest."""

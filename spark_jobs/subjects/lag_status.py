@@ -152,8 +152,6 @@ RULES = (
     ),
 )
 
-STATUSES = tuple(dict.fromkeys(rule.status for rule in RULES))
-
 
 def with_status(rows: DataFrame) -> DataFrame:
     """Adds status and status_reason (kafka_audit.subjects).

@@ -26,6 +26,14 @@ def spark() -> Iterator[SparkSession]:
     logging.getLogger("py4j").setLevel(logging.ERROR)
 
 
+@pytest.fixture(autouse=True)
+def _no_tables_kept(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test's evidence kept is given up: Spark would hold each later plan against every table that is kept, and hold the tables."""
+    yield
+    if "spark" in request.fixturenames:
+        request.getfixturevalue("spark").catalog.clearCache()
+
+
 Rows = dict[str, dict[str, Any]]
 
 

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, Field, model_validator
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.policy.tiers import Code, Name, Pattern, Strict
+from kafka_audit.times import parse_time
 
 _FURTHEST_EAST = timedelta(hours=14)
 
@@ -82,7 +83,7 @@ def in_force(waivers: Sequence[Waiver], at: datetime) -> list[Waiver]:
 def began(run: Mapping[str, Any]) -> datetime:
     """When an audit began by its ``run.json``: the time at which waivers are judged, however late a step is repeated."""
     try:
-        found = datetime.fromisoformat(str(run.get("started_at")).replace("Z", "+00:00"))
+        found = parse_time(run.get("started_at"))
     except ValueError as problem:
         raise IntegrityError(f"run.json has no usable started_at ({run.get('started_at')!r}): start the audit again") from problem
     if found.tzinfo is None:

@@ -11,6 +11,7 @@ from kafka_audit.report.lag_history import read_histories
 from kafka_audit.report.lag_partitions import GroupPartition, Loss, LossReader, absent_columns, as_partitions, partition_batches, positive
 from kafka_audit.report.lag_slas import read_group_slas
 from kafka_audit.report.rows import exists, first_rows
+from kafka_audit.subjects.groups import STATUSES
 
 SHOWN = 50
 """How many partitions and how many groups are listed."""
@@ -19,7 +20,7 @@ _WORST = (
     *(("lost", "descending"), ("beyond_end", "descending"), ("time_to_loss_ms", "ascending"), ("lag", "descending")),
     *(("group_id", "ascending"), ("topic", "ascending"), ("partition", "ascending")),
 )
-_BAD = pa.array(["LOST", "LOSING", "REWOUND", "STOPPED", "STALLED", "GROWING", "SLOW", "NO_COMMIT", "ORPHAN"])
+_BAD = pa.array(STATUSES[: STATUSES.index("ORPHAN") + 1])
 
 
 @dataclass(frozen=True, kw_only=True)

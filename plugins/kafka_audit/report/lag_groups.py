@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.report.lag_history import LagHistory
-from kafka_audit.report.lag_partitions import STATUSES, positive
+from kafka_audit.report.lag_partitions import positive
 from kafka_audit.report.lag_slas import GroupSla
 from kafka_audit.report.rows import batches
+from kafka_audit.subjects.groups import STATUSES
 
 _WITH_NULLS = pc.ScalarAggregateOptions(skip_nulls=False)
 _AGGREGATES: list[Any] = [

@@ -11,12 +11,6 @@ from kafka_audit.report.rows import arrow_types, batches, columns_of, first_rows
 
 DAY_MS = 24 * 3600 * 1000
 
-STATUSES = (
-    *("LOST", "LOSING", "REWOUND", "STOPPED", "STALLED", "GROWING", "SLOW", "NO_COMMIT", "ORPHAN", "ABANDONED"),
-    *("NOT_ASSESSED", "INSUFFICIENT_HISTORY", "OK"),
-)
-"""The statuses of a group partition, worst first."""
-
 _LISTED = 10
 _LOST = (("lost", "descending"), ("group_id", "ascending"), ("topic", "ascending"), ("partition", "ascending"))
 _NEXT = (("time_to_loss_ms", "ascending"), *_LOST)
