@@ -11,14 +11,13 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.durable_files import write_json
-from kafka_audit.errors import AuditError, CollectionError
+from kafka_audit.errors import CollectionError
 from kafka_audit.sandbox.jars import spark_connector_jars
+from spark_jobs.exit_code import exit_code_of, failure_of, say
 from spark_jobs.offsets_topic.behaviour import Window, describe
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.offsets_topic.source import Bounds, bounds, stream
@@ -26,6 +25,8 @@ from spark_jobs.offsets_topic.topic import TRANSACTIONS
 from spark_jobs.offsets_topic.transactions import holding_back
 from spark_jobs.session import spark_session
 from spark_jobs.submit import READ_COMMITS_CONF
+
+NAME = "read_commits"
 
 BEHAVIOUR_HOURS = 24.0
 
@@ -69,52 +70,37 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--most-offsets", type=int, default=MOST_OFFSETS, help="offsets read in one batch")
     parser.add_argument("--behaviour-hours", type=float, default=BEHAVIOUR_HOURS, help="length of the window that is described")
     asked = parser.parse_args(argv)
+    return exit_code_of(NAME, lambda: _run(asked.history, asked.bootstrap, asked.client, asked.most_offsets, asked.behaviour_hours))
+
+
+def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, behaviour_hours: float) -> None:
     now = datetime.now(timezone.utc)
-    try:
-        further = {name: str(value) for name, value in read_keys(asked.client).items()} if asked.client else {}
-        client = {**further, "bootstrap.servers": asked.bootstrap}
-        spark = spark_session("kafka_audit read_commits", {**READ_COMMITS_CONF, **_jars()})
-        history = History(path=asked.history)
-        transactions = History(path=asked.history / "transactions", topic=TRANSACTIONS)
-        with history.claimed():
-            before = {*history.raw_batches(), *transactions.raw_batches()}
-            seen = read(spark, history, client, most=asked.most_offsets)
-            window = Window(end=now, length=timedelta(hours=asked.behaviour_hours), retention_ms=seen.retention_ms)
-            describe(spark, history.path, window)
-            unread = _try_to_read(spark, transactions, client, most=asked.most_offsets)
-            told = {
-                **_summary(history, before),
-                **_held_back(spark, history, seen, None if unread else transactions),
-                "transactions": {"not_read": str(unread)} if unread else _summary(transactions, before),
-            }
-            write_json(history.path / "last_run.json", told)
-        if unread is not None:
-            _say(unread)
-            if not isinstance(unread, CollectionError):
-                return unread.exit_code
-    except AuditError as problem:
-        _say(problem)
-        return problem.exit_code
-    except (PySparkException, Py4JError) as problem:
-        _say(_failed(problem))
-        return CollectionError.exit_code
-    return 0
+    further = {name: str(value) for name, value in read_keys(client_file).items()} if client_file else {}
+    client = {**further, "bootstrap.servers": bootstrap}
+    spark = spark_session(f"kafka_audit {NAME}", {**READ_COMMITS_CONF, **_jars()})
+    history = History(path=folder)
+    transactions = History(path=folder / "transactions", topic=TRANSACTIONS)
+    with history.claimed():
+        before = {*history.raw_batches(), *transactions.raw_batches()}
+        seen = read(spark, history, client, most=most)
+        window = Window(end=now, length=timedelta(hours=behaviour_hours), retention_ms=seen.retention_ms)
+        describe(spark, history.path, window)
+        unread = failure_of(NAME, lambda: _read_claimed(spark, transactions, client, most))
+        told = {
+            **_summary(history, before),
+            **_held_back(spark, history, seen, None if unread else transactions),
+            "transactions": {"not_read": str(unread)} if unread else _summary(transactions, before),
+        }
+        write_json(history.path / "last_run.json", told)
+    if isinstance(unread, CollectionError):
+        say(unread)  # without this topic the run is a success: not everyone may read it
+    elif unread is not None:
+        raise unread
 
 
-def _try_to_read(spark: SparkSession, history: History, client: Mapping[str, str], *, most: int) -> AuditError | None:
-    """As read, for a topic without which the run goes on: why it could not be read, else None."""
-    try:
-        with history.claimed():
-            read(spark, history, client, most=most)
-    except AuditError as problem:
-        return problem
-    except (PySparkException, Py4JError) as problem:
-        return _failed(problem)
-    return None
-
-
-def _failed(problem: Exception) -> CollectionError:
-    return CollectionError(f"read_commits: Spark failed: {str(problem)[:1000]}")
+def _read_claimed(spark: SparkSession, history: History, client: Mapping[str, str], most: int) -> None:
+    with history.claimed():
+        read(spark, history, client, most=most)
 
 
 def _jars() -> dict[str, str]:
@@ -138,10 +124,6 @@ def _summary(history: History, before: set[str]) -> dict[str, Any]:
     totals = {name: sum(each[name] for each in sums) for name in ("expected", "rows", "lost", "skipped")}
     coverage = totals["rows"] / totals["expected"] if totals["expected"] else None  # nothing new: no coverage to speak of
     return {"batches": batches, "totals": totals, "coverage": coverage}
-
-
-def _say(problem: AuditError) -> None:
-    print(f"kafka-audit: {' '.join(str(problem).split())}", file=sys.stderr, flush=True)  # noqa: T201 - the job's interface
 
 
 if __name__ == "__main__":

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from pathlib import Path
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
-from pyspark.errors import PySparkException
-
-from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
+from kafka_audit.errors import ConfigurationError
 from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.policy import load_policy
+from spark_jobs.exit_code import exit_code_of
 from spark_jobs.lag_history.roll_up import roll_up
 from spark_jobs.session import spark_session
 
@@ -26,23 +24,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--until", type=date.fromisoformat, required=True, help="last UTC day to roll up, like 2026-11-20; it must be over")
     parser.add_argument("--policy", type=Path, help="folder with tiers.yaml and slas.yaml (default: the shipped one)")
     asked = parser.parse_args(argv)
-    try:
-        if asked.until >= datetime.now(timezone.utc).date():
-            raise ConfigurationError(f"--until {asked.until}: this day is not over (UTC): write an earlier one")
-        offsets = load_policy(asked.policy).history.offsets
-        spark = spark_session(f"kafka_audit {NAME}")
-        made = roll_up(spark, EvidenceRoot(path=asked.root), asked.cluster, asked.until, offsets.interval_seconds)
-    except AuditError as problem:
-        return _failed(problem)
-    except (PySparkException, Py4JError) as problem:
-        return _failed(CollectionError(f"{NAME}: Spark failed: {str(problem)[:1000]}"))
+    return exit_code_of(NAME, lambda: _run(asked.root, asked.cluster, asked.until, asked.policy))
+
+
+def _run(root: Path, cluster: str, until: date, policy: Path | None) -> None:
+    if until >= datetime.now(timezone.utc).date():
+        raise ConfigurationError(f"--until {until}: this day is not over (UTC): write an earlier one")
+    offsets = load_policy(policy).history.offsets
+    made = roll_up(spark_session(f"kafka_audit {NAME}"), EvidenceRoot(path=root), cluster, until, offsets.interval_seconds)
     print(f"rolled up {len(made)} days{': ' if made else ''}{', '.join(day.isoformat() for day in made)}")  # noqa: T201 - the job's interface
-    return 0
-
-
-def _failed(problem: AuditError) -> int:
-    print(f"kafka-audit: {' '.join(str(problem).split())}", file=sys.stderr, flush=True)  # noqa: T201 - the job's interface
-    return problem.exit_code
 
 
 if __name__ == "__main__":

@@ -14,15 +14,6 @@ With the quick one alone a JVM reserves 48 MB for compiled code, which sixty rul
 """
 
 
-def driver_java_options(archive: Path | None = None) -> str:
-    """The driver options, with a class-data archive if that file exists: it saves a third of a short job's time.
-
-    A JVM makes the archive (175 MB) when a job ends that was run with ``-XX:ArchiveClassesAtExit=FILE`` added to these options.
-    One from another Java or class path is ignored by the JVM.
-    """
-    return f"{DRIVER_JAVA_OPTIONS} -XX:SharedArchiveFile={archive}" if archive is not None and archive.is_file() else DRIVER_JAVA_OPTIONS
-
-
 DEFAULT_CONF: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -2,21 +2,19 @@
 
 import argparse
 import shutil
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.behaviour_folders import RECORD, Behaviour, find_behaviour
 from kafka_audit.catalogue import Catalogue, Control, load_catalogue, shipped_controls
-from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
+from kafka_audit.errors import CollectionError, ConfigurationError
 from kafka_audit.evidence import SNAPSHOT, Audit, Snapshot, open_snapshot, read_json, replaced_folder, unseal_audit, verify, write_json
 from kafka_audit.history import read_history
 from kafka_audit.policy import Policy, load_policy
@@ -26,6 +24,7 @@ from kafka_audit.subjects import SUBJECTS
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.evaluate import COLUMNS, check_rules, judge, summarise
+from spark_jobs.exit_code import exit_code_of
 from spark_jobs.overlay import Overlay
 from spark_jobs.parquet_folder import write_parquet
 from spark_jobs.population import population
@@ -36,8 +35,6 @@ _LARGE = 50_000
 """From so many findings on, a cluster is large."""
 _ROWS_OF_A_PART = 50_000
 """Wide rows whose findings are one file: the same on every machine, so that a repeated step gives equal files."""
-
-Extra = Callable[[Evidence, Policy, Path], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,28 +57,25 @@ class Job:
         """How many resources the subjects of the job's controls have."""
         return {subject: population(subject, self.evidence, self.policy) for subject in {control.subject for control in self.controls}}
 
+    @cached_property
+    def wide_rows(self) -> dict[str, DataFrame]:
+        """The wide rows of every subject that the job has controls for."""
+        judged = {control.subject for control in self.controls}
+        return {name: subjects.build(name, self.evidence, self.policy) for name in SUBJECTS if name in judged}
+
     @property
     def large(self) -> bool:
         return sum(self.populations[control.subject] for control in self.controls) > _LARGE
 
 
+Extra = Callable[[Job, Path], None]
+"""What a job writes into its folder beside its findings."""
+
+
 def main(name: str, target: Callable[[Audit], Path], extra: Extra | None = None, argv: Sequence[str] | None = None) -> int:
     """Run the job and return its exit code; a failure is one line on stderr. ``target`` is the folder of the audit it replaces."""
     arguments = _arguments(name, argv)
-    try:
-        _run(name, arguments, target, extra)
-    except AuditError as problem:
-        _say(problem)
-        return problem.exit_code
-    except (PySparkException, Py4JError) as problem:
-        _say(CollectionError(f"{name}: Spark failed: {str(problem)[:1000]}"))
-        return CollectionError.exit_code
-    return 0
-
-
-def _say(problem: AuditError) -> None:
-    """One line, however many problems the message lists: callers read the last line."""
-    print(f"kafka-audit: {' '.join(str(problem).split())}", file=sys.stderr, flush=True)  # noqa: T201 - the job's interface
+    return exit_code_of(name, lambda: _run(name, arguments, target, extra))
 
 
 def _arguments(name: str, argv: Sequence[str] | None) -> argparse.Namespace:
@@ -127,7 +121,7 @@ def _run(name: str, arguments: argparse.Namespace, target: Callable[[Audit], Pat
         _write_findings(job, folder)
         _write_summary(job, folder)
         if extra is not None:
-            extra(evidence, policy, folder)
+            extra(job, folder)
 
 
 def _behaviour(name: str, catalogue: Catalogue, snapshot: Snapshot, folder: Path) -> Behaviour | None:
@@ -137,20 +131,14 @@ def _behaviour(name: str, catalogue: Catalogue, snapshot: Snapshot, folder: Path
     return find_behaviour(snapshot, read_json(folder / RECORD) if (folder / RECORD).is_file() else None)
 
 
-def wide_rows(job: Job) -> dict[str, DataFrame]:
-    """The wide rows of every subject that the job has controls for."""
-    judged = {control.subject for control in job.controls}
-    return {name: subjects.build(name, job.evidence, job.policy) for name in SUBJECTS if name in judged}
-
-
-def findings(job: Job, rows: Mapping[str, DataFrame], broken: Mapping[str, str] | None = None) -> DataFrame:
+def findings(job: Job, broken: Mapping[str, str] | None = None) -> DataFrame:
     """All findings of the job, one for each row and control.
 
     Those of a small cluster are in the order of control code and resource; those of a large one lie in parts, each in the order of its
     resources: wide rows are sorted then, because sorting their findings would move ten times as much.
     """
     judged = []
-    for subject, each in rows.items():
+    for subject, each in job.wide_rows.items():
         parts = 1 + job.populations[subject] // _ROWS_OF_A_PART
         ordered = each.repartition(parts, "resource").sortWithinPartitions("resource") if job.large else each
         judged.append(judge(ordered, job.catalogue.of_subject(subject), broken, job.overlay))
@@ -164,25 +152,24 @@ def findings(job: Job, rows: Mapping[str, DataFrame], broken: Mapping[str, str] 
 def _write_findings(job: Job, folder: Path) -> None:
     if not job.controls:
         raise ConfigurationError(f"no control belongs to {job.name}: the catalogue is incomplete; name a folder that has some")
-    rows = wide_rows(job)
     target = folder / "findings.parquet"
     try:
-        write_parquet(findings(job, rows), target)
+        write_parquet(findings(job), target)
     except PySparkException:
-        check_rules(rows, job.controls, job.overlay)
-        broken = _raising(job, rows)
+        check_rules(job.wide_rows, job.controls, job.overlay)
+        broken = _raising(job)
         if not broken:
             raise
         shutil.rmtree(target, ignore_errors=True)
-        write_parquet(findings(job, rows, broken), target)
+        write_parquet(findings(job, broken), target)
 
 
-def _raising(job: Job, rows: Mapping[str, DataFrame]) -> dict[str, str]:
+def _raising(job: Job) -> dict[str, str]:
     """The controls whose SQL raises on some row, each tried alone, with the message."""
     broken = {}
     for control in job.controls:
         try:
-            judge(rows[control.subject], [control], None, job.overlay).write.format("noop").mode("overwrite").save()
+            judge(job.wide_rows[control.subject], [control], None, job.overlay).write.format("noop").mode("overwrite").save()
         except PySparkException as problem:
             broken[control.id] = " ".join(str(problem).split())[:500]
     return broken

@@ -7,10 +7,7 @@ from pathlib import Path
 from pyspark.sql import functions as F
 
 from kafka_audit.durable_files import write_json
-from kafka_audit.policy import Policy
 from kafka_audit.subjects import LAG_JOB
-from spark_jobs import subjects
-from spark_jobs.datasets import Evidence
 from spark_jobs.lag_history.rows import KEYS
 from spark_jobs.lag_history.series import lag_series, worst_groups
 from spark_jobs.lag_history.window import partition_figures
@@ -18,20 +15,20 @@ from spark_jobs.parquet_folder import write_parquet
 from spark_jobs.session import whole_stages
 from spark_jobs.subjects.commit_behaviour import group_table
 from spark_jobs.subjects.group_sla import judged_samples, lag_window
-from spark_jobs.verification import main
+from spark_jobs.verification import Job, main
 
 
-def write_tables(evidence: Evidence, policy: Policy, folder: Path) -> None:
+def write_tables(job: Job, folder: Path) -> None:
     """Write what the report shows.
 
     group_partitions and group_slas: the wide rows, ordered and with ``errors`` as JSON text. lag_series: the lag of the worst groups over
     time. partition_windows: what the window says of each group partition. lag_history.json lists what these were made of.
     group_behaviour: what groups did, where a commit history was used.
     """
-    partitions, slas = (subjects.build(subject, evidence, policy) for subject in ("group_partition", "group_sla"))
-    for rows, name, order in ((partitions, "group_partitions", ["group_id", "topic", "partition"]), (slas, "group_slas", ["resource"])):
-        flat = rows.withColumn("errors", F.to_json(F.map_from_entries(F.array_sort(F.map_entries("errors")))))
-        write_parquet(flat.repartition(1).sortWithinPartitions(*order), folder / f"{name}.parquet")
+    evidence, policy = job.evidence, job.policy
+    for subject, order in (("group_partition", ["group_id", "topic", "partition"]), ("group_sla", ["resource"])):
+        flat = job.wide_rows[subject].withColumn("errors", F.to_json(F.map_from_entries(F.array_sort(F.map_entries("errors")))))
+        write_parquet(flat.repartition(1).sortWithinPartitions(*order), folder / f"{subject}s.parquet")
     window = lag_window(evidence, policy)
     written = [evidence.spark.read.parquet(str(folder / f"{name}.parquet")) for name in ("group_slas", "group_partitions")]
     worst = worst_groups(*written)

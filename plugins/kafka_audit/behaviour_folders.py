@@ -11,6 +11,7 @@ from kafka_audit.durable_files import read_json, sha256_of
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import EvidenceRoot, Snapshot, problems_of
 from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION
+from kafka_audit.times import parse_time, stamp
 
 KIND = "commit_behaviour"
 GROUPS, GROUP_PARTITIONS = "groups.parquet", "group_partitions.parquet"
@@ -23,7 +24,6 @@ MOST_HOURS_OLD = 2
 """A history that stopped longer ago says nothing about a group as the snapshot shows it."""
 
 _FOLDER = re.compile(r"behaviour/[0-9]{8}T[0-9]{6}Z")
-_NAME = "%Y%m%dT%H%M%SZ"
 _SHOWN = ("observed_from", "start", "offsets_retention_ms", "totals", "gaps", "gap_count", "rows")
 
 
@@ -66,12 +66,7 @@ class Behaviour:
 
 def folder_name(end: datetime) -> str:
     """The name of the folder whose window ends then."""
-    return end.astimezone(timezone.utc).strftime(_NAME)
-
-
-def parse_time(text: object) -> datetime:
-    """A UTC time as manifests write it; ValueError when it is none."""
-    return datetime.fromisoformat(str(text).replace("Z", "+00:00"))  # Python 3.10 does not read the Z
+    return stamp(end)
 
 
 def open_behaviour(folder: Path) -> Behaviour:

@@ -14,9 +14,10 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folder_name, folders_until, open_behaviour, parse_time
+from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folder_name, folders_until, open_behaviour
 from kafka_audit.durable_files import replaced_folder, write_json
 from kafka_audit.manifest import MANIFEST
+from kafka_audit.times import parse_time
 from spark_jobs.offsets_topic.behaviour_sources import manifest_of, newest_record, verified_batch
 from spark_jobs.offsets_topic.commit_behaviour import KEYS, commit_behaviour
 from spark_jobs.offsets_topic.group_behaviour import emptied, group_behaviour

@@ -2,12 +2,11 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from kafka_audit.errors import ConfigurationError
-from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, JOBS, driver_java_options, job_path
+from spark_jobs.submit import DEFAULT_CONF, JOBS, job_path
 
 
 def test_every_job_has_its_script() -> None:
@@ -26,10 +25,3 @@ def test_importing_it_does_not_import_spark() -> None:
 
 def test_the_settings_that_verdicts_depend_on_are_in_the_default_configuration() -> None:
     assert (DEFAULT_CONF["spark.sql.ansi.enabled"], DEFAULT_CONF["spark.sql.legacy.sizeOfNull"]) == ("false", "false")
-
-
-def test_a_class_data_archive_is_used_only_when_it_is_there(tmp_path: Path) -> None:
-    archive = tmp_path / "spark.jsa"
-    assert driver_java_options(archive) == driver_java_options() == DRIVER_JAVA_OPTIONS
-    archive.write_bytes(b"")
-    assert driver_java_options(archive).endswith(f"-XX:SharedArchiveFile={archive}")

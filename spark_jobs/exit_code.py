@@ -1,0 +1,34 @@
+"""How a job ends: with an exit code, and one line on stderr for a failure."""
+
+import sys
+from collections.abc import Callable
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
+from pyspark.errors import PySparkException
+
+from kafka_audit.errors import AuditError, CollectionError
+
+
+def failure_of(job: str, run: Callable[[], object]) -> AuditError | None:
+    """Run it; returns its error, a CollectionError where Spark failed, or None."""
+    try:
+        run()
+    except AuditError as problem:
+        return problem
+    except (PySparkException, Py4JError) as problem:
+        return CollectionError(f"{job}: Spark failed: {str(problem)[:1000]}")
+    return None
+
+
+def say(problem: AuditError) -> None:
+    """One line, however many problems the message lists: callers read the last line."""
+    print(f"kafka-audit: {' '.join(str(problem).split())}", file=sys.stderr, flush=True)  # noqa: T201 - the job's interface
+
+
+def exit_code_of(job: str, run: Callable[[], object]) -> int:
+    """Run a job: 0, or the exit code of its error (kafka_audit.errors), which is said."""
+    problem = failure_of(job, run)
+    if problem is None:
+        return 0
+    say(problem)
+    return problem.exit_code
