@@ -83,7 +83,8 @@ def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, beha
     with history.claimed():
         before = {*history.raw_batches(), *transactions.raw_batches()}
         seen = read(spark, history, client, most=most)
-        window = Window(end=now, length=timedelta(hours=behaviour_hours), retention_ms=seen.retention_ms)
+        length = timedelta(hours=behaviour_hours)
+        window = Window(end=now, length=length, retention_ms=seen.retention_ms, partitions=len(seen.log_end))
         describe(spark, history.path, window)
         unread = failure_of(NAME, lambda: _read_claimed(spark, transactions, client, most))
         told = {

@@ -20,6 +20,7 @@ from kafka_audit.manifest import MANIFEST
 from kafka_audit.times import parse_time
 from spark_jobs.offsets_topic.behaviour_sources import manifest_of, newest_record, verified_batch
 from spark_jobs.offsets_topic.commit_behaviour import KEYS, commit_behaviour
+from spark_jobs.offsets_topic.coordinator import with_home_partition
 from spark_jobs.offsets_topic.group_behaviour import emptied, group_behaviour
 from spark_jobs.parquet_folder import write_parquet
 
@@ -29,11 +30,15 @@ _BEGINNING = datetime(1, 1, 2, tzinfo=timezone.utc)
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """From when to when, in UTC; of a cluster whose offsets.retention.minutes is ``retention_ms`` (None: not known)."""
+    """From when to when, in UTC; of a cluster whose offsets.retention.minutes is ``retention_ms`` (None: not known).
+
+    ``partitions`` is how many the offsets topic has (None: not known).
+    """
 
     end: datetime
     length: timedelta
     retention_ms: int | None = None
+    partitions: int | None = None
 
     @property
     def start(self) -> datetime:
@@ -61,7 +66,8 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
         earlier = _earlier_commits(spark, before, commits, window)
         empty = emptied(records, carried)
         partitions = commit_behaviour(_within(commits, window), empty, window.retention_ms, earlier).persist()
-        groups = group_behaviour(records.withColumn("in_window", _is_within(window)), partitions, carried).persist()
+        groups = group_behaviour(records.withColumn("in_window", _is_within(window)), partitions, carried)
+        groups = with_home_partition(groups, window.partitions).persist()
         of_group = groups.select("group_id", "session_timeout_ms", "empty_since")
         over = F.col("longest_gap_ms") > F.col("session_timeout_ms")
         wide = partitions.join(of_group, on="group_id", how="left").withColumn("gap_over_session", over).drop("session_timeout_ms")

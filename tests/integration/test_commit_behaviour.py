@@ -9,12 +9,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_audit.sandbox import lifecycle
@@ -37,6 +37,12 @@ WANTED = {
 and tests/spark/test_offsets_behaviour.py concludes from as many."""
 
 
+def commit(consumer: Consumer) -> None:
+    """Commit where it stands; while the group rebalances, or before its first record, the next one does it."""
+    with suppress(KafkaException):
+        consumer.commit(asynchronous=False)
+
+
 class Clients:
     """Consumers of one topic that is written all the time."""
 
@@ -55,7 +61,7 @@ class Clients:
         self.run(self.consume, "librdkafka-5s", lambda _: None, {"enable.auto.commit": True, "auto.commit.interval.ms": 5000})
         self.run(self.consume, "hand-5s", self.timer(5.0), {})
         self.run(self.batches)
-        self.run(self.consume, "per-record", lambda consumer: consumer.commit(asynchronous=False), {})
+        self.run(self.consume, "per-record", commit, {})
 
     def run(self, work: Callable[..., None], *arguments: Any) -> None:
         thread = threading.Thread(target=work, args=arguments, daemon=True)
@@ -99,19 +105,19 @@ class Clients:
     def timer(self, seconds: float) -> Callable[[Consumer], None]:
         due = [time.monotonic() + seconds]
 
-        def commit(consumer: Consumer) -> None:
+        def when_due(consumer: Consumer) -> None:
             if time.monotonic() >= due[0]:
                 due[0] = time.monotonic() + seconds
-                consumer.commit(asynchronous=False)
+                commit(consumer)
 
-        return commit
+        return when_due
 
     def batches(self) -> None:
         consumer, pick = self.open("per-batch", {}), random.Random(1)
         while not self.stop.is_set():
             if consumer.consume(100, 0.2):
                 self.stop.wait(pick.uniform(0.1, 2.5))  # the work on the batch
-                consumer.commit(asynchronous=False)
+                commit(consumer)
         consumer.close()
 
     def wait_for_commits(self) -> None:

@@ -164,7 +164,10 @@ def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, tmp
     with decoded(recorded(spark)) as tables:
         for name in ("offset_commits", "group_records"):
             write_parquet(tables[name], tmp_path / "decoded" / "b" / f"{name}.parquet")
-    window = Window(end=datetime(2026, 12, 1, tzinfo=timezone.utc), length=timedelta(days=3650), retention_ms=WEEK_MS)
+        lie_in = {
+            row.group_id: row.log_partition for row in tables["group_records"].select("group_id", "log_partition").distinct().collect()
+        }
+    window = Window(end=datetime(2026, 12, 1, tzinfo=timezone.utc), length=timedelta(days=3650), retention_ms=WEEK_MS, partitions=50)
     made = describe(spark, history.path, window)
     assert made is not None and describe(spark, history.path, window) == made
     groups = {row.group_id: row for row in spark.read.parquet(str(made / "groups.parquet")).collect()}
@@ -176,6 +179,7 @@ def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, tmp
     classic = groups["g-classic-coop"]
     assert (classic.group_type, classic.rebalance_timeout_ms is not None) == ("classic", True)
     assert classic.generations >= classic.rebalances >= 1
+    assert lie_in.items() <= {name: row.home_partition for name, row in groups.items()}.items()
     assert {row.group_type for row in groups.values()} >= {"classic", "consumer", "share", "streams"}
 
 
