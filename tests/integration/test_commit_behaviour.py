@@ -123,10 +123,12 @@ class Clients:
     def wait_for_commits(self) -> None:
         """Until every group has committed as often as WANTED, by the offsets topic itself."""
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "none", "enable.auto.commit": False})
-        partitions = consumer.list_topics("__consumer_offsets", timeout=30).topics["__consumer_offsets"].partitions
-        consumer.assign([TopicPartition("__consumer_offsets", partition, 0) for partition in partitions])
         seen: Counter[str] = Counter()
         deadline = time.monotonic() + 300
+        while not (partitions := consumer.list_topics("__consumer_offsets", timeout=30).topics["__consumer_offsets"].partitions):
+            assert time.monotonic() < deadline, "the brokers have not made the offsets topic yet"
+            time.sleep(0.2)
+        consumer.assign([TopicPartition("__consumer_offsets", partition, 0) for partition in partitions])
         while any(seen[group] < PARTITIONS * count for group, count in WANTED.items()):
             assert time.monotonic() < deadline, seen
             for message in consumer.consume(1000, 0.5):
