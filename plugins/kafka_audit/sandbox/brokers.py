@@ -35,6 +35,8 @@ _SMALL = {
     "num.recovery.threads.per.data.dir": "1",
     "log.cleaner.dedupe.buffer.size": str(8 << 20),
     "replica.high.watermark.checkpoint.interval.ms": "1000",
+    # Some of a seed's records are days old: brokers would forget who wrote them at the first check, after ten minutes.
+    "producer.id.expiration.check.interval.ms": "86400000",
 }
 
 
