@@ -11,8 +11,7 @@ from kafka_audit.errors import CollectionError
 from kafka_audit.sandbox.definition import Producer
 
 _TIMEOUT_S = 60
-_LEFT_OPEN = {"transaction.timeout.ms": 3_600_000}
-"""It has to outlive many an audit; the seed's brokers must allow it (transaction.max.timeout.ms)."""
+_LONG = {"transaction.timeout.ms": 900_000}  # what is left open has to outlive the audit; brokers allow no more by default
 
 
 def write(producer: Producer, partitions: dict[str, int], bootstrap: str) -> int:
@@ -61,9 +60,9 @@ def _write_librdkafka(producer: Producer, records: list[tuple[str, int, bytes, b
             refused.append(str(error))
 
     transactional = producer.mode == "transactional"
-    guarantees: dict[str, object] = {"transactional.id": producer.client_id} if transactional else {"acks": 1, "enable.idempotence": False}
-    if producer.ends == "open":
-        guarantees |= _LEFT_OPEN
+    guarantees: dict[str, object] = (
+        {"transactional.id": producer.client_id, **_LONG} if transactional else {"acks": 1, "enable.idempotence": False}
+    )
     # Log level 3 is errors: a coordinator that still loads is retried, and no news for whoever starts a sandbox.
     settings = {"bootstrap.servers": bootstrap, "client.id": producer.client_id, "linger.ms": 20, "log_level": 3, **guarantees}
     client = confluent_kafka.Producer(settings)
