@@ -1,4 +1,4 @@
-"""Makes Ctrl-C work in the tests and in what they start, also where the test run itself was started to ignore it."""
+"""What holds for every test run: Ctrl-C works in the tests and in what they start, and their Spark session has enough memory."""
 
 import os
 import signal
