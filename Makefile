@@ -2,6 +2,8 @@
 PYTHON ?= python3
 SEED   ?= faulty
 ROOT   ?= audit-root
+# Processes that share the tests; each may hold a Spark session and six brokers, about 6 GB.
+WORKERS ?= 2
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
@@ -41,7 +43,7 @@ lint: $(STAMP) ## Lint and check types
 	@$(BIN)/mypy
 
 test: jars lint ## Lint, types and all tests, with real brokers, Spark, Airflow and a browser
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 test-fast: $(STAMP) ## Only the tests that start no broker, Spark, Airflow or browser
 	@$(BIN)/pytest tests/unit tests/test_architecture.py -m "not kafka and not spark and not airflow and not browser"

@@ -27,8 +27,3 @@ def healthy_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbo
 def faulty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """Three brokers with the faulty seed; tests only read it."""
     yield from _run("faulty", tmp_path_factory.mktemp("faulty-sandbox"))
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The whole audit comes first: the transaction that the faulty seed leaves open is ended by the brokers after a quarter of an hour."""
-    items.sort(key=lambda item: item.path.name != "test_whole_audit.py")

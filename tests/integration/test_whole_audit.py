@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -39,14 +40,19 @@ def only_audit(root: Path, cluster: str) -> Audit:
 
 
 @pytest.fixture(scope="module")
-def faulty_audit(faulty_cluster: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Audit:
+def demo_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A faulty cluster of this module's own: its past changes it, and the brokers end its open transaction after a quarter of an hour."""
+    with start("faulty", directory=tmp_path_factory.mktemp("sandbox")) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+def faulty_audit(demo_cluster: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Audit:
     """One audit of the faulty cluster, run by ``kafka-audit audit`` through Airflow; it must end with exit code 3."""
     root = tmp_path_factory.mktemp("faulty") / "root"
     policy = str(POLICIES / "faulty")
-    make_past(faulty_cluster, "faulty", root=root, cluster="shop")
-    done = kafka_audit(
-        "audit", "--bootstrap", faulty_cluster.bootstrap, "--cluster", "shop", "--root", str(root), "--policy", policy, code=3
-    )
+    make_past(demo_cluster, "faulty", root=root, cluster="shop")
+    done = kafka_audit("audit", "--bootstrap", demo_cluster.bootstrap, "--cluster", "shop", "--root", str(root), "--policy", policy, code=3)
     assert "REP-01" in done.stdout
     assert "Seconds:" in done.stdout
     return only_audit(root, "shop")
@@ -154,12 +160,12 @@ def test_an_unreachable_cluster_is_one_clear_error_and_no_evidence(tmp_path: Pat
     assert not list((tmp_path / "root").glob("evidence/gone/*"))
 
 
-def test_an_invalid_policy_or_control_stops_the_audit_with_file_and_field(faulty_cluster: Sandbox, tmp_path: Path) -> None:
+def test_an_invalid_policy_or_control_stops_the_audit_with_file_and_field(demo_cluster: Sandbox, tmp_path: Path) -> None:
     policy = tmp_path / "policy"
     policy.mkdir()
     for name in ("tiers.yaml", "slas.yaml"):
         (policy / name).write_text((POLICIES / "faulty" / name).read_text().replace("min_insync_replicas", "min_irs"))
-    base = ["audit", "--bootstrap", faulty_cluster.bootstrap, "--cluster", "bad"]
+    base = ["audit", "--bootstrap", demo_cluster.bootstrap, "--cluster", "bad"]
     done = kafka_audit(*base, "--root", str(tmp_path / "one"), "--policy", str(policy), code=2)
     assert "tiers.yaml: tiers.no_loss.min_irs" in done.stdout + done.stderr
 
