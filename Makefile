@@ -43,7 +43,7 @@ lint: $(STAMP) ## Lint and check types
 	@$(BIN)/mypy
 
 test: jars lint ## Lint, types and all tests, with real brokers, Spark, Airflow and a browser
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 test-fast: $(STAMP) ## Only the tests that start no broker, Spark, Airflow or browser
 	@$(BIN)/pytest tests/unit tests/test_architecture.py -m "not kafka and not spark and not airflow and not browser"

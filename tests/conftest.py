@@ -3,9 +3,11 @@ what one process must run is kept together when several share the tests."""
 
 import os
 import signal
-from pathlib import Path
+from pathlib import PurePosixPath
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 # A shell without job control starts background jobs with SIGINT ignored, and children inherit that; a CI runner may be one.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -14,15 +16,24 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # One Spark session lives through all tests: what a thousand plans leave behind is more than a job ever holds.
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")
 
-_TESTS = Path(__file__).parent
 _LONGEST_FIRST = ("spark", "integration")
+_ON_THE_SEEDED_CLUSTERS = ("test_airflow.py", "test_collection.py", "test_offsets_snapshot.py", "test_sandbox.py")
 
 
-@pytest.hookimpl(tryfirst=True)
+class _Parts(LoadScopeScheduling):
+    """With ``-n``, a module stays in one process; so does all that shares the Spark session, and all that shares the seeded clusters."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = PurePosixPath(nodeid.split("::", 1)[0])
+        if path.parent.name == "spark":
+            return "spark"
+        return "seeded clusters" if path.name in _ON_THE_SEEDED_CLUSTERS else str(path)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Parts:
+    return _Parts(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With ``-n``, a module stays in one process, and so does all that shares the Spark session; the longest parts start first."""
-    for item in items:
-        folder = item.path.relative_to(_TESTS).parts[0]
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group("spark" if folder == "spark" else item.path.stem))
+    """The longest parts first, so that no process is left with one of them at the end."""
     items.sort(key=lambda item: [folder not in item.path.parts for folder in _LONGEST_FIRST])

@@ -23,7 +23,7 @@ from kafka_audit.evidence import problems_of, read_json
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.sandbox.past import make_past
 
-pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark, pytest.mark.xdist_group("seeded_clusters")]
+pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
 ROOT = Path(__file__).parents[2]
 POLICY = ROOT / "plugins" / "kafka_audit" / "sandbox" / "policy" / "healthy"
 DAG = "kafka_reliability_audit"

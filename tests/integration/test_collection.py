@@ -13,7 +13,7 @@ from kafka_audit.errors import CollectionError
 from kafka_audit.evidence import EvidenceRoot, new_id, verify
 from kafka_audit.snapshot import take_snapshot
 
-pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("seeded_clusters")]
+pytestmark = pytest.mark.kafka
 
 
 def now():

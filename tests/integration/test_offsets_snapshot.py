@@ -27,7 +27,7 @@ from kafka_audit.policy import load_policy
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.sandbox import lifecycle
 
-pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("seeded_clusters")]
+pytestmark = pytest.mark.kafka
 
 AWKWARD = (
     "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))

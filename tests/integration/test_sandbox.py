@@ -16,7 +16,7 @@ from kafka_audit.sandbox.definition import load
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.sandbox.state import Folder
 
-pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("seeded_clusters")]
+pytestmark = pytest.mark.kafka
 
 HOSTILE = "=cmd|' /C calc'!A0 <script>alert(1)</script>"
 OFFLINE = "legacy-import"
