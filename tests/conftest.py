@@ -1,13 +1,16 @@
 """What holds for every test run: Ctrl-C works in the tests and in what they start, their Spark session has enough memory, and
 what one process must run is kept together when several share the tests."""
 
+import contextlib
 import os
 import signal
 from pathlib import PurePosixPath
 
+import psutil
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 # A shell without job control starts background jobs with SIGINT ignored, and children inherit that; a CI runner may be one.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -32,6 +35,22 @@ class _Parts(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Parts:
     return _Parts(config, log)
+
+
+_RUN = pytest.StashKey[str]()
+
+
+def pytest_configure_node(node: WorkerController) -> None:
+    node.config.stash[_RUN] = node.workerinput["testrunuid"]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Ctrl-C gives the test processes no time to stop their brokers and Airflow: what carries this run's mark is killed."""
+    run = config.stash.get(_RUN, None)
+    for process in psutil.process_iter() if run else ():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("PYTEST_XDIST_TESTRUNUID") == run:
+                process.kill()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
