@@ -10,13 +10,15 @@ from kafka_audit.errors import AuditError, CollectionError
 
 
 def failure_of(job: str, run: Callable[[], object]) -> AuditError | None:
-    """Run it; returns its error, a CollectionError where Spark failed, or None."""
+    """Run it; returns its error, a CollectionError where Spark or the file system failed, or None."""
     try:
         run()
     except AuditError as problem:
         return problem
     except (PySparkException, Py4JError) as problem:
         return CollectionError(f"{job}: Spark failed: {str(problem)[:1000]}")
+    except OSError as problem:
+        return CollectionError(f"{job}: {problem}")
     return None
 
 

@@ -6,16 +6,17 @@ Killed at any point, it goes on where it was.
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.cluster.connection_file import read_keys
-from kafka_audit.durable_files import write_json
-from kafka_audit.errors import CollectionError
+from kafka_audit.durable_files import read_json, write_json
+from kafka_audit.errors import AuditError, CollectionError
 from kafka_audit.sandbox.jars import spark_connector_jars
 from spark_jobs.exit_code import exit_code_of, failure_of, say
 from spark_jobs.offsets_topic.behaviour import Window, describe
@@ -37,13 +38,18 @@ MOST_OFFSETS = 5_000_000
 def read(spark: SparkSession, history: History, client: Mapping[str, str], *, most: int = MOST_OFFSETS) -> Bounds:
     """Bring ``history`` up to date; returns the topic's bounds as they were at the start.
 
-    CollectionError when the topic cannot be read, IntegrityError when the history is not of this topic.
+    CollectionError when the topic cannot be read, IntegrityError when the history is not of this topic or its checkpoint does not fit it.
     """
     seen = bounds(spark, client, history.topic.name)
     history.check_source(seen)
+    failed: list[AuditError | OSError] = []  # Spark makes another error of it, which says neither what it is nor the whole of its text
 
     def land(rows: DataFrame, number: int) -> None:
-        history.land(rows, number, seen.log_start)
+        try:
+            history.land(rows, number, seen.log_start)
+        except (AuditError, OSError) as problem:
+            failed.append(problem)
+            raise
 
     query = (
         stream(spark, client, history.topic.name, history.next_offsets(seen), most=most)
@@ -54,6 +60,10 @@ def read(spark: SparkSession, history: History, client: Mapping[str, str], *, mo
     )
     try:
         query.awaitTermination()
+    except StreamingQueryException:
+        if failed:
+            raise failed[0] from None
+        raise
     finally:
         query.stop()
     for batch in history.raw_batches():
@@ -81,22 +91,26 @@ def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, beha
     history = History(path=folder)
     transactions = History(path=folder / "transactions", topic=TRANSACTIONS)
     with history.claimed():
-        before = {*history.raw_batches(), *transactions.raw_batches()}
         seen = read(spark, history, client, most=most)
-        length = timedelta(hours=behaviour_hours)
-        window = Window(end=now, length=length, retention_ms=seen.retention_ms, partitions=len(seen.log_end))
-        describe(spark, history.path, window)
+        behind = {p: end - seen.last_stable[p] for p, end in seen.log_end.items() if end > seen.last_stable[p]}
+        window = Window(
+            end=now,
+            length=timedelta(hours=behaviour_hours),
+            retention_ms=seen.retention_ms,
+            partitions=len(seen.log_end),
+            held_back=frozenset(behind),
+        )
         unread = failure_of(NAME, lambda: _read_claimed(spark, transactions, client, most))
-        told = {
-            **_summary(history, before),
-            **_held_back(spark, history, seen, None if unread else transactions),
-            "transactions": {"not_read": str(unread)} if unread else _summary(transactions, before),
-        }
-        write_json(history.path / "last_run.json", told)
+        untold = failure_of(NAME, lambda: _tell(spark, history, transactions, behind, unread))
+        undescribed = failure_of(NAME, lambda: describe(spark, history.path, window))
     if isinstance(unread, CollectionError):
         say(unread)  # without this topic the run is a success: not everyone may read it
-    elif unread is not None:
-        raise unread
+        unread = None
+    failures = [problem for problem in (unread, untold, undescribed) if problem is not None]
+    for problem in failures[:-1]:
+        say(problem)
+    if failures:
+        raise failures[-1]
 
 
 def _read_claimed(spark: SparkSession, history: History, client: Mapping[str, str], most: int) -> None:
@@ -110,17 +124,33 @@ def _jars() -> dict[str, str]:
     return {} if submitted else {"spark.jars": ",".join(map(str, spark_connector_jars(lambda _: None)))}
 
 
-def _held_back(spark: SparkSession, history: History, seen: Bounds, transactions: History | None) -> dict[str, Any]:
-    """How many offsets open transactions hold back, and which transactions these are: None when that is not known."""
-    behind = {partition: end - seen.last_stable[partition] for partition, end in seen.log_end.items()}
-    held = sorted(partition for partition, count in behind.items() if count > 0)
-    by = holding_back(spark, transactions.path, history.topic.name, held) if transactions else None
-    return {"held_back": sum(behind[partition] for partition in held), "held_back_by": by}
+def _tell(spark: SparkSession, history: History, transactions: History, behind: Mapping[int, int], unread: AuditError | None) -> None:
+    """Write last_run.json; ``behind``: how many offsets open transactions hold back, by partition."""
+    file = history.path / "last_run.json"
+    accounted = _newest(read_json(file).get("accounted", ()) if file.is_file() else ())
+    told = _summary(history, accounted)
+    of_transactions = {"not_read": str(unread)} if unread else _summary(transactions, accounted)
+    told |= {
+        "held_back": sum(behind.values()),
+        "held_back_by": None if unread else holding_back(spark, transactions.path, history.topic.name, behind),
+        "transactions": of_transactions,
+        "accounted": sorted(_newest([*accounted.values(), *told["batches"], *of_transactions.get("batches", ())]).values()),
+    }
+    write_json(file, told)
 
 
-def _summary(history: History, before: set[str]) -> dict[str, Any]:
-    """The batches of a topic that are new, and how complete they are."""
-    batches = [batch for batch in history.raw_batches() if batch not in before]
+def _newest(batches: Iterable[str]) -> dict[str, str]:
+    """The newest of these batches by the query that read them: a name is its id and a number of eight digits."""
+    return {_query(batch): batch for batch in sorted(batches)}
+
+
+def _query(batch: str) -> str:
+    return batch.rpartition("-")[0]
+
+
+def _summary(history: History, accounted: Mapping[str, str]) -> dict[str, Any]:
+    """The batches of a topic that no run has told of yet, and how complete they are."""
+    batches = [batch for batch in history.raw_batches() if batch > accounted.get(_query(batch), "")]
     sums = [history.raw_manifest(batch)["totals"] for batch in batches]
     totals = {name: sum(each[name] for each in sums) for name in ("expected", "rows", "lost", "skipped")}
     coverage = totals["rows"] / totals["expected"] if totals["expected"] else None  # nothing new: no coverage to speak of

@@ -50,8 +50,13 @@ class Behaviour:
         return parse_time(self.manifest["end"])
 
     @property
+    def window_hours(self) -> float:
+        """How long the window is that was described."""
+        return (self.end - parse_time(self.manifest["start"])).total_seconds() / 3600
+
+    @property
     def hours(self) -> float:
-        """How much of the time before its end was read; 0 when the window had no record."""
+        """How long before its end the oldest record of the window is; 0 when the window has none. Holes do not count here."""
         return (self.end - parse_time(self.manifest.get("observed_from") or self.manifest["end"])).total_seconds() / 3600
 
     def record(self) -> dict[str, Any]:

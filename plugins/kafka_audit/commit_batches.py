@@ -1,4 +1,4 @@
-"""The batches of a commit history as files: how old each is, which may be deleted, and the lock that a run holds while it reads."""
+"""The batches of a commit history as files: how far they reach, which may be deleted, and the lock that a run holds while it reads."""
 
 import fcntl
 import time
@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from kafka_audit.durable_files import read_json
+from kafka_audit.durable_files import read_json, write_json
 from kafka_audit.lag_days import day_start_ms
 from kafka_audit.manifest import MANIFEST
 
 _PATIENCE_SECONDS = 900.0
 """A run of ``read_commits`` takes less, and starts every 15 minutes: also at the moment at which expired batches are looked for."""
+
+_REACHED = "reached.json"
 
 
 @contextmanager
@@ -35,11 +37,30 @@ def held(history: Path) -> Iterator[bool]:
         yield True
 
 
+def reached(history: Path) -> dict[int, int]:
+    """Up to which offset each partition was read, by the raw batches that are kept and those that were deleted."""
+    found = {int(partition): end for partition, end in read_json(history / _REACHED).items()} if has_deleted(history) else {}
+    for manifest in history.glob(f"raw/[!.]*/{MANIFEST}"):
+        for each in read_json(manifest)["partitions"]:
+            found[each["partition"]] = max(each["end"], found.get(each["partition"], 0))
+    return found
+
+
+def note_reached(history: Path) -> None:
+    """Before batches are deleted: ``reached`` knows from then on what their manifests say."""
+    write_json(history / _REACHED, {str(partition): end for partition, end in reached(history).items()})
+
+
+def has_deleted(history: Path) -> bool:
+    """Whether batches of this history were deleted."""
+    return (history / _REACHED).is_file()
+
+
 def expired_batches(history: Path, before: date, say: Callable[[str], None]) -> list[str]:
     """Names of the batches whose newest record is older than the UTC day ``before``, oldest first.
 
-    The newest batch stays, because reading goes on after it when the checkpoint is lost; so does the one that the checkpoint is at,
-    which Spark would read again; and ``say`` is told of each old one that is not decoded.
+    The newest batch stays, because behaviour tables are made from one at least; so does the one that the checkpoint is at, which Spark
+    would read again; and ``say`` is told of each old one that is not decoded.
     """
     newest = {found.parent.name: _newest_us(found.parent) for found in history.glob(f"raw/[!.]*/{MANIFEST}")}
     old = [batch for batch, at in newest.items() if at < day_start_ms(before) * 1000 and at < max(newest.values())]

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafka_audit.batch_files import REPAIR_OF_DECODED, named_files, read_as_parquet, verify_batch
 from kafka_audit.errors import ConfigurationError
 
 _COMMIT_COLUMNS = ["log_offset", "append_time", "group_id", "topic", "partition", "tombstone", "committed", "metadata", "topic_id"]
@@ -21,6 +22,7 @@ _RECORDS = {
 }
 _MEMBERS = ("consumer_group_member_metadata", "share_group_member_metadata", "streams_group_member_metadata")
 _GROUP_COLUMNS = ["log_offset", "append_time", "group_id", "record_name", "tombstone", "member_id", *_RECORDS, *_MEMBERS]
+_COLUMNS = {"offset_commits": _COMMIT_COLUMNS, "group_records": _GROUP_COLUMNS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,40 +47,46 @@ class _Position:
 def timeline(history: Path, group: str, *, quiet: timedelta) -> list[Entry]:
     """The entries of a group in the order of the log; a pause in its commits counts from ``quiet`` on.
 
-    ConfigurationError when nothing was decoded yet, or nothing of this group.
+    ConfigurationError when nothing was decoded yet, or nothing of this group. IntegrityError (exit 5) when a batch lacks files or has
+    others than its manifest names, and when one with rows of this group was changed.
     """
     batches = sorted(found.parent for found in history.glob("decoded/[!.]*/manifest.json"))
     if not batches:
         raise ConfigurationError(f"{history} holds no decoded commits: let read_commits (DAG kafka_commit_history) run first")
-    entries = [*_commit_entries(_of_group(batches, "offset_commits", _COMMIT_COLUMNS, group), quiet)]
-    entries += _group_entries(_of_group(batches, "group_records", _GROUP_COLUMNS, group))
+    found = [_of_group(batch, group) for batch in batches]
+    entries = [*_commit_entries(_in_order(found, "offset_commits"), quiet), *_group_entries(_in_order(found, "group_records"))]
     if not entries:
         raise ConfigurationError(f"nothing of the group {group!r} was read into {history}")
     return sorted(entries, key=lambda entry: entry.log_offset)
 
 
-def _of_group(batches: list[Path], table: str, columns: list[str], group: str) -> Iterator[dict[str, Any]]:
-    """The rows of one group in the order of the log: all its records lie in one partition, and batches follow one another there."""
-    found: list[tuple[int, pa.Table]] = []
-    for batch in batches:
-        parts = [_filtered(part, columns, group) for part in sorted((batch / f"{table}.parquet").glob("*.parquet"))]
-        rows = pa.concat_tables(parts) if parts else None
-        if rows is not None and rows.num_rows:
-            rows = rows.sort_by("log_offset")
-            found.append((rows["log_offset"][0].as_py(), rows))
-    for _, rows in sorted(found, key=lambda one: one[0]):
+def _of_group(batch: Path, group: str) -> dict[str, pa.Table]:
+    """The rows of one group in a batch, by the tables that have any. A batch is verified when it has some."""
+    names = sorted(named_files(batch, REPAIR_OF_DECODED))
+    parts = {
+        table: [rows for name in names if name.startswith(f"{table}.parquet/") for rows in _rows_in(batch / name, columns, group)]
+        for table, columns in _COLUMNS.items()
+    }
+    if any(parts.values()):
+        verify_batch(batch, REPAIR_OF_DECODED)
+    return {table: pa.concat_tables(rows).sort_by("log_offset") for table, rows in parts.items() if rows}
+
+
+def _in_order(batches: list[dict[str, pa.Table]], table: str) -> Iterator[dict[str, Any]]:
+    """Rows in the order of the log: all records of a group lie in one partition, and batches follow one another there."""
+    found = [batch[table] for batch in batches if table in batch]
+    for rows in sorted(found, key=lambda rows: rows["log_offset"][0].as_py()):
         for chunk in rows.to_batches(max_chunksize=10_000):
             yield from chunk.to_pylist()
 
 
-def _filtered(part: Path, columns: list[str], group: str) -> pa.Table:
-    file = pq.ParquetFile(part)
-    kept = []
-    for index in range(file.num_row_groups):
-        mine = pc.equal(file.read_row_group(index, columns=["group_id"])["group_id"], group)
-        if pc.any(mine).as_py():
-            kept.append(file.read_row_group(index, columns=columns).filter(mine))
-    return pa.concat_tables(kept) if kept else file.schema_arrow.empty_table().select(columns)
+def _rows_in(part: Path, columns: list[str], group: str) -> Iterator[pa.Table]:
+    with read_as_parquet(part, REPAIR_OF_DECODED):
+        file = pq.ParquetFile(part)
+        for index in range(file.num_row_groups):
+            mine = pc.equal(file.read_row_group(index, columns=["group_id"])["group_id"], group)
+            if pc.any(mine).as_py():
+                yield file.read_row_group(index, columns=columns).filter(mine)
 
 
 def _commit_entries(rows: Iterator[dict[str, Any]], quiet: timedelta) -> Iterator[Entry]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 
-from kafka_audit.commit_batches import expired_batches, held
+from kafka_audit.commit_batches import expired_batches, held, note_reached
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import OFFSETS, EvidenceRoot
 from kafka_audit.lag_days import days_in, open_day
@@ -64,6 +64,8 @@ def _delete_batches(history: Path, before: date, say: Callable[[str], None]) -> 
         for leftover in history.glob("*/.*.deleted"):
             shutil.rmtree(leftover)
         expired = expired_batches(history, before, say)
+        if expired:
+            note_reached(history)
         for batch in expired:
             _remove(history / "decoded" / batch)
             _remove(history / "raw" / batch)

@@ -7,8 +7,10 @@ commit of a group that is idle, when a group lost its last member) comes from th
 """
 
 import shutil
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -22,6 +24,7 @@ from spark_jobs.offsets_topic.behaviour_sources import manifest_of, newest_recor
 from spark_jobs.offsets_topic.commit_behaviour import KEYS, commit_behaviour
 from spark_jobs.offsets_topic.coordinator import with_home_partition
 from spark_jobs.offsets_topic.group_behaviour import emptied, group_behaviour
+from spark_jobs.offsets_topic.reading import Reading, new_batches, readings
 from spark_jobs.parquet_folder import write_parquet
 
 _ROWS_OF_A_PART = 200_000
@@ -32,13 +35,15 @@ _BEGINNING = datetime(1, 1, 2, tzinfo=timezone.utc)
 class Window:
     """From when to when, in UTC; of a cluster whose offsets.retention.minutes is ``retention_ms`` (None: not known).
 
-    ``partitions`` is how many the offsets topic has (None: not known).
+    ``partitions`` is how many the offsets topic has (None: not known), and ``held_back`` those of them in which an open transaction holds
+    records back.
     """
 
     end: datetime
     length: timedelta
     retention_ms: int | None = None
     partitions: int | None = None
+    held_back: Set[int] = frozenset()
 
     @property
     def start(self) -> datetime:
@@ -56,23 +61,31 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
         return target if batches else None
     before = _tables_before(history, window)
     since = min(window.start, parse_time(before.manifest["start"])) if before else _BEGINNING
-    used = [batch for batch in batches if newest_record(batch) >= since]
+    stood = [Reading.from_json(said) for said in before.manifest.get("readings", ())] if before else []
+    reaching = [batch for batch in batches if newest_record(batch) >= since]  # each batch is looked at: one that lost files is refused
+    new = new_batches(history, batches, stood)
+    used = sorted({*reaching, *new})
     for batch in used:
         verified_batch(batch)
-    commits, records = (_read(spark, used or batches[-1:], name, since, window) for name in ("offset_commits", "group_records"))
+    commits, records = (_read(spark, used or batches[-1:], new, name, (since, window.end)) for name in ("offset_commits", "group_records"))
+    read = readings(
+        *(history, new, stood), end=window.end, partitions=window.partitions or 0, held=_newest_read(commits, records, window.held_back)
+    )
     with replaced_folder(target) as folder:
         records = records.persist()
         carried = _carried_groups(spark, before)
         earlier = _earlier_commits(spark, before, commits, window)
         empty = emptied(records, carried)
-        partitions = commit_behaviour(_within(commits, window), empty, window.retention_ms, earlier).persist()
+        deleted = records.where("record_type in (2, 3, 11, 17) and tombstone").selectExpr("group_id", "append_time deleted_at")
+        partitions = commit_behaviour(_within(commits, window), empty, window.retention_ms, earlier, deleted).persist()
         groups = group_behaviour(records.withColumn("in_window", _is_within(window)), partitions, carried)
-        groups = with_home_partition(groups, window.partitions).persist()
-        of_group = groups.select("group_id", "session_timeout_ms", "empty_since")
+        groups = with_home_partition(groups, window.partitions)
+        groups = groups.join(F.broadcast(_as_rows(spark, read)), on="home_partition", how="left").persist()
+        of_group = groups.select("group_id", "session_timeout_ms", "empty_since", *_READ)
         over = F.col("longest_gap_ms") > F.col("session_timeout_ms")
         wide = partitions.join(of_group, on="group_id", how="left").withColumn("gap_over_session", over).drop("session_timeout_ms")
         rows = {"group_partitions": _write(wide, folder / GROUP_PARTITIONS, *KEYS), "groups": _write(groups, folder / GROUPS, "group_id")}
-        seen = {"observed_from": _observed_from(partitions, _within(records, window))}
+        seen = {"observed_from": _observed_from(partitions, _within(records, window)), "readings": [each.as_json() for each in read]}
         for each in (groups, partitions, records):
             each.unpersist()
         about = {"start": window.start, "end": window.end, "offsets_retention_ms": window.retention_ms, "rows": rows, **seen}
@@ -88,9 +101,34 @@ def _tables_before(history: Path, window: Window) -> Behaviour | None:
     return open_behaviour(found) if found else None
 
 
-def _read(spark: SparkSession, batches: list[Path], name: str, since: datetime, window: Window) -> DataFrame:
-    rows = spark.read.parquet(*[str(batch / f"{name}.parquet") for batch in batches])
-    return rows.where((F.col("append_time") >= F.lit(since)) & (F.col("append_time") < F.lit(window.end)))
+def _read(spark: SparkSession, batches: list[Path], new: list[Path], name: str, between: tuple[datetime, datetime]) -> DataFrame:
+    """Rows of a table from a time up to another; of the new batches older ones too: a transaction may have held them back."""
+    since, end = between
+
+    def of(some: list[Path]) -> DataFrame:
+        return spark.read.parquet(*[str(batch / f"{name}.parquet") for batch in some]).where(F.col("append_time") < F.lit(end))
+
+    seen = [batch for batch in batches if batch not in new]
+    tables = [*([of(new)] if new else []), *([of(seen).where(F.col("append_time") >= F.lit(since))] if seen else [])]
+    return reduce(DataFrame.unionByName, tables)
+
+
+def _newest_read(commits: DataFrame, records: DataFrame, partitions: Set[int]) -> dict[int, datetime | None]:
+    """When the newest record that was read of each of these partitions was written; None where there is none."""
+    if not partitions:
+        return {}
+    both = commits.select("log_partition", "append_time").union(records.select("log_partition", "append_time"))
+    newest = both.where(F.col("log_partition").isin(*partitions)).groupBy("log_partition").agg(F.unix_millis(F.max("append_time")))
+    times = {number: datetime.fromtimestamp(ms / 1000, timezone.utc) for number, ms in newest.collect()}  # a row for each partition
+    return {number: times.get(number) for number in partitions}
+
+
+_READ = ("complete_since", "lost_until", "read_to")
+
+
+def _as_rows(spark: SparkSession, read: list[Reading]) -> DataFrame:
+    rows = [(each.partition, each.complete_since, each.lost_until, each.read_to) for each in read]
+    return spark.createDataFrame(rows, "home_partition int, complete_since timestamp, lost_until timestamp, read_to timestamp")
 
 
 def _is_within(window: Window) -> Column:
@@ -107,9 +145,8 @@ def _earlier_commits(spark: SparkSession, before: Behaviour | None, commits: Dat
     if before:
         tables = spark.read.parquet(str(before.table(GROUP_PARTITIONS)))
         tables = tables.where(F.col("removed").isNull() | (F.col("removed_at") >= F.lit(window.start)))
-        newest = F.struct(
-            F.col("last_commit_offset").alias("log_offset"), F.col("last_commit").alias("commit_time"), "committed", "topic_id"
-        )
+        place = (F.col("last_commit_offset").alias("log_offset"), F.col("last_commit").alias("commit_time"))
+        newest = F.struct(*place, "committed", "topic_id", "expire_time")
         stood = F.when(F.col("last_commit") < F.lit(window.start), newest).otherwise(F.col("earlier")).alias("stood")
         known = tables.select(*KEYS, stood).where(F.col("stood").isNotNull()).select(*KEYS, "stood.*")
         earlier = earlier.unionByName(known.withColumn("tombstone", F.lit(False)), allowMissingColumns=True)

@@ -44,10 +44,18 @@ def inference() -> dict[str, Column]:
         F.when(idle, strongest).otherwise(F.lit("")),
     )
     confidence = F.when(idle, F.lit("high")).when(near == _DEFAULT_MS, F.lit("medium")).otherwise(F.lit("low"))
+    few = F.lit("too few commits: ")
+    in_transactions = F.col("transactional") == F.col("commits")
     pace = F.concat(F.lit("a commit every "), beat.cast("string"), F.lit(" ms"))
     cases = (
         (F.col("commits") == 0, "unknown", None, F.lit("no commit was read")),
-        (F.col("transactional") == F.col("commits"), "excluded", F.lit("high"), F.lit("all commits are part of transactions")),
+        (
+            in_transactions & (F.col("commits") < _LEAST_INTERVALS),
+            "unknown",
+            None,
+            F.concat(few, F.col("commits"), F.lit(f" of the {_LEAST_INTERVALS} that are needed, all part of transactions")),
+        ),
+        (in_transactions, "excluded", F.lit("high"), F.lit("all commits are part of transactions")),
         (
             F.col("with_metadata") >= 0.9 * F.col("commits"),
             "unlikely",
@@ -58,7 +66,7 @@ def inference() -> dict[str, Column]:
             timed < _LEAST_INTERVALS,
             "unknown",
             None,
-            F.concat(F.lit("too few commits: "), timed.cast("string"), F.lit(f" intervals of the {_LEAST_INTERVALS} that are needed")),
+            F.concat(few, timed.cast("string"), F.lit(f" intervals of the {_LEAST_INTERVALS} that are needed")),
         ),
         (
             (beat < _LEAST_BEAT_MS) & (F.col("single_steps") >= 0.8 * F.col("intervals")),

@@ -11,6 +11,8 @@ from kafka_audit.errors import IntegrityError
 
 Offsets = dict[int, int]
 
+BEGIN_ANEW = "move the checkpoint folder away and run again: reading then goes on after what is kept"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
@@ -48,7 +50,4 @@ class Checkpoint:
             found = json.loads(text.splitlines()[-1])[self.topic]
             return {int(partition): int(offset) for partition, offset in found.items()}
         except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as problem:
-            raise IntegrityError(
-                f"{path}: holds no offsets of {self.topic} ({problem!r}); move the checkpoint folder away and run again: reading then "
-                "goes on after the newest batch that is kept"
-            ) from problem
+            raise IntegrityError(f"{path}: holds no offsets of {self.topic} ({problem!r}); {BEGIN_ANEW}") from problem

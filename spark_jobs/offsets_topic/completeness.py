@@ -3,6 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from kafka_audit.errors import IntegrityError
+
+LOST_ITS_END = (
+    "the topic lost records at its end (an unclean leader election, or restored brokers). Keep this history as evidence and begin another"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionCoverage:
@@ -24,12 +30,14 @@ class PartitionCoverage:
 def coverage(
     start: Mapping[int, int], end: Mapping[int, int], log_start: Mapping[int, int], rows: Mapping[int, int]
 ) -> list[PartitionCoverage]:
-    """The partitions in which the batch has a range, by number."""
+    """The partitions in which the batch has a range, by number; IntegrityError where one ends before its start."""
     found = []
     for partition in sorted(end):
         first, last, read = start.get(partition, 0), end[partition], rows.get(partition, 0)
         if last == first:
             continue
+        if last < first:
+            raise IntegrityError(f"partition {partition} was read up to {first}, and ends at {last}: {LOST_ITS_END}")
         gone = max(0, min(log_start[partition], last) - first)
         # A record may be deleted between the look at the log start and the reading: it counts as skipped then, as lost only if not read.
         gone = min(gone, last - first - read)

@@ -80,7 +80,8 @@ def _regular_of(regular: Regular, source: Path, target: Path) -> Iterator[pa.Rec
             store_schema=False,
         ) as writer,
     ):
-        for batch in file.iter_batches(_ROWS_AT_A_TIME, columns=RAW.names):
+        groups = range(file.num_row_groups)  # one after another: Arrow would hold as many as it takes for a whole batch, of any size
+        for batch in (one for group in groups for one in file.iter_batches(_ROWS_AT_A_TIME, row_groups=[group], columns=RAW.names)):
             at = RAW.get_field_index("timestamp")
             timed = batch.set_column(at, "timestamp", batch.column(at).cast(RAW.field("timestamp").type))
             longest = pc.max(pc.binary_length(timed.column("key").dictionary)).as_py() or 1

@@ -8,7 +8,10 @@ from pyspark.sql import functions as F
 from spark_jobs.offsets_topic.cadence import inference
 
 _EPISODE_MS = 30_000
-"""Generations closer than this belong to one rebalance: cooperative assignment takes two, and members join one after another."""
+"""Generations closer than this belong to one rebalance: cooperative assignment takes two, and members join one after another.
+
+Where they follow each other for longer than this, each such time counts as one: a group that never settles rebalances all the time.
+"""
 
 _SUMS = (
     *("commits", "intervals", "timed", "beats", "unchanged", "unchanged_without_epoch", "single_steps"),
@@ -26,13 +29,18 @@ def group_behaviour(records: DataFrame, partitions: DataFrame, carried: DataFram
     group_type string (classic, consumer, share, streams; NULL without group records), removed boolean, member_count, static_members,
     most_members int by the newest records; assignor string, session_timeout_ms (least of the members'; KIP-848 groups have the brokers')
     and rebalance_timeout_ms (greatest) bigint of the newest records with members; generations bigint (changes of the generation or group
-    epoch with members), rebalances bigint (episodes of these), longest_rebalance_ms bigint, last_rebalance timestamp; partitions bigint,
-    the sums of commit_behaviour, first_commit, last_commit timestamp, beat_ms bigint, and cadence.inference. empty_since timestamp: when a
-    classic group lost its last member, NULL where it has some. live_members: the members of a newer protocol that did not leave.
+    epoch with members), rebalances bigint (episodes of these, and each further half minute of an episode), longest_rebalance_ms bigint,
+    last_rebalance timestamp; partitions bigint, the sums of commit_behaviour, first_commit, last_commit timestamp, beat_ms bigint, and
+    cadence.inference. empty_since timestamp: when a classic group lost its last member, NULL where it has some. live_members: the
+    members of a newer protocol that did not leave.
     """
     if "in_window" not in records.columns:
         records = records.withColumn("in_window", F.lit(True))
-    rows = _lives(records).join(_members(records, carried), on="group_id", how="full").join(_commits(partitions), on="group_id", how="full")
+    rows = (
+        _lives(records, carried)
+        .join(_members(records, carried), on="group_id", how="full")
+        .join(_commits(partitions), on="group_id", how="full")
+    )
     rows = rows.join(_standing(records, carried), on="group_id", how="full")
     told = F.col("group_type").isNotNull()
     rows = rows.withColumns(
@@ -77,10 +85,10 @@ def _emptied(records: DataFrame) -> DataFrame:
     return empty.groupBy("group_id").agg(F.timestamp_millis(F.max("group_metadata.state_ms")).alias("empty_since"))
 
 
-def _lives(records: DataFrame) -> DataFrame:
+def _lives(records: DataFrame, carried: DataFrame | None) -> DataFrame:
     """Per group its newest state and its rebalances, from the records that carry a generation or a group epoch."""
     epochs = ("consumer_group_metadata.epoch", "share_group_metadata.epoch", "streams_group_metadata.epoch")
-    heads = records.where("record_type in (2, 3, 11, 17)").withColumns(
+    heads = _with_members(records.where("record_type in (2, 3, 11, 17)"), _member_records(records, carried)).withColumns(
         {
             "kind": F.expr("case record_type when 2 then 'classic' when 3 then 'consumer' when 11 then 'share' else 'streams' end"),
             "number": F.coalesce("group_metadata.generation", *epochs),
@@ -90,7 +98,8 @@ def _lives(records: DataFrame) -> DataFrame:
     order = Window.partitionBy("group_id").orderBy("log_offset")
     changed = ~F.coalesce(F.lag("number").over(order).eqNullSafe(F.col("number")), F.lit(False))
     # An empty group's record says that it ended, not that partitions moved.
-    moved = heads.withColumn("moved", F.col("in_window") & changed & F.col("number").isNotNull() & (F.coalesce("size", F.lit(1)) > 0))
+    peopled = F.coalesce("size", "members_then", F.lit(1)) > 0
+    moved = heads.withColumn("moved", F.col("in_window") & changed & F.col("number").isNotNull() & peopled)
     at = F.when(F.col("moved"), F.col("append_time"))
     earlier = F.last(at, ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, -1))
     away = F.unix_millis("append_time") - F.unix_millis(earlier)
@@ -99,14 +108,15 @@ def _lives(records: DataFrame) -> DataFrame:
     episodes = moved.where("moved").groupBy("group_id", "episode").agg(
         (F.unix_millis(F.max("append_time")) - F.unix_millis(F.min("append_time"))).alias("took")
     )  # fmt: skip
-    longest = episodes.groupBy("group_id").agg(F.max("took").alias("longest_rebalance_ms"))
+    settled = episodes.groupBy("group_id").agg(
+        F.max("took").alias("longest_rebalance_ms"), F.sum(1 + F.floor(F.col("took") / _EPISODE_MS)).alias("rebalances")
+    )
     newest = F.max_by(F.struct("kind", "tombstone", "group_metadata", "record_type"), "log_offset")
     lives = moved.groupBy("group_id").agg(
         newest.alias("newest"),
         F.max_by("group_metadata", F.when(F.col("size") > 0, F.col("log_offset"))).alias("peopled"),
         F.max("size").alias("most_members"),
         F.count_if("moved").alias("generations"),
-        F.count_if("begins").alias("rebalances"),
         F.max(at).alias("last_rebalance"),
     )
     members = F.col("newest.group_metadata.members")
@@ -119,24 +129,45 @@ def _lives(records: DataFrame) -> DataFrame:
         F.array_min("peopled.members.session_timeout_ms").cast("bigint").alias("session_timeout_ms"),
         F.array_max("peopled.members.rebalance_timeout_ms").cast("bigint").alias("rebalance_timeout_ms"),
     )
-    return lives.join(longest, on="group_id", how="left").select(
-        *("group_id", "most_members", "generations", "rebalances", "longest_rebalance_ms", "last_rebalance"),
+    return lives.join(settled, on="group_id", how="left").select(
+        *("group_id", "most_members", "generations", "longest_rebalance_ms", "last_rebalance"),
+        F.coalesce("rebalances", F.lit(0)).alias("rebalances"),
         F.col("newest.kind").alias("group_type"),
         F.col("newest.tombstone").alias("removed"),
         F.when(members.isNotNull() | F.col("peopled").isNotNull(), classic).alias("classic"),
     )
 
 
-def _members(records: DataFrame, carried: DataFrame | None) -> DataFrame:
-    """Per group of a newer protocol: ``newer``, the members who did not leave, their count, and the settings of all that were there."""
+def _with_members(heads: DataFrame, members: DataFrame) -> DataFrame:
+    """Adds ``members_then``: how many of ``members`` (_member_records) a group had when a record was written; NULL where none is known."""
+    order = Window.partitionBy("group_id", "member_id").orderBy("log_offset")
+    here = (~F.col("tombstone")).cast("int")
+    events = members.withColumn("came", here - F.coalesce(F.lag(here).over(order), F.lit(0)))
+    # A record that begins a new epoch comes after those of the members who joined or left.
+    so_far = Window.partitionBy("group_id").orderBy("log_offset").rowsBetween(Window.unboundedPreceding, 0)
+    both = heads.unionByName(events.select("group_id", "log_offset", "came"), allowMissingColumns=True)
+    return both.withColumn("members_then", F.sum("came").over(so_far)).where(F.col("came").isNull()).drop("came")
+
+
+def _member_records(records: DataFrame, carried: DataFrame | None) -> DataFrame:
+    """group_id, member_id, log_offset, tombstone, value: the members' own records of the newer protocols, the carried ones first."""
     value = F.coalesce(*[_member(f"{kind}_member_metadata", fields) for kind, fields in _NEWER.items()])
     records = records.where("record_type in (5, 10, 19)").select("group_id", "member_id", "log_offset", "tombstone", value.alias("value"))
-    if carried is not None:
-        known = carried.select("group_id", F.inline("live_members"))
-        records = records.unionByName(known.withColumns({"log_offset": F.lit(-1).cast("bigint"), "tombstone": F.lit(False)}))
-    each = records.groupBy("group_id", "member_id").agg(
-        F.max_by("tombstone", "log_offset").alias("left"),
-        F.max_by("value", F.when(F.col("value").isNotNull(), F.col("log_offset"))).alias("about"),
+    if carried is None:
+        return records
+    known = carried.select("group_id", F.inline("live_members"))
+    return records.unionByName(known.withColumns({"log_offset": F.lit(-1).cast("bigint"), "tombstone": F.lit(False)}))
+
+
+def _members(records: DataFrame, carried: DataFrame | None) -> DataFrame:
+    """Per group of a newer protocol: ``newer``, the members who did not leave, their count, and the settings of all that were there."""
+    each = (
+        _member_records(records, carried)
+        .groupBy("group_id", "member_id")
+        .agg(
+            F.max_by("tombstone", "log_offset").alias("left"),
+            F.max_by("value", F.when(F.col("value").isNotNull(), F.col("log_offset"))).alias("about"),
+        )
     )
     return each.groupBy("group_id").agg(
         F.struct(

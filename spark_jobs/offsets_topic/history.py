@@ -1,6 +1,7 @@
 """The folder of one topic's history: raw batches, decoded batches, and the checkpoint of the reading.
 
     source.json                             which cluster and topic this is
+    reached.json                            how far deleted batches reached (kafka_audit.commit_batches)
     checkpoint/                             Spark's
     raw/<batch>/records.parquet, completeness.parquet, manifest.json
     decoded/<batch>/<table>.parquet, manifest.json
@@ -20,10 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_audit.batch_files import REPAIR_OF_RAW, verify_batch
+from kafka_audit.commit_batches import reached
 from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, write_json
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from spark_jobs.offsets_topic.checkpoint import Checkpoint, Offsets
-from spark_jobs.offsets_topic.completeness import PartitionCoverage, coverage, totals
+from spark_jobs.offsets_topic.checkpoint import BEGIN_ANEW, Checkpoint, Offsets
+from spark_jobs.offsets_topic.completeness import LOST_ITS_END, PartitionCoverage, coverage, totals
 from spark_jobs.offsets_topic.landing import land
 from spark_jobs.offsets_topic.source import Bounds
 from spark_jobs.offsets_topic.topic import OFFSETS, Topic
@@ -67,11 +70,8 @@ class History:
         return read_json(self.path / "raw" / batch / MANIFEST)
 
     def next_offsets(self, bounds: Bounds) -> Offsets:
-        """Where a reading without a checkpoint begins: after what is kept, else at the log start."""
-        kept: Offsets = {}
-        for batch in self.raw_batches():
-            for each in self.raw_manifest(batch)["partitions"]:
-                kept[each["partition"]] = max(each["end"], kept.get(each["partition"], 0))
+        """Where a reading without a checkpoint begins: after what was read, else at the log start."""
+        kept = reached(self.path)
         return {partition: kept.get(partition, start) for partition, start in bounds.log_start.items()}
 
     def check_source(self, bounds: Bounds) -> None:
@@ -84,30 +84,25 @@ class History:
             raise IntegrityError(
                 f"{self.path} holds the history of {read_json(file)}, but the brokers answer as {source}: use another folder"
             )
-        ahead = {p: end for p, end in self._reached().items() if p not in bounds.log_end or end > bounds.log_end[p]}
+        read_to = [*reached(self.path).items(), *(self.checkpoint.last() or {}).items()]
+        ahead = {p for p, end in read_to if p not in bounds.log_end or end > bounds.log_end[p]}
         if ahead:
-            raise IntegrityError(
-                f"{self.path}: partitions {sorted(ahead)} were read further than they reach: the topic lost records at its end "
-                "(an unclean leader election, or restored brokers). Keep this folder as evidence and begin another"
-            )
-
-    def _reached(self) -> Offsets:
-        if (self.path / "checkpoint" / "offsets").is_dir():
-            return self.checkpoint.last() or {}
-        return {}
+            raise IntegrityError(f"{self.path}: partitions {sorted(ahead)} were read further than they reach: {LOST_ITS_END}")
 
     def land(self, rows: DataFrame, number: int, log_start: Mapping[int, int]) -> None:
         """Write one batch of the stream as it came, with how complete it is; nothing if an earlier run has written it.
 
-        That earlier copy is the better one: the broker may have compacted records away since.
+        That earlier copy is the better one: the broker may have compacted records away since. IntegrityError when the checkpoint plans
+        other offsets than those that follow on what is kept.
         """
         batch = f"{self.checkpoint.query_id}-{number:08d}"
         target = self.path / "raw" / batch
+        start, end = self.checkpoint.range_of(number)
+        self._check_planned(batch, start, end)
         if (target / MANIFEST).is_file():
             return
-        start, end = self.checkpoint.range_of(number)
         with replaced_folder(target) as folder:
-            expected = sum(end[partition] - start[partition] for partition in end)
+            expected = sum(max(0, end[partition] - start[partition]) for partition in end)
             read = land(rows.coalesce(1 + expected // _ROWS_OF_A_PART), folder / "records.parquet")
             for partition, found in read.items():
                 within = start[partition] <= found.first and found.last < end[partition]
@@ -115,13 +110,31 @@ class History:
                     raise IntegrityError(f"{batch}: partition {partition} has records outside of its range; the batch was not kept")
             _seal_raw(folder, batch, coverage(start, end, log_start, {partition: found.count for partition, found in read.items()}))
 
+    def _check_planned(self, batch: str, start: Offsets, end: Offsets) -> None:
+        """IntegrityError when a batch that is kept is planned with another range, or a new one does not begin where the kept ones end."""
+        if batch in self.raw_batches():
+            kept = {(each["partition"], each["start"], each["end"]) for each in self.raw_manifest(batch)["partitions"]}
+            planned = {(partition, start[partition], last) for partition, last in end.items() if last != start[partition]}
+            apart = {partition for partition, *_ in kept ^ planned}
+        else:
+            apart = {partition for partition, at in reached(self.path).items() if start.get(partition) != at}
+        if apart:
+            raise IntegrityError(
+                f"{batch}: of partitions {sorted(apart)} the checkpoint plans other offsets than follow on what is kept: it was restored, "
+                f"or lost its newest files; {BEGIN_ANEW}"
+            )
+
     def decode(self, spark: SparkSession, batch: str) -> None:
-        """Decode one raw batch; nothing if it is there. IntegrityError when the tables do not have every row of the raw batch."""
-        target = self.path / "decoded" / batch
+        """Decode one raw batch; nothing if it is there.
+
+        IntegrityError when the raw batch is not what its manifest says, or the tables do not have every row of it.
+        """
+        raw, target = self.path / "raw" / batch, self.path / "decoded" / batch
         if (target / MANIFEST).is_file():
             return
+        verify_batch(raw, REPAIR_OF_RAW)
         with replaced_folder(target) as folder:
-            rows = self.topic.decode(spark, self.path / "raw" / batch / "records.parquet", folder)
+            rows = self.topic.decode(spark, raw / "records.parquet", folder)
             expected = self.raw_manifest(batch)["totals"]["rows"]
             if sum(rows.values()) != expected:
                 raise IntegrityError(f"{batch}: {rows} do not add up to the {expected} raw records; report this with the raw batch")

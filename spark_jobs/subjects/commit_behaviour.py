@@ -1,11 +1,11 @@
 """What the commit history shows of a group and of its partitions, where the offsets topic was read."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, Behaviour, find_behaviour
+from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour, find_behaviour
 from kafka_audit.subjects.behaviour import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects.tiers import matches_any
@@ -30,8 +30,7 @@ def with_group_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
     if used.path is None:
         return _without(rows, used, GROUP_BEHAVIOUR)
     groups = evidence.spark.read.parquet(str(used.table(GROUPS))).where(~F.coalesce("removed", F.lit(False)))
-    values = groups.withColumns(_about(used)).select("group_id", _struct(GROUP_BEHAVIOUR))
-    return _with_reason(rows.join(values, on="group_id", how="left"), used, "the group")
+    return _joined(rows, groups.withColumns(_about(used)), GROUP_BEHAVIOUR, evidence, "the group", "group_id")
 
 
 def with_partition_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
@@ -41,16 +40,17 @@ def with_partition_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
         return _without(rows, used, PARTITION_BEHAVIOUR)
     partitions = evidence.spark.read.parquet(str(used.table(GROUP_PARTITIONS)))
     ages = {
-        "as_of_ms": F.lit(evidence.taken_ms - round(used.end.timestamp() * 1000)),
+        "as_of_ms": F.coalesce(_age(evidence, "read_to"), F.lit(evidence.taken_ms - round(used.end.timestamp() * 1000))),
+        "lost_ms": _age(evidence, "lost_until"),
+        "own_expiry": F.col("expire_time").isNotNull(),
         "last_commit_ms": _age(evidence, "last_commit"),
         "moved_ms": _age(evidence, "last_progress"),
         "empty_ms": _age(evidence, "empty_since"),
         "last_rewind_at": F.date_format("last_rewind", _TIME),
     }
+    what = "a commit of the group on this partition"
     values = partitions.withColumns({**_about(used), **ages})
-    keys = ["group_id", "topic", "partition"]
-    joined = rows.join(values.select(*keys, _struct(PARTITION_BEHAVIOUR)), on=keys, how="left")
-    return _with_reason(joined, used, "a commit of the group on this partition")
+    return _joined(rows, values, PARTITION_BEHAVIOUR, evidence, what, "group_id", "topic", "partition")
 
 
 def group_table(evidence: Evidence) -> DataFrame | None:
@@ -97,18 +97,33 @@ def _without(rows: DataFrame, used: Behaviour, ddl: str) -> DataFrame:
     return rows.withColumns({"behaviour": F.lit(None).cast(ddl), "behaviour_reason": F.lit(used.reason)})
 
 
-def _with_reason(rows: DataFrame, used: Behaviour, what: str) -> DataFrame:
-    read = f"the commit history up to {_as_text(used.end)} shows nothing of {what}"
-    return rows.withColumn("behaviour_reason", F.when(F.col("behaviour").isNull(), F.lit(read)))
+def _joined(rows: DataFrame, values: DataFrame, ddl: str, evidence: Evidence, what: str, *keys: str) -> DataFrame:
+    """Adds the columns of ``values`` as ``behaviour``: none where an open transaction has held back a group's records for too long."""
+    used = used_behaviour(evidence)
+    old = F.coalesce(_age(evidence, "read_to") > MOST_HOURS_OLD * 3_600_000, F.lit(False))
+    why = "what was written since is held back by an open transaction in the partition of the offsets topic that the group belongs to"
+    said = F.concat(F.lit("the commit history of the group ends "), F.date_format("read_to", _TIME), F.lit(f": {why}"))
+    found = values.select(*keys, F.when(~old, _struct(ddl)).alias("behaviour"), F.when(old, said).alias("_held_back"))
+    nothing = F.lit(f"the commit history up to {_as_text(used.end)} shows nothing of {what}")
+    reason = F.when(F.col("behaviour").isNull(), F.coalesce("_held_back", nothing))
+    return rows.join(found, on=list(keys), how="left").withColumn("behaviour_reason", reason).drop("_held_back")
 
 
 def _about(used: Behaviour) -> dict[str, Column]:
-    return {"as_of": F.lit(_as_text(used.end)), "hours": F.lit(used.hours)}
+    """Up to when and for how long the group's partition of the offsets topic was read without a hole; 0 h where that is not known."""
+    began = F.lit(used.end - timedelta(hours=used.hours))
+    since = F.greatest(began, "complete_since")
+    hours = (F.unix_millis("read_to") - F.unix_millis(since)) / 3_600_000
+    return {
+        "as_of": F.coalesce(F.date_format("read_to", _TIME), F.lit(_as_text(used.end))),
+        "hours": F.greatest(F.coalesce(hours, F.lit(0.0)), F.lit(0.0)),
+        "window_hours": F.lit(used.window_hours),
+    }
 
 
 def _struct(ddl: str) -> Column:
     names = [field.split(":")[0] for field in ddl.removeprefix("struct<").removesuffix(">").split(",")]
-    return F.struct(*names).cast(ddl).alias("behaviour")
+    return F.struct(*names).cast(ddl)
 
 
 def _as_text(time: datetime) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -185,7 +186,9 @@ def test_a_job_killed_at_any_point_gives_the_same_tables_when_it_runs_again(clus
     assert len(table(killed / "transactions", "transactions")) >= 10
 
 
-def test_records_deleted_between_two_runs_are_a_gap_and_the_rest_is_read(cluster: Cluster, history: Path) -> None:
+def test_records_deleted_between_two_runs_are_a_gap_that_is_told_even_if_the_run_that_finds_it_is_killed(
+    cluster: Cluster, history: Path, tmp_path: Path
+) -> None:
     run(cluster.bootstrap, history)
     read = cluster.ends()
     cluster.commit("by-admin", range(40), 1)
@@ -197,6 +200,8 @@ def test_records_deleted_between_two_runs_are_a_gap_and_the_rest_is_read(cluster
         time.sleep(0.2)
     cluster.configure({"cleanup.policy": "compact"})
     cluster.commit("by-admin", range(10), 2)
+    query, _, number = max(path.name for path in history.glob("raw/[!.]*")).rpartition("-")
+    kill_at(f"raw/{query}-{int(number) + 1:08d}/manifest.json", cluster, history, tmp_path / "log")
     summary = run(cluster.bootstrap, history)
     assert summary["totals"] == {"expected": 50, "lost": 40, "skipped": 0, "rows": 10}
     assert summary["coverage"] == 0.2
@@ -204,6 +209,40 @@ def test_records_deleted_between_two_runs_are_a_gap_and_the_rest_is_read(cluster
     assert [(row["partition"], row["start"], row["lost"]) for row in pq.read_table(newest).to_pylist()] == [
         (partition, read[partition], 40)
     ]
+
+
+def refused(bootstrap: str, history: Path) -> str:
+    """What a run says that ends with exit code 5."""
+    done = subprocess.run(job(bootstrap, history), capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 5, done.stderr[-3000:]
+    return done.stderr.splitlines()[-1]
+
+
+def test_a_damaged_table_is_refused_after_everything_new_was_read_and_told(cluster: Cluster, history: Path) -> None:
+    damaged = min(history.glob("decoded/[!.]*"))
+    part = next(damaged.glob("offset_commits.parquet/*.parquet"))
+    part.write_bytes(part.read_bytes() + b"\0")
+    cluster.transactions()
+    assert f"kafka-audit: {damaged}" in refused(cluster.bootstrap, history)
+    told = json.loads((history / "last_run.json").read_text())
+    assert told["totals"]["rows"] > 0 and told["transactions"]["totals"]["rows"] > 0
+    shutil.rmtree(damaged)  # as the message says
+
+
+def test_a_restored_checkpoint_is_refused_and_without_it_nothing_is_read_twice_or_left_out(
+    cluster: Cluster, history: Path, tmp_path: Path
+) -> None:
+    checkpoint = history / "checkpoint"
+    shutil.copytree(checkpoint, tmp_path / "copy")
+    cluster.commit("by-admin", range(10), 3)
+    run(cluster.bootstrap, history)
+    shutil.rmtree(checkpoint)
+    shutil.copytree(tmp_path / "copy", checkpoint)
+    cluster.commit("by-admin", range(20), 4)
+    said = refused(cluster.bootstrap, history)
+    assert "the checkpoint plans other offsets" in said and said.endswith("reading then goes on after what is kept")
+    shutil.rmtree(checkpoint)
+    assert run(cluster.bootstrap, history)["totals"] == {"expected": 20, "lost": 0, "skipped": 0, "rows": 20}
 
 
 def test_added_partitions_are_read_and_foreign_records_kept_as_they_are(cluster: Cluster, history: Path) -> None:

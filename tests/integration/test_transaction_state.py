@@ -165,6 +165,8 @@ def test_an_open_transaction_is_named_as_what_holds_back_the_offsets_topic(told:
         ("open é", "Ongoing", [*behind])
     ]
     assert datetime.fromisoformat(second["held_back_by"][0]["since"].replace("Z", "+00:00")) == began.astimezone(timezone.utc)
+    described = json.loads(sorted(history.glob("behaviour/*/manifest.json"))[1].read_text())
+    assert {one["partition"] for one in described["readings"] if one["read_to"] != described["end"]} == {*behind}
 
 
 def test_a_later_run_reads_only_what_is_new(sandbox: Sandbox, told: Told) -> None:

@@ -11,6 +11,7 @@ import pytest
 from offsets_topic_rows import recorded
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from sealed_batch import seal
 from snapshot_builder import CLUSTER, Synthetic, audit_folder
 
 from kafka_audit.durable_files import sha256_of
@@ -44,10 +45,11 @@ def commits(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     ranges = rows.groupBy("partition").agg(F.min("offset"), F.max("offset"), F.count("*")).collect()
     start, last, read = ({row[0]: row[column] for row in ranges} for column in (1, 2, 3))
     found = coverage(start, {partition: at + 1 for partition, at in last.items()}, start, read)
-    write_json(raw / "manifest.json", {"partitions": [vars(one) for one in found], "totals": totals(found)})
+    seal(raw, partitions=[vars(one) for one in found], totals=totals(found))
     write_json(history.path / "source.json", {"cluster_id": "cluster-id", "topic_id": "topic"})
     history.decode(spark, raw.name)
-    assert describe(spark, history.path, Window(end=END, length=timedelta(hours=24), retention_ms=1_800_000)) is not None
+    window = Window(end=END, length=timedelta(hours=24), retention_ms=1_800_000, partitions=50)
+    assert describe(spark, history.path, window) is not None
     return history.path
 
 
@@ -109,7 +111,8 @@ def test_with_a_history_the_same_snapshot_is_judged(
 
     assert shown("CON-09", "s-java-auto5:orders-0") == ("fail", "observed")  # 16 of 30 minutes
     assert shown("CON-05", "s-java-auto5:orders-0") == ("pass", "observed")
-    assert shown("GRP-02", "s-java-auto5") == ("pass", "observed")
+    assert shown("GRP-02", "s-java-auto5") == ("not_assessed", "observed")
+    assert "only 1.9 of 12 h of its records were read without a hole" in found["GRP-02", "s-java-auto5"]["reason"]
     assert shown("CON-10", "s-java-auto5-idle") == ("not_assessed", "inferred")
     assert "consistent with auto-commit, which a timer written by hand is too" in found["CON-10", "s-java-auto5-idle"]["reason"]
     assert "session.timeout.ms 45000" in found["CON-12", "s-java-auto5"]["reason"]
@@ -154,3 +157,13 @@ def test_a_changed_batch_is_not_described(harm: Callable[[bytes], bytes], spark:
     part.write_bytes(harm(part.read_bytes()))
     with pytest.raises(IntegrityError, match="b-00000000"):
         describe(spark, history, Window(end=END + timedelta(minutes=15), length=timedelta(hours=24)))
+
+
+def test_a_batch_that_lost_its_records_is_refused_and_not_taken_for_an_old_one(spark: SparkSession, commits: Path, tmp_path: Path) -> None:
+    history = tmp_path / "commits"
+    shutil.copytree(commits, history)
+    for part in history.glob("decoded/b-00000000/*/*.parquet"):
+        part.unlink()
+    with pytest.raises(IntegrityError, match=r"b-00000000: group_records\.parquet/part-00000\.parquet is missing"):
+        describe(spark, history, Window(end=END + timedelta(days=40), length=timedelta(hours=24)))
+    assert [folder.name for folder in history.glob("behaviour/*")] == ["20261120T221000Z"]

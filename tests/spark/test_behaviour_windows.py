@@ -9,24 +9,31 @@ import pytest
 from commit_log import START, WEEK_MS, Log
 from offsets_topic_rows import decoded, recorded
 from pyspark.sql import DataFrame, Row, SparkSession
+from sealed_batch import seal
+from snapshot_builder import Synthetic
 
+from kafka_audit.behaviour_folders import Behaviour, open_behaviour
 from kafka_audit.durable_files import write_json
+from kafka_audit.times import stamp
+from spark_jobs.datasets import Evidence
 from spark_jobs.offsets_topic.behaviour import Window, describe
 from spark_jobs.offsets_topic.commit_behaviour import commit_behaviour
 from spark_jobs.offsets_topic.group_behaviour import group_behaviour
 from spark_jobs.parquet_folder import write_parquet
+from spark_jobs.subjects.commit_behaviour import remember_behaviour, with_group_behaviour, with_partition_behaviour
 
 pytestmark = pytest.mark.spark
 
 
-def batch(spark: SparkSession, history: Path, name: str, commits: DataFrame, records: DataFrame) -> None:
-    """A decoded batch and the manifest of its raw one."""
+def batch(spark: SparkSession, history: Path, name: str, commits: DataFrame, records: DataFrame, **read: int) -> None:
+    """A decoded batch and the manifest of its raw one, of partition 0 as ``read`` says, and of partition 3, which lost records."""
     write_parquet(commits.coalesce(1), history / "decoded" / name / "offset_commits.parquet")
     write_parquet(records.coalesce(1), history / "decoded" / name / "group_records.parquet")
-    write_json(history / "decoded" / name / "manifest.json", {"files": {}})
-    lost = {"partition": 3, "start": 7, "lost": 2}
+    seal(history / "decoded" / name, rows={"undecoded": 0})
+    lost = {"partition": 3, "start": 7, "end": 9, "lost": 2, "skipped": 0}
+    whole = {"partition": 0, "start": 0, "end": 4, "lost": 0, "skipped": 0, **read}
     totals = {"expected": 12, "rows": 10, "lost": 2, "skipped": 0}
-    write_json(history / "raw" / name / "manifest.json", {"partitions": [lost], "totals": totals})
+    write_json(history / "raw" / name / "manifest.json", {"partitions": [whole, lost], "totals": totals})
     write_json(history / "source.json", {"cluster_id": "c", "topic_id": "t"})
 
 
@@ -34,7 +41,7 @@ def test_what_a_window_does_not_show_comes_from_the_tables_before(spark: SparkSe
     log = Log()
     for at, committed in enumerate((5, 6, 7)):
         log.add("idle", at * 5000, committed)
-    log.add("goes", 0, 9)
+    log.add("s-java-auto5", 0, 9)  # its members leave within two hours
     with decoded(recorded(spark)) as tables:
         left = tables["group_records"].where("group_id = 's-java-auto5' or group_id = 's-kpy-auto5'")
         joined = left.where("group_id = 's-kpy-auto5' and size(group_metadata.members) > 0").limit(1)
@@ -66,23 +73,75 @@ def test_what_a_window_does_not_show_comes_from_the_tables_before(spark: SparkSe
 
         later = Log(first_offset=4)
         later.add("idle", 7.3 * 86_400_000, 3)
-        later.add("goes", 7.3 * 86_400_000, None)
-        batch(spark, tmp_path, "b", later.table(spark), nothing)
+        later.add("s-java-auto5", 7.3 * 86_400_000, None)
+        batch(spark, tmp_path, "b", later.table(spark), nothing, start=4, end=6)
         last = tables_at(7.5)
         again = tables_at(7.6)
-    idle, goes = last[1]["idle"], last[1]["goes"]
+    idle, goes = last[1]["idle"], last[1]["s-java-auto5"]
     assert (idle.commits, idle.rewinds, idle.rewound_from, idle.longest_gap_ms) == (1, 1, 7, round(7.3 * 86_400_000) - 10_000)
     assert (goes.removed, goes.removed_at is not None) == ("expired", True)
-    assert (again[1]["goes"].removed, again[1]["goes"].removed_reason) == (goes.removed, goes.removed_reason)
+    assert (again[1]["s-java-auto5"].removed, again[1]["s-java-auto5"].removed_reason) == (goes.removed, goes.removed_reason)
     assert (again[1]["idle"].rewinds, again[1]["idle"].committed) == (1, 3)
     assert [source["batch"] for source in last[2]["sources"]] == ["b"]
-    assert "goes" not in tables_of_carried(spark, tmp_path)
+    assert "s-java-auto5" not in tables_of_carried(spark, tmp_path)
 
 
 def tables_of_carried(spark: SparkSession, history: Path) -> set[str]:
     """The groups with an offset in tables of a window in which nothing happened."""
     made = describe(spark, history, Window(end=START + timedelta(days=10), length=timedelta(days=1), retention_ms=WEEK_MS))
     return {row.group_id for row in spark.read.parquet(str(made / "group_partitions.parquet")).collect()}  # type: ignore[operator]
+
+
+def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    hour = timedelta(hours=1)
+
+    def described(hours: float, *held_back: int) -> tuple[dict[str, Any], dict[str, Any], Behaviour]:
+        window = Window(end=START + hours * hour, length=24 * hour, retention_ms=WEEK_MS, partitions=1, held_back=frozenset(held_back))
+        made = describe(spark, tmp_path, window)
+        assert made is not None
+        used = open_behaviour(made)
+        evidence = Evidence(spark=spark, snapshot=Synthetic().write(tmp_path / stamp(window.end), window.end + hour / 2))
+        remember_behaviour(evidence, used)
+        rows = spark.createDataFrame([("billing",)], "group_id string")
+        (group,) = with_group_behaviour(rows, evidence).collect()
+        keys = rows.selectExpr("group_id", "'orders' topic", "0 partition")
+        (partition,) = with_partition_behaviour(keys, evidence).collect()
+        return group.asDict(recursive=True), partition.asDict(recursive=True), used
+
+    log = Log()
+    for at in range(4):
+        log.add("billing", at * 3_600_000, 10 + at)
+    with decoded(recorded(spark)) as tables:
+        nothing = tables["group_records"].limit(0)
+    nothing = spark.createDataFrame([], nothing.schema)
+    batch(spark, tmp_path, "a", log.table(spark), nothing)
+    group, partition, _ = described(4)
+    assert (group["behaviour"]["hours"], group["behaviour"]["window_hours"], partition["behaviour"]["hours"]) == (4.0, 24.0, 4.0)
+    assert (partition["behaviour"]["as_of"], partition["behaviour"]["lost_ms"]) == ("2026-11-21 00:00:00Z", None)
+
+    late = Log(first_offset=4)
+    late.add("billing", 4.5 * 3_600_000, 20)
+    batch(spark, tmp_path, "b", late.table(spark), nothing, start=4, end=7, lost=2)
+    group, partition, used = described(5)
+    assert (group["behaviour"]["hours"], partition["behaviour"]["lost_ms"], partition["behaviour"]["committed"]) == (0.0, 1_800_000, 20)
+    assert used.manifest["gaps"][0]["batch"] == "a"
+
+    group, partition, _ = described(6, 0)  # an open transaction, since the reading at 5 h
+    assert (group["behaviour"]["as_of"], group["behaviour"]["hours"]) == ("2026-11-21 01:00:00Z", 0.0)
+    group, partition, _ = described(8, 0)
+    assert (group["behaviour"], partition["behaviour"]) == (None, None)
+    assert group["behaviour_reason"].startswith("the commit history of the group ends 2026-11-21 01:00:00Z: what was written since is held")
+
+    last = Log(first_offset=7)
+    last.add("billing", 5.5 * 3_600_000, 7)  # it was held back until now, and it went back
+    batch(spark, tmp_path, "c", last.table(spark), nothing, start=7, end=8)
+    group, partition, _ = described(40)
+    assert (partition["behaviour"]["committed"], group["behaviour"]["hours"]) == (7, 0.0)  # the window has no record
+    after = Log(first_offset=8)
+    after.add("billing", 30 * 3_600_000, 8)
+    batch(spark, tmp_path, "d", after.table(spark), nothing, start=8, end=9)
+    group, partition, _ = described(41)
+    assert (partition["behaviour"]["commits"], group["behaviour"]["hours"]) == (1, 11.0)
 
 
 def test_members_of_the_newer_protocols_are_remembered_one_by_one(spark: SparkSession) -> None:

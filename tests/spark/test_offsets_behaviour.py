@@ -11,6 +11,7 @@ import pytest
 from commit_log import START, WEEK_MS, Log
 from offsets_topic_rows import decoded, recorded
 from pyspark.sql import Row, SparkSession
+from sealed_batch import seal
 
 from spark_jobs.offsets_topic.behaviour import Window, describe
 from spark_jobs.offsets_topic.commit_behaviour import commit_behaviour
@@ -56,6 +57,7 @@ def judged(spark: SparkSession) -> tuple[dict[str, Row], dict[tuple[str, int], R
     log.series("few", every(5000, 2, 5), progress)
     log.series("steady-700ms", every(730, 2, 60), progress)
     log.series("exactly-once", every(5000, 2, 31), progress, topic_id=None)
+    log.series("one-transaction", [0], progress, topic_id=None)
     log.series("streams", every(30000, 9, 20), progress, metadata="AgAAAaH6nCRu")
     partitions = commit_behaviour(log.table(spark), spark.createDataFrame([], "group_id string, empty_since timestamp"), WEEK_MS)
     with decoded(recorded(spark).limit(0)) as tables:
@@ -88,6 +90,7 @@ def test_a_timer_is_consistent_with_auto_commit_and_never_said_to_be_it(
         ("few", "unknown", "too few commits"),
         ("steady-700ms", "unknown", "no customary interval"),
         ("exactly-once", "excluded", "transactions"),
+        ("one-transaction", "unknown", "too few commits: 1 of the 8 that are needed, all part of transactions"),
         ("streams", "unlikely", "metadata"),
     ],
 )
@@ -104,9 +107,16 @@ def test_the_cadence_has_its_spread(judged: tuple[Any, dict[tuple[str, int], Row
     assert judged[1]["idle-5s", 0].unchanged == judged[1]["idle-5s", 0].unchanged_without_epoch == 30
 
 
-def behaviour(spark: SparkSession, log: Log, empty: dict[str, datetime] | None = None, retention: int | None = WEEK_MS) -> dict[str, Row]:
+def behaviour(
+    spark: SparkSession,
+    log: Log,
+    empty: dict[str, datetime] | None = None,
+    retention: int | None = WEEK_MS,
+    deleted: dict[str, datetime] | None = None,
+) -> dict[str, Row]:
     gone = spark.createDataFrame(list((empty or {}).items()), "group_id string, empty_since timestamp")
-    return {row.group_id: row for row in commit_behaviour(log.table(spark), gone, retention).collect()}
+    groups = spark.createDataFrame(list(deleted.items()), "group_id string, deleted_at timestamp") if deleted else None
+    return {row.group_id: row for row in commit_behaviour(log.table(spark), gone, retention, deleted_groups=groups).collect()}
 
 
 def test_rewinds_jumps_gaps_and_recreations_are_counted(spark: SparkSession) -> None:
@@ -131,11 +141,42 @@ def test_rewinds_jumps_gaps_and_recreations_are_counted(spark: SparkSession) -> 
     assert (found["away"].jumps, found["away"].largest_step) == (0, 89_986)  # it caught up after a pause
 
 
+def test_a_rewind_is_found_where_the_offset_was_gone_in_between(spark: SparkSession) -> None:
+    log = Log()
+    for at, committed in enumerate((900, None, 10, 20)):
+        log.add("begun-again", at * 5000, committed)
+    row = behaviour(spark, log)["begun-again"]
+    assert (row.rewinds, row.rewound_from, row.largest_rewind, row.recreations) == (1, 900, 890, 0)
+    assert row.last_rewind.astimezone(timezone.utc) == START + timedelta(seconds=10)
+    assert (row.intervals, row.longest_gap_ms, row.median_step, row.unchanged) == (1, 5000, 10, 0)  # a tombstone ends what is timed
+
+
+def test_a_topic_made_anew_is_recognised_behind_the_tombstone_of_its_predecessor(spark: SparkSession) -> None:
+    log = Log()
+    for at, committed in enumerate((900, 500, None)):
+        log.add("g", at * 5000, committed)
+    for at, committed in enumerate((5, 10, 20), start=3):
+        log.add("g", at * 5000, committed, topic_id="id-2")
+    row = behaviour(spark, log)["g"]
+    assert (row.recreations, row.rewinds, row.largest_rewind, row.rewound_from) == (1, 1, 400, None)
+
+
+def test_a_group_has_recovered_from_its_rewinds_once_it_has_passed_the_largest_offset(spark: SparkSession) -> None:
+    log = Log()
+    for at, committed in enumerate((1000, 100, 150, 140, 200)):
+        log.add("g", at * 5000, committed)
+    row = behaviour(spark, log)["g"]
+    assert (row.rewinds, row.rewound_from, row.largest_rewind) == (2, 1000, 900)
+    assert row.last_rewind.astimezone(timezone.utc) == START + timedelta(seconds=15)
+
+
 def test_expired_deleted_and_undecidable_offsets_are_told_apart(spark: SparkSession) -> None:
     log, hour = Log(), 3_600_000
-    for group in ("expired", "deleted", "between", "kept-by-members", "by-hand", "one", "other", "alive"):
+    for group in ("expired", "deleted", "between", "kept-by-members", "by-hand", "one", "other", "alive", "peopled", "left-later"):
         log.add(group, 0, 7, topic="shared" if group in ("one", "other") else group)
     log.add("expired", WEEK_MS + 700_000, None, topic="expired")
+    log.add("peopled", WEEK_MS + 700_000, None, topic="peopled")
+    log.add("left-later", WEEK_MS + 700_000, None, topic="left-later")
     log.add("between", WEEK_MS + 300_000, None, topic="between")
     log.add("deleted", 2 * hour, None, topic="deleted")
     log.add("kept-by-members", WEEK_MS + hour, None, topic="kept-by-members")
@@ -144,13 +185,56 @@ def test_expired_deleted_and_undecidable_offsets_are_told_apart(spark: SparkSess
     log.add("by-hand", WEEK_MS, 8, topic="by-hand")
     log.add("by-hand", WEEK_MS + hour, None, topic="by-hand")
     log.add("unseen", hour, None)
-    found = behaviour(spark, log, {"kept-by-members": START + timedelta(hours=30), "by-hand": START})
+    empty = {**dict.fromkeys(("expired", "between", "by-hand"), START), "kept-by-members": START + timedelta(hours=30)}
+    found = behaviour(spark, log, {**empty, "left-later": START + timedelta(days=8)})
     assert {group: row.removed for group, row in found.items()} == {
         **{"expired": "expired", "deleted": "deleted", "between": "unknown", "kept-by-members": "deleted", "by-hand": "unknown"},
         **{"one": "topic_deleted", "other": "topic_deleted", "alive": None, "unseen": "unknown"},
+        **{"peopled": "unknown", "left-later": "unknown"},
     }
-    assert found["deleted"].removed_reason == "2.0 h after the last commit or member, before offsets.retention.minutes"
+    young = "2.0 h after the last commit or member, before offsets.retention.minutes"
+    assert found["deleted"].removed_reason == f"{young}: the offsets were deleted, or the topic"
+    assert found["expired"].removed_reason == "168.2 h after the last commit or member, longer than offsets.retention.minutes"
+    assert "both can be" in found["between"].removed_reason
+    for group in ("peopled", "left-later"):
+        assert "not known to have been without members" in found[group].removed_reason
     assert behaviour(spark, log, retention=None)["expired"].removed_reason == "offsets.retention.minutes could not be read"
+
+
+def test_a_commit_with_an_expiry_time_of_its_own_expires_then_whatever_the_retention(spark: SparkSession) -> None:
+    log, hour = Log(), 3_600_000
+    for group, expires in (("early", 1), ("late", 240), ("peopled", 1), ("left-after", 1), ("alive", 1)):
+        log.add(group, 0, 7, topic=group, version=1, topic_id=None, expire_time=START + timedelta(hours=expires))
+    for group, at in (("early", 2), ("late", 200), ("peopled", 2), ("left-after", 5.1)):
+        log.add(group, at * hour, None, topic=group)
+    empty = {**dict.fromkeys(("early", "late"), START), "left-after": START + timedelta(hours=5)}
+    for found in (behaviour(spark, log, empty), behaviour(spark, log, empty, retention=None)):
+        assert {group: row.removed for group, row in found.items()} == {
+            **{"early": "expired", "late": "deleted", "peopled": "unknown", "left-after": "unknown", "alive": None}
+        }
+        assert found["early"].removed_reason == "2.0 h after the last commit or member, past the expiry time in the commit itself"
+        assert "before the expiry time in the commit itself" in found["late"].removed_reason
+    assert found["alive"].expire_time.astimezone(timezone.utc) == START + timedelta(hours=1)
+    log.add("alive", hour, 8, topic="alive")
+    assert behaviour(spark, log)["alive"].expire_time is None
+
+
+def test_groups_deleted_together_are_not_taken_for_the_deletion_of_their_topic(spark: SparkSession) -> None:
+    log, hour = Log(), 3_600_000
+    for group in ("one", "other", "stays", "expired"):
+        log.add(group, 0, 7)
+    for group, at in (("one", 3 * hour), ("other", 3 * hour + 100), ("stays", 3 * hour + 200), ("expired", WEEK_MS + 700_000)):
+        log.add(group, at, None)
+    time = START + timedelta(hours=3)
+    deleted = {"one": time, "other": time, "stays": time - timedelta(hours=1), "expired": START + timedelta(milliseconds=WEEK_MS + 700_000)}
+    found = behaviour(spark, log, {"expired": START}, deleted=deleted)
+    assert {group: row.removed for group, row in found.items()} == {
+        **dict.fromkeys(("one", "other", "stays"), "deleted"),
+        "expired": "expired",
+    }
+    assert found["one"].removed_reason == found["other"].removed_reason == "the group itself was deleted at the same time"
+    assert "or the topic" in found["stays"].removed_reason
+    assert behaviour(spark, log)["one"].removed == "topic_deleted"
 
 
 def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, tmp_path: Path) -> None:
@@ -158,12 +242,13 @@ def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, tmp
     for kind in ("raw", "decoded"):
         (tmp_path / kind / "b").mkdir(parents=True)
         (tmp_path / kind / "b" / "manifest.json").write_text(
-            json.dumps({"totals": dict.fromkeys(("expected", "rows", "lost", "skipped"), 1)})
+            json.dumps({"partitions": [], "totals": dict.fromkeys(("expected", "rows", "lost", "skipped"), 1)})
         )
     (tmp_path / "source.json").write_text('{"cluster_id": "c", "topic_id": "t"}')
     with decoded(recorded(spark)) as tables:
         for name in ("offset_commits", "group_records"):
             write_parquet(tables[name], tmp_path / "decoded" / "b" / f"{name}.parquet")
+        seal(tmp_path / "decoded" / "b", rows={"undecoded": 0})
         lie_in = {
             row.group_id: row.log_partition for row in tables["group_records"].select("group_id", "log_partition").distinct().collect()
         }

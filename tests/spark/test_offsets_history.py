@@ -1,6 +1,7 @@
 """What a history folder keeps, what it refuses, and the arithmetic of completeness; no Kafka is needed for it."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import pytest
 from offsets_topic_rows import recorded
 from pyspark.sql import SparkSession
 
+from kafka_audit.commit_batches import note_reached
+from kafka_audit.durable_files import write_json
 from kafka_audit.errors import IntegrityError
+from spark_jobs.offsets_topic.behaviour_sources import newest_record, verified_batch
 from spark_jobs.offsets_topic.completeness import coverage, totals
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.offsets_topic.source import TOPIC, Bounds
@@ -40,6 +44,11 @@ def test_every_offset_of_a_range_is_accounted_for() -> None:
     assert totals(found) == {"expected": 150, "rows": 110, "lost": 30, "skipped": 10}
 
 
+def test_a_range_that_ends_before_its_start_is_refused() -> None:
+    with pytest.raises(IntegrityError, match="partition 0 was read up to 1000, and ends at 800"):
+        coverage({0: 1000}, {0: 800}, {0: 0}, {})
+
+
 def test_a_range_wholly_before_the_log_start_is_lost() -> None:
     (found,) = coverage({0: 10}, {0: 20}, {0: 500}, {})
     assert (found.rows, found.lost, found.skipped) == (0, 10, 0)
@@ -64,6 +73,32 @@ def test_a_batch_is_kept_once_and_its_first_copy_stays(spark: SparkSession, tmp_
 
 
 @pytest.mark.spark
+def test_a_raw_batch_that_was_altered_is_not_decoded_anew(spark: SparkSession, tmp_path: Path) -> None:
+    history = planned(tmp_path, 3_000_000)
+    history.land(recorded(spark), 0, bounds().log_start)
+    (batch,) = history.raw_batches()
+    history.decode(spark, batch)
+    shutil.rmtree(tmp_path / "decoded" / batch)
+    part = min((tmp_path / "raw" / batch / "records.parquet").iterdir())
+    rows = pq.read_table(part)
+    pq.write_table(rows.set_column(rows.schema.get_field_index("key"), "key", rows["key"].take([0] * len(rows))), part)
+    with pytest.raises(IntegrityError, match=f"records.parquet/{part.name} is not what the manifest says; .* restore it from a copy"):
+        history.decode(spark, batch)
+    assert list((tmp_path / "decoded").iterdir()) == []
+
+
+@pytest.mark.spark
+def test_a_batch_without_records_is_decoded_and_whole(spark: SparkSession, tmp_path: Path) -> None:
+    history = planned(tmp_path, 5)
+    history.land(recorded(spark).limit(0), 0, bounds().log_start)
+    (batch,) = history.raw_batches()
+    history.decode(spark, batch)
+    verified_batch(tmp_path / "decoded" / batch)
+    written = (tmp_path / "decoded" / batch / "manifest.json").stat().st_mtime
+    assert newest_record(tmp_path / "decoded" / batch).timestamp() == pytest.approx(written, abs=1e-3)
+
+
+@pytest.mark.spark
 def test_records_outside_of_a_batchs_range_are_not_kept(spark: SparkSession, tmp_path: Path) -> None:
     history = planned(tmp_path, 1)
     with pytest.raises(IntegrityError, match="outside of its range"):
@@ -71,15 +106,59 @@ def test_records_outside_of_a_batchs_range_are_not_kept(spark: SparkSession, tmp
     assert history.raw_batches() == []
 
 
+@pytest.mark.spark
+def test_a_kept_batch_that_is_planned_with_another_range_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    planned(tmp_path, 3_000_000).land(recorded(spark), 0, bounds().log_start)
+    with pytest.raises(IntegrityError, match=r"partitions \[0, 1.*move the checkpoint folder away"):
+        planned(tmp_path, 3_000_001).land(recorded(spark), 0, bounds().log_start)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("begins", [2_000_000, 4_000_000])
+def test_a_batch_that_does_not_begin_where_the_kept_ones_end_is_refused(spark: SparkSession, tmp_path: Path, begins: int) -> None:
+    planned(tmp_path, 3_000_000).land(recorded(spark), 0, bounds().log_start)
+    with pytest.raises(IntegrityError, match="move the checkpoint folder away"):
+        planned(tmp_path, begins, 5_000_000).land(recorded(spark).limit(0), 1, bounds().log_start)
+    history = planned(tmp_path, 3_000_000, 5_000_000)
+    history.land(recorded(spark).limit(0), 1, bounds().log_start)
+    assert len(history.raw_batches()) == 2
+
+
+@pytest.mark.spark
+def test_a_batch_of_a_topic_that_lost_its_end_is_not_kept(spark: SparkSession, tmp_path: Path) -> None:
+    history = planned(tmp_path, 500, 400)
+    with pytest.raises(IntegrityError, match="lost records at its end"):
+        history.land(recorded(spark).limit(0), 1, bounds().log_start)
+    assert history.raw_batches() == []
+
+
+def keep(folder: Path, batch: str, **ends: int) -> None:
+    """A raw batch as far as its ranges go: ``p3=20`` for partition 3 up to offset 20."""
+    partitions = [{"partition": int(name[1:]), "end": end} for name, end in ends.items()]
+    write_json(folder / "raw" / batch / "manifest.json", {"partitions": partitions})
+
+
 def test_a_lost_checkpoint_goes_on_after_what_is_kept(tmp_path: Path) -> None:
     history = History(path=tmp_path)
     assert history.next_offsets(bounds(start=7)) == dict.fromkeys(range(50), 7)
-    for name, end in (("a-00000000", 20), ("a-00000001", 30)):
-        folder = tmp_path / "raw" / name
-        folder.mkdir(parents=True)
-        (folder / "manifest.json").write_text(json.dumps({"partitions": [{"partition": 3, "end": end}]}))
-    assert history.next_offsets(bounds())[3] == 30
-    assert history.next_offsets(bounds())[4] == 0
+    keep(tmp_path, "b-00000000", p3=30)
+    keep(tmp_path, "a-00000000", p3=20, p7=900)
+    assert [history.next_offsets(bounds())[partition] for partition in (3, 4, 7)] == [30, 0, 900]
+    note_reached(tmp_path)
+    shutil.rmtree(tmp_path / "raw" / "a-00000000")
+    assert [history.next_offsets(bounds())[partition] for partition in (3, 4, 7)] == [30, 0, 900]
+
+
+def test_a_topic_that_lost_its_end_is_refused_without_a_checkpoint_too(tmp_path: Path) -> None:
+    keep(tmp_path, "a-00000000", p0=1000)
+    history = History(path=tmp_path)
+    history.check_source(bounds(end=1000))
+    with pytest.raises(IntegrityError, match=r"partitions \[0\] were read further than they reach"):
+        history.check_source(bounds(end=800))
+    note_reached(tmp_path)
+    shutil.rmtree(tmp_path / "raw")
+    with pytest.raises(IntegrityError, match="read further than they reach"):
+        history.check_source(bounds(end=800))
 
 
 def test_a_history_refuses_another_cluster_and_a_topic_that_lost_its_end(tmp_path: Path) -> None:

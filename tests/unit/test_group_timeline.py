@@ -1,5 +1,7 @@
 """A group's timeline from decoded Parquet, and hostile names in it."""
 
+import shutil
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -7,9 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sealed_batch import seal
 from typer.testing import CliRunner
 
-from kafka_audit.cli import app
+from kafka_audit import batch_files
+from kafka_audit.cli import app, main
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.group_timeline import timeline
@@ -46,7 +50,7 @@ def write(folder: Path, batch: str, commits: list[dict[str, Any]], records: list
         target = folder / "decoded" / batch / f"{name}.parquet"
         target.mkdir(parents=True)
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), target / "part-00000.parquet")
-    (folder / "decoded" / batch / "manifest.json").write_text("{}")
+    seal(folder / "decoded" / batch)
 
 
 @pytest.fixture
@@ -86,3 +90,42 @@ def test_a_group_that_was_not_read_is_said_to_be_so(root: EvidenceRoot, tmp_path
         timeline(root.commit_history("kafka"), "billin", quiet=timedelta(minutes=10))
     with pytest.raises(ConfigurationError, match="no decoded commits"):
         timeline(tmp_path / "none", "billing", quiet=timedelta(minutes=10))
+
+
+def other_figures(part: Path) -> None:
+    rows = pq.read_table(part)
+    pq.write_table(rows.set_column(rows.schema.get_field_index("committed"), "committed", pa.array([999] * len(rows), pa.int64())), part)
+
+
+@pytest.mark.parametrize(
+    ("harm", "named"),
+    [
+        (other_figures, "part-00000.parquet"),
+        (lambda part: part.write_bytes(part.read_bytes()[:-9]), "part-00000.parquet"),
+        *[
+            (lambda part, name=name: pq.write_table(pa.table({name: ["billing"]}), part), "part-00000.parquet")
+            for name in ("a", "group_id")
+        ],
+        (Path.unlink, "part-00000.parquet"),
+        (lambda part: shutil.copy(part, part.with_name("part-99999.parquet")), "part-99999.parquet"),
+    ],
+    ids=["changed", "cut off", "of other columns", "without its columns", "removed", "added"],
+)
+def test_a_batch_that_is_not_what_its_manifest_says_ends_with_exit_code_5_and_one_line_that_names_the_file(
+    root: EvidenceRoot, capsys: pytest.CaptureFixture[str], harm: Callable[[Path], object], named: str
+) -> None:
+    harm(root.commit_history("kafka") / "decoded" / "b-00000000" / "offset_commits.parquet" / "part-00000.parquet")
+    with pytest.raises(SystemExit) as ended:
+        main(lambda: app(["history", "billing", "--root", str(root.path)], standalone_mode=False))
+    shown = capsys.readouterr()
+    assert (ended.value.code, shown.out) == (5, "")
+    (line,) = shown.err.splitlines()
+    assert "b-00000000" in line and f"offset_commits.parquet/{named}" in line
+
+
+def test_only_batches_with_rows_of_the_group_are_hashed_and_each_file_once(root: EvidenceRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[Path] = []
+    real = batch_files.sha256_of
+    monkeypatch.setattr(batch_files, "sha256_of", lambda path: (hashed.append(path), real(path))[1])
+    timeline(root.commit_history("kafka"), HOSTILE, quiet=timedelta(minutes=10))
+    assert sorted(hashed) == sorted(root.commit_history("kafka").glob("decoded/b-00000000/*/*.parquet"))

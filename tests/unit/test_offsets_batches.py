@@ -1,7 +1,9 @@
 """Commits decoded a batch at a time, without Spark."""
 
+import os
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -10,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_jobs.offsets_topic.commits import RAW, regular_commits
+from spark_jobs.offsets_topic.decoded import _COMMITS
+from spark_jobs.offsets_topic.decoding import _regular_of
 
 KEY = struct.pack(">hh5sh6si", 1, 5, b"group", 6, b"orders", 3)
 VALUE = struct.pack(">hqi", 4, 1017, 0) + b"\x03hi" + struct.pack(">q", 1_795_206_777_313) + b"\x01\x00\x10" + bytes(range(16))
@@ -42,6 +46,23 @@ def test_no_python_runs_row_by_row() -> None:
     few, many = batch(*[(KEY, VALUE)] * 10), batch(*[(KEY, VALUE)] * 10_000)
     regular_commits(few)  # what is loaded at the first call
     assert calls(few) == calls(many)
+
+
+def test_no_more_than_a_row_group_of_a_part_is_held_in_memory_however_large_its_records(tmp_path: Path) -> None:
+    megabyte, groups = 1 << 20, 16
+    held: list[int] = []
+
+    def split(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        held.append(pa.total_allocated_bytes() - before)
+        return regular_commits(rows)
+
+    with pq.ParquetWriter(tmp_path / "raw.parquet", RAW) as writer:
+        for _ in range(groups):
+            writer.write_batch(batch((KEY, VALUE), (None, os.urandom(megabyte))))
+    before = pa.total_allocated_bytes()
+    rest = [rows.num_rows for rows in _regular_of(replace(_COMMITS, split=split), tmp_path / "raw.parquet", tmp_path / "commits.parquet")]
+    assert (rest, pq.read_metadata(tmp_path / "commits.parquet").num_rows) == ([1] * groups, groups)
+    assert max(held) < groups // 2 * megabyte
 
 
 def test_a_slice_of_a_batch_is_decoded_like_the_batch() -> None:

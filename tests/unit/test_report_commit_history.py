@@ -1,6 +1,7 @@
 """What groups did, in the report: bounded, worst first, with what is inferred called so, or one sentence that says why not."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_a_group_shows_members_cadence_and_the_inference_with_its_reason(tmp_pat
     text = text_of(fake)
     for words in (
         *("classic, 3 members", "every 5 s", "4.99 s to 5.01 s", "interval 5 s", "confidence medium", "assignor range"),
-        *("session timeout 45 s", "auto-commit (inferred): 98 % of 900 intervals", "Nothing lost of 1,100 offsets", "(23.5 h)"),
+        *("session timeout 45 s", "auto-commit (inferred): 98 % of 900 intervals", "0 lost, 100 skipped of 1,100 offsets", "(23.5 h)"),
         *(FOLDER, SHA256, "1 group consistent with it"),
     ):
         assert words in text
@@ -85,9 +86,21 @@ def test_what_was_lost_before_it_could_be_read_is_named_by_partition(tmp_path: P
     gaps = [{"batch": "b", "partition": 7, "start": 1000, "lost": 40}]
     with_history(fake, [], totals={"expected": 200, "rows": 160, "lost": 40, "skipped": 0}, gaps=gaps, gap_count=3)
     text = text_of(fake)
-    assert "40 records lost before they could be read, of 200 offsets" in text
+    assert "40 lost, 0 skipped of 200 offsets: 160 records read. Lost offsets were gone before they could be read." in text
+    assert "Skipped" not in text
     assert "partition 7, 40 from offset 1,000 and 2 more" in text
     assert "name no group in scope" in text
+
+
+@pytest.mark.parametrize(("lost", "skipped", "kind"), [(0, 0, "pass"), (0, 7, "none"), (7, 0, "fail"), (7, 1, "fail")])
+def test_a_reading_is_green_only_when_nothing_was_lost_or_skipped(tmp_path: Path, lost: int, skipped: int, kind: str) -> None:
+    fake = ran(tmp_path)
+    with_history(fake, [], totals={"expected": 9, "rows": 9 - lost - skipped, "lost": lost, "skipped": skipped})
+    html = render(read(fake))
+    (found,) = re.findall(rf'<span class="mark (\w+)"><svg[^>]*>(?:(?!</span>).)*</svg>{lost} lost, {skipped} skipped</span>', html)
+    assert found == kind
+    words = "transaction markers, records of aborted transactions, or compacted ones, which a consumer cannot tell apart"
+    assert (words in Page(html).text) == bool(skipped)
 
 
 def test_hostile_group_ids_are_text(tmp_path: Path) -> None:

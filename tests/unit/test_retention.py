@@ -3,7 +3,9 @@
 import fcntl
 import json
 import os
+import shutil
 import threading
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -11,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_audit import commit_batches
+from kafka_audit import commit_batches, retention
+from kafka_audit.commit_batches import has_deleted, reached
+from kafka_audit.durable_files import write_json
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.policy.tiers import CommitsHistory, History
@@ -31,8 +35,8 @@ class Commits:
         self.path = self.root.commit_history("prod")
         self.said: list[str] = []
 
-    def batch(self, number: int, *ages_in_days: float, query: str = QUERY, decoded: bool = True) -> str:
-        """A batch with one record of each age, a part file for each."""
+    def batch(self, number: int, *ages_in_days: float, query: str = QUERY, decoded: bool = True, ends: Mapping[int, int] = {}) -> str:
+        """A batch with one record of each age, a part file for each; ``ends``: up to where it read each partition."""
         name = f"{query}-{number:08d}"
         midnight = datetime(TODAY.year, TODAY.month, TODAY.day, tzinfo=timezone.utc)
         parts = self.path / "raw" / name / "records.parquet"
@@ -40,7 +44,7 @@ class Commits:
         for age in ages_in_days:
             record = {"partition": 0, "offset": 1, "timestamp": midnight - timedelta(days=age), "key": b"", "value": None}
             pq.write_table(pa.Table.from_pylist([record], schema=RAW), parts / f"part-{len(list(parts.iterdir())):05d}.parquet")
-        (parts.parent / "manifest.json").write_text("{}")
+        write_json(parts.parent / "manifest.json", {"partitions": [{"partition": p, "end": end} for p, end in ends.items()]})
         if decoded:
             (self.path / "decoded" / name).mkdir(parents=True)
             (self.path / "decoded" / name / "manifest.json").write_text("{}")
@@ -152,6 +156,37 @@ def test_batches_of_transactions_go_in_the_same_way(commits: Commits) -> None:
     old, new = commits.batch(0, 80), commits.batch(1, 1)
     assert delete_expired(commits.root, "prod", KEEP_10_DAYS, TODAY) == [f"commits/transactions/{old}"]
     assert commits.kept("raw") == commits.kept("decoded") == {new}
+
+
+def test_how_far_a_partition_was_read_outlasts_its_batches(commits: Commits) -> None:
+    commits.batch(0, 80, ends={0: 10, 7: 900})
+    commits.batch(1, 70, ends={0: 20})
+    commits.batch(2, 1, ends={0: 30})
+    for deleted in (2, 0):
+        assert len(commits.delete()) == deleted
+        assert has_deleted(commits.path) and reached(commits.path) == {0: 30, 7: 900}
+    commits.batch(3, 0, ends={7: 950})
+    assert reached(commits.path) == {0: 30, 7: 950}
+
+
+def test_how_far_batches_reach_is_noted_before_they_are_deleted(commits: Commits, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = commits.batch(0, 80, ends={7: 900})
+    commits.batch(1, 1, ends={0: 20})
+
+    def killed(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(retention, "_remove", killed)
+    with pytest.raises(KeyboardInterrupt):
+        commits.delete()
+    shutil.rmtree(commits.path / "raw" / old)
+    assert reached(commits.path) == {0: 20, 7: 900}
+
+
+def test_a_history_of_which_nothing_expired_says_so(commits: Commits) -> None:
+    commits.batch(0, 1, ends={0: 5})
+    assert commits.delete() == []
+    assert not has_deleted(commits.path)
 
 
 def test_a_cluster_without_a_commit_history_has_nothing_to_delete_and_gets_no_folder(tmp_path: Path) -> None:

@@ -1,0 +1,12 @@
+"""A batch of a commit history as tests make it: its manifest names the files that are there."""
+
+from pathlib import Path
+from typing import Any
+
+from kafka_audit.durable_files import write_json
+from kafka_audit.manifest import MANIFEST, tree_files
+
+
+def seal(batch: Path, **about: Any) -> None:
+    """Write the manifest of a raw or decoded batch over its files; ``about`` are its other fields."""
+    write_json(batch / MANIFEST, {**about, "files": {name: entry["sha256"] for name, entry in tree_files(batch).items()}})

@@ -1,0 +1,23 @@
+"""How a job's failure is said."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_audit.errors import IntegrityError
+from spark_jobs.exit_code import exit_code_of
+
+
+def test_what_the_file_system_refuses_is_one_line_that_names_the_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of("read_commits", (tmp_path / "missing").read_text) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("kafka-audit: read_commits: ") and str(tmp_path / "missing") in said
+    assert said.count("\n") == 1
+
+
+def test_an_error_of_the_audit_keeps_its_exit_code_and_the_whole_of_its_text(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
+        raise IntegrityError("x" * 5000 + "\nwhat to do")
+
+    assert exit_code_of("read_commits", fail) == 5
+    assert capsys.readouterr().err == f"kafka-audit: {'x' * 5000} what to do\n"
