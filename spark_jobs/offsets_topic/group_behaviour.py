@@ -72,17 +72,15 @@ def _standing(records: DataFrame, carried: DataFrame | None) -> DataFrame:
 
 
 def emptied(records: DataFrame, carried: DataFrame | None = None) -> DataFrame:
-    """group_id, empty_since timestamp: the newest time at which a classic group is known to have lost its last member."""
-    known = _emptied(records)
-    if carried is None:
-        return known
-    both = known.union(carried.where(F.col("empty_since").isNotNull()).select("group_id", "empty_since"))
-    return both.groupBy("group_id").agg(F.max("empty_since").alias("empty_since"))
-
-
-def _emptied(records: DataFrame) -> DataFrame:
-    empty = records.where("record_type = 2 and not tombstone and size(group_metadata.members) = 0 and group_metadata.state_ms > 0")
-    return empty.groupBy("group_id").agg(F.timestamp_millis(F.max("group_metadata.state_ms")).alias("empty_since"))
+    """group_id, empty_since timestamp: since when a classic group has had no members by its newest record; no row for one that has some."""
+    newest = (
+        records.where("record_type = 2 and not tombstone").groupBy("group_id").agg(F.max_by("group_metadata", "log_offset").alias("now"))
+    )
+    empty = F.expr("size(now.members) = 0 and now.state_ms > 0")
+    known = newest.select("group_id", F.when(empty, F.timestamp_millis("now.state_ms")).alias("empty_since"))
+    if carried is not None:
+        known = known.union(carried.join(known, on="group_id", how="left_anti").select("group_id", "empty_since"))
+    return known.where(F.col("empty_since").isNotNull())
 
 
 def _lives(records: DataFrame, carried: DataFrame | None) -> DataFrame:

@@ -11,6 +11,7 @@ import pytest
 from commit_log import START, WEEK_MS, Log
 from offsets_topic_rows import decoded, recorded
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 from sealed_batch import seal
 
 from spark_jobs.offsets_topic.behaviour import Window, describe
@@ -272,3 +273,14 @@ def test_an_empty_group_is_known_by_its_newest_state(spark: SparkSession) -> Non
     with decoded(recorded(spark)) as tables:
         rows = emptied(tables["group_records"]).collect()
     assert rows and len({row.group_id for row in rows}) == len(rows)
+
+
+def test_a_group_that_has_members_by_its_newest_record_is_not_known_as_empty_however_often_it_was(spark: SparkSession) -> None:
+    with decoded(recorded(spark)) as tables:
+        records = tables["group_records"].where("record_type = 2 and not tombstone")
+        peopled = records.where("size(group_metadata.members) > 0").groupBy("group_id").agg(F.max("log_offset").alias("at"))
+        until = records.join(peopled, on="group_id").where("log_offset <= at").drop("at")
+        once = spark.createDataFrame([("s-java-auto5", START), ("another", START)], "group_id string, empty_since timestamp")
+        assert until.where("size(group_metadata.members) = 0").count() > 0
+        assert emptied(until).collect() == []
+        assert [row.group_id for row in emptied(until, once).collect()] == ["another"]
