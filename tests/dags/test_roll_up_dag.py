@@ -57,7 +57,7 @@ def test_old_batches_of_commits_are_deleted_in_the_same_step(dag, root: Path, st
     for name, when in (("old", datetime(2026, 7, 20, tzinfo=timezone.utc)), ("new", WHEN)):
         for kind in ("raw", "decoded"):
             manifest = history / kind / name / "manifest.json"
-            write_json(manifest, {})
+            write_json(manifest, {"partitions": []})
             os.utime(manifest, (when.timestamp(), when.timestamp()))
     assert Run(dag).returned("delete_expired") == {"deleted": 1, "kept": 0}
     assert {path.parent.name for path in history.glob("*/*/manifest.json")} == {"new"}

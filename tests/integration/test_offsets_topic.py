@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from commit_history_job import OFFSETS, formatted, job, milliseconds, offsets, run, table
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Position
 from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
@@ -245,6 +245,17 @@ def test_a_restored_checkpoint_is_refused_and_without_it_nothing_is_read_twice_o
     assert run(cluster.bootstrap, history)["totals"] == {"expected": 20, "lost": 0, "skipped": 0, "rows": 20}
 
 
+def sent(producer: Producer, partition: int, key: bytes, value: bytes) -> bool:
+    errors = []
+    try:
+        producer.produce(OFFSETS, key=key, value=value, partition=partition, on_delivery=lambda error, _: errors.append(error))
+    except KafkaException:
+        time.sleep(0.5)
+        return False
+    assert producer.flush(30) == 0
+    return errors == [None]
+
+
 def test_added_partitions_are_read_and_foreign_records_kept_as_they_are(cluster: Cluster, history: Path) -> None:
     run(cluster.bootstrap, history)
     before = cluster.ends()
@@ -256,9 +267,10 @@ def test_added_partitions_are_read_and_foreign_records_kept_as_they_are(cluster:
     }
     # Brokers take records for their own topics from a client of this name only.
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "client.id": "__admin_client"})
-    for partition, key, value in records:
-        producer.produce(OFFSETS, key=key, value=value, partition=partition)
-    assert producer.flush(30) == 0
+    unsent, deadline = list(records), time.monotonic() + 60
+    while unsent:  # a broker may not know of the new partitions yet
+        assert time.monotonic() < deadline, unsent
+        unsent = [one for one in unsent if not sent(producer, *one)]
     assert sum(cluster.ends().values()) == sum(before.values()) + 3
     summary = run(cluster.bootstrap, history)
     assert summary["totals"] == {"expected": 3, "lost": 0, "skipped": 0, "rows": 3}
