@@ -55,9 +55,14 @@ class Behaviour:
         return (self.end - parse_time(self.manifest["start"])).total_seconds() / 3600
 
     @property
+    def observed_from(self) -> datetime:
+        """When the oldest record of the window was written; its end when the window has none."""
+        return parse_time(self.manifest.get("observed_from") or self.manifest["end"])
+
+    @property
     def hours(self) -> float:
-        """How long before its end the oldest record of the window is; 0 when the window has none. Holes do not count here."""
-        return (self.end - parse_time(self.manifest.get("observed_from") or self.manifest["end"])).total_seconds() / 3600
+        """How long before its end the oldest record of the window is. Holes do not count here."""
+        return (self.end - self.observed_from).total_seconds() / 3600
 
     def record(self) -> dict[str, Any]:
         """What an audit keeps: folder, manifest_sha256, end, hours, and how complete it is; or the reason why none was used."""

@@ -112,7 +112,7 @@ class History:
 
     def _check_planned(self, batch: str, start: Offsets, end: Offsets) -> None:
         """IntegrityError when a batch that is kept is planned with another range, or a new one does not begin where the kept ones end."""
-        if batch in self.raw_batches():
+        if (self.path / "raw" / batch / MANIFEST).is_file():
             kept = {(each["partition"], each["start"], each["end"]) for each in self.raw_manifest(batch)["partitions"]}
             planned = {(partition, start[partition], last) for partition, last in end.items() if last != start[partition]}
             apart = {partition for partition, *_ in kept ^ planned}

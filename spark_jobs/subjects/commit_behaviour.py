@@ -1,6 +1,6 @@
 """What the commit history shows of a group and of its partitions, where the offsets topic was read."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -111,8 +111,7 @@ def _joined(rows: DataFrame, values: DataFrame, ddl: str, evidence: Evidence, wh
 
 def _about(used: Behaviour) -> dict[str, Column]:
     """Up to when and for how long the group's partition of the offsets topic was read without a hole; 0 h where that is not known."""
-    began = F.lit(used.end - timedelta(hours=used.hours))
-    since = F.greatest(began, "complete_since")
+    since = F.greatest(F.lit(used.observed_from), "complete_since")
     hours = (F.unix_millis("read_to") - F.unix_millis(since)) / 3_600_000
     return {
         "as_of": F.coalesce(F.date_format("read_to", _TIME), F.lit(_as_text(used.end))),
