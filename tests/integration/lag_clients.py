@@ -13,6 +13,7 @@ from kafka.errors import KafkaConnectionError
 
 Answer = TypeVar("Answer")
 _TIMEOUT_S = 60
+_FOR_NOW = ("_WAIT_COORD", "NOT_COORDINATOR", "UNKNOWN_TOPIC_OR_PART")
 # Writes argv[3] records into a transaction, says so, and waits for the kill that leaves it open.
 _HANGING = """
 import sys
@@ -34,6 +35,20 @@ def wait_for(what: str, done: Callable[[], bool]) -> None:
     while not done():
         assert time.monotonic() < deadline, f"waited {_TIMEOUT_S} s until {what}"
         time.sleep(0.05)
+
+
+def commit(consumer: Consumer, *positions: TopicPartition) -> None:
+    """Commit these offsets; again while the coordinator moves or does not know of a new topic yet."""
+
+    def committed() -> bool:
+        try:
+            answers = consumer.commit(offsets=list(positions), asynchronous=False)
+        except KafkaException as error:
+            assert error.args[0].retriable() or error.args[0].name() in _FOR_NOW, error
+            return False
+        return all(answer.error is None for answer in answers)
+
+    wait_for(f"{list(positions)} is committed", committed)
 
 
 def administer(bootstrap: str, act: Callable[[KafkaAdminClient], Answer]) -> Answer:
@@ -126,17 +141,8 @@ class Member:
             self.commit(topic, offset)
 
     def commit(self, topic: str, offset: int) -> None:
-        """Commit the offset; again while the coordinator moves."""
-
-        def committed() -> bool:
-            try:
-                (answer,) = self._consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-            except KafkaException as error:
-                assert error.args[0].retriable() or error.args[0].name() in ("_WAIT_COORD", "NOT_COORDINATOR"), error
-                return False
-            return answer.error is None
-
-        wait_for(f"{self._group} has committed {topic} at {offset}", committed)
+        """Commit the offset."""
+        commit(self._consumer, TopicPartition(topic, 0, offset))
 
     def close(self) -> None:
         """Leave the group."""

@@ -114,14 +114,15 @@ def _fill(port: int, process: "subprocess.Popen[bytes]") -> None:
         producer.produce(topic, b"x")
     producer.flush(10)
     for group in ("readers", "private"):
-        _commit(admin, group, deadline)
+        commit(admin, group, *(TopicPartition(topic, 0, 1) for topic in ("open", "hidden")))
 
 
-def _commit(admin: AdminClient, group: str, deadline: float) -> None:
-    offsets = [TopicPartition(topic, 0, 1) for topic in ("open", "hidden")]
-    while True:  # the coordinator's topic is created by the first commit
+def commit(admin: AdminClient, group: str, *offsets: TopicPartition) -> None:
+    """Commit for a group without members; again while its coordinator is being made or does not know of a new topic yet."""
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
         try:
-            (future,) = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, offsets)]).values()
+            (future,) = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, list(offsets))]).values()
             failure = next((part.error for part in future.result(timeout=30).topic_partitions if part.error), None)
             if failure is None:
                 return

@@ -12,9 +12,9 @@ from urllib.parse import quote
 import psutil
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from secured_broker import ADMIN, AUDITOR, PASSWORDS, connection, secured_broker
+from secured_broker import ADMIN, AUDITOR, PASSWORDS, commit, connection, secured_broker
 from test_airflow import DAG as AUDIT
 from test_airflow import Api, free_port
 from tls_files import Tls, make_tls
@@ -57,10 +57,7 @@ class Cluster:
         self._working.join(60)
 
     def commit(self, group: str, offset: int) -> None:
-        (future,) = self.admin.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, [TopicPartition("open", 0, offset)])]
-        ).values()
-        assert all(part.error is None for part in future.result(60).topic_partitions)
+        commit(self.admin, group, TopicPartition("open", 0, offset))
 
     def ends(self) -> list[int]:
         consumer = Consumer({**self.keys, "group.id": "none"})

@@ -18,6 +18,8 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Position
 from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
+from kafka.errors import KafkaError, NoError
+from lag_clients import commit, wait_for
 
 from kafka_audit.sandbox import brokers, lifecycle
 
@@ -41,24 +43,27 @@ class Cluster:
 
     def commit(self, group: str, partitions: range, offset: int, metadata: str = "") -> None:
         wanted = {TopicPartition("orders", p): OffsetAndMetadata(offset, metadata, -1) for p in partitions}
-        for _ in range(100):  # the first use of a group on a new cluster finds no coordinator yet
+
+        def committed() -> bool:  # the coordinator of a new cluster is being made, and may not know of the topic yet
             try:
                 answer = self.admin.alter_group_offsets(group, wanted)
-            except Exception:  # noqa: BLE001
-                time.sleep(0.2)
-                continue
-            if all(getattr(error, "errno", 0) == 0 for error in answer.values() if error is not None):
-                return
-        raise AssertionError(f"{group}: offsets could not be committed")
+            except KafkaError as problem:
+                assert problem.retriable, problem
+                return False
+            return all(error in {None, NoError} for error in answer.values())
+
+        wait_for(f"{group} has committed", committed)
 
     def consume(self, group: str, more: dict[str, str]) -> None:
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group, "enable.auto.commit": False, **more})
         consumer.subscribe(["orders"])
-        deadline = time.monotonic() + 60
-        while not consumer.assignment():
+
+        def assigned() -> bool:
             consumer.poll(0.2)
-            assert time.monotonic() < deadline, f"{group} was assigned nothing"
-        consumer.commit(offsets=[Position("orders", 0, 11), Position("orders", 1, 12)], asynchronous=False)
+            return bool(consumer.assignment())
+
+        wait_for(f"{group} was assigned something", assigned)
+        commit(consumer, Position("orders", 0, 11), Position("orders", 1, 12))
         consumer.close()
 
     def transactions(self) -> None:
@@ -194,10 +199,7 @@ def test_records_deleted_between_two_runs_are_a_gap_that_is_told_even_if_the_run
     cluster.commit("by-admin", range(40), 1)
     ((partition, end),) = ((p, end) for p, end in cluster.ends().items() if end != read[p])
     cluster.configure({"cleanup.policy": "delete", "retention.ms": "1"})
-    deadline = time.monotonic() + 60
-    while cluster.starts()[partition] < end:
-        assert time.monotonic() < deadline, "the broker deleted nothing"
-        time.sleep(0.2)
+    wait_for("the broker has deleted the records", lambda: cluster.starts()[partition] >= end)
     cluster.configure({"cleanup.policy": "compact"})
     cluster.commit("by-admin", range(10), 2)
     query, _, number = max(path.name for path in history.glob("raw/[!.]*")).rpartition("-")

@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+from lag_clients import commit
 
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.java_client import java_client
@@ -91,7 +92,7 @@ def told(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Told:
     consumer = Consumer({"bootstrap.servers": sandbox.bootstrap, "group.id": "plain"})
     admin = AdminClient({"bootstrap.servers": sandbox.bootstrap})
     admin.create_topics([NewTopic("first", 1, 1)])["first"].result(60)
-    consumer.commit(offsets=[TopicPartition("first", 0, 1)], asynchronous=False)
+    commit(consumer, TopicPartition("first", 0, 1))
     consumer.close()
     runs = [run(sandbox.bootstrap, folder)]
     transactions = Transactions(sandbox.bootstrap)

@@ -16,6 +16,7 @@ from kafka.errors import (
     NoError,
     NotCoordinatorError,
     RebalanceInProgressError,
+    UnknownTopicOrPartitionError,
 )
 from kafka.structs import OffsetAndMetadata
 
@@ -211,7 +212,7 @@ def create(group: Group, bootstrap: str, partitions: Mapping[str, int]) -> Membe
 
 
 def commit_offsets(admin: KafkaAdminClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Commit for a group without members, again for as long as its coordinator is being created or loads.
+    """Commit for a group without members, again while its coordinator is being created, loads or does not know of a new topic yet.
 
     alter_group_offsets gives an error per partition instead of raising; here every one of them counts.
     Raises CollectionError for a refused partition and when SETTLE_TIMEOUT_S passes.
@@ -225,10 +226,10 @@ def commit_offsets(admin: KafkaAdminClient, group_id: str, offsets: Mapping[Topi
         refused = {partition: error for partition, error in answers.items() if error is not NoError}
         if not refused:
             return
-        if any(error not in _MOVING for error in refused.values()):
-            words = ", ".join(f"{p.topic}-{p.partition}: {error.__name__}" for p, error in refused.items())
+        words = ", ".join(f"{p.topic}-{p.partition}: {error.__name__}" for p, error in refused.items())
+        if any(error not in (*_MOVING, UnknownTopicOrPartitionError) for error in refused.values()):
             raise CollectionError(f"group {group_id!r} could not commit {words}")
-        deadline.check("find its coordinator")
+        deadline.check(f"commit {words}")
         time.sleep(0.2)
 
 
