@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from kafka_audit.batch_files import file_hashes
 from kafka_audit.durable_files import write_json
-from kafka_audit.manifest import MANIFEST, tree_files
+from kafka_audit.manifest import MANIFEST
 
 
 def seal(batch: Path, **about: Any) -> None:
     """Write the manifest of a raw or decoded batch over its files; ``about`` are its other fields."""
-    write_json(batch / MANIFEST, {**about, "files": {name: entry["sha256"] for name, entry in tree_files(batch).items()}})
+    write_json(batch / MANIFEST, {**about, "files": file_hashes(batch)})

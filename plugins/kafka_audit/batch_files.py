@@ -8,10 +8,15 @@ import pyarrow as pa
 
 from kafka_audit.durable_files import read_json, sha256_of
 from kafka_audit.errors import IntegrityError
-from kafka_audit.manifest import MANIFEST
+from kafka_audit.manifest import MANIFEST, tree_files
 
 REPAIR_OF_RAW = "its records cannot be had again, restore it from a copy"
 REPAIR_OF_DECODED = "remove this decoded batch, it is decoded anew from raw/"
+
+
+def file_hashes(batch: Path) -> dict[str, str]:
+    """The sha256 of each file of a batch that is being written, by its name there: what ``named_files`` will read."""
+    return {name: str(file["sha256"]) for name, file in tree_files(batch).items()}
 
 
 def named_files(batch: Path, repair: str) -> dict[str, str]:

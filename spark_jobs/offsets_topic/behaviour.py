@@ -16,11 +16,12 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folder_name, folders_until, open_behaviour
 from kafka_audit.durable_files import replaced_folder, write_json
 from kafka_audit.manifest import MANIFEST
 from kafka_audit.times import parse_time
-from spark_jobs.offsets_topic.behaviour_sources import manifest_of, newest_record, verified_batch
+from spark_jobs.offsets_topic.behaviour_sources import manifest_of, newest_record
 from spark_jobs.offsets_topic.commit_behaviour import KEYS, commit_behaviour
 from spark_jobs.offsets_topic.coordinator import with_home_partition
 from spark_jobs.offsets_topic.group_behaviour import emptied, group_behaviour
@@ -66,7 +67,7 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
     new = new_batches(history, batches, stood)
     used = sorted({*reaching, *new})
     for batch in used:
-        verified_batch(batch)
+        verify_batch(batch, REPAIR_OF_DECODED)
     commits, records = (_read(spark, used or batches[-1:], new, name, (since, window.end)) for name in ("offset_commits", "group_records"))
     read = readings(
         *(history, new, stood), end=window.end, partitions=window.partitions or 0, held=_newest_read(commits, records, window.held_back)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_audit.batch_files import REPAIR_OF_DECODED, named_files, read_as_parquet, verify_batch
+from kafka_audit.batch_files import REPAIR_OF_DECODED, named_files, read_as_parquet
 from kafka_audit.behaviour_folders import KIND, Behaviour
 from kafka_audit.durable_files import read_json, sha256_of
 from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, tree_files
@@ -51,11 +51,6 @@ def _statistics(group: Any, column: int) -> Any:  # noqa: ANN401  (pyarrow ships
 
 def _utc(time: datetime) -> datetime:
     return time.astimezone(timezone.utc) if time.tzinfo else time.replace(tzinfo=timezone.utc)
-
-
-def verified_batch(batch: Path) -> None:
-    """IntegrityError (exit 5) when the files of a decoded batch are not exactly those of its manifest, unchanged."""
-    verify_batch(batch, REPAIR_OF_DECODED)
 
 
 def manifest_of(history: Path, batches: list[Path], before: Behaviour | None, folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,17 +21,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_audit.batch_files import REPAIR_OF_RAW, verify_batch
+from kafka_audit.batch_files import REPAIR_OF_RAW, file_hashes, verify_batch
 from kafka_audit.commit_batches import reached
-from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, write_json
+from kafka_audit.durable_files import read_json, replaced_folder, write_json
 from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.manifest import MANIFEST
 from spark_jobs.offsets_topic.checkpoint import BEGIN_ANEW, Checkpoint, Offsets
 from spark_jobs.offsets_topic.completeness import LOST_ITS_END, PartitionCoverage, coverage, totals
 from spark_jobs.offsets_topic.landing import land
 from spark_jobs.offsets_topic.source import Bounds
 from spark_jobs.offsets_topic.topic import OFFSETS, Topic
 
-MANIFEST = "manifest.json"
 _ROWS_OF_A_PART = 500_000
 _COVERAGE = pa.schema(
     [("partition", pa.int32()), *((name, pa.int64()) for name in ("start", "end", "log_start", "rows", "lost", "skipped"))]
@@ -138,14 +138,10 @@ class History:
             expected = self.raw_manifest(batch)["totals"]["rows"]
             if sum(rows.values()) != expected:
                 raise IntegrityError(f"{batch}: {rows} do not add up to the {expected} raw records; report this with the raw batch")
-            write_json(folder / MANIFEST, {"batch": batch, "rows": rows, "files": _files(folder)})
+            write_json(folder / MANIFEST, {"batch": batch, "rows": rows, "files": file_hashes(folder)})
 
 
 def _seal_raw(folder: Path, batch: str, partitions: list[PartitionCoverage]) -> None:
     rows = [asdict(each) for each in partitions]
     pq.write_table(pa.Table.from_pylist(rows, schema=_COVERAGE), folder / "completeness.parquet", compression="zstd")
-    write_json(folder / MANIFEST, {"batch": batch, "partitions": rows, "totals": totals(partitions), "files": _files(folder)})
-
-
-def _files(folder: Path) -> dict[str, str]:
-    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in sorted(folder.rglob("*.parquet")) if path.is_file()}
+    write_json(folder / MANIFEST, {"batch": batch, "partitions": rows, "totals": totals(partitions), "files": file_hashes(folder)})

@@ -10,10 +10,11 @@ import pytest
 from offsets_topic_rows import recorded
 from pyspark.sql import SparkSession
 
+from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.commit_batches import note_reached
 from kafka_audit.durable_files import write_json
 from kafka_audit.errors import IntegrityError
-from spark_jobs.offsets_topic.behaviour_sources import newest_record, verified_batch
+from spark_jobs.offsets_topic.behaviour_sources import newest_record
 from spark_jobs.offsets_topic.completeness import coverage, totals
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.offsets_topic.source import TOPIC, Bounds
@@ -93,7 +94,7 @@ def test_a_batch_without_records_is_decoded_and_whole(spark: SparkSession, tmp_p
     history.land(recorded(spark).limit(0), 0, bounds().log_start)
     (batch,) = history.raw_batches()
     history.decode(spark, batch)
-    verified_batch(tmp_path / "decoded" / batch)
+    verify_batch(tmp_path / "decoded" / batch, REPAIR_OF_DECODED)
     written = (tmp_path / "decoded" / batch / "manifest.json").stat().st_mtime
     assert newest_record(tmp_path / "decoded" / batch).timestamp() == pytest.approx(written, abs=1e-3)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from sealed_batch import seal
 
+from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.durable_files import write_json
 from kafka_audit.errors import IntegrityError
-from spark_jobs.offsets_topic.behaviour_sources import newest_record, verified_batch
+from spark_jobs.offsets_topic.behaviour_sources import newest_record
 
 AT = datetime(2026, 11, 20, 20, tzinfo=timezone.utc)
 TABLES = ("group_records", "offset_commits", "undecoded")
@@ -47,22 +49,22 @@ OTHER_FILES = [
 @pytest.mark.parametrize(("harm", "named"), OTHER_FILES)
 def test_a_batch_of_other_files_than_its_manifest_names_is_refused_before_its_age_is_asked(batch: Path, harm: Harm, named: str) -> None:
     harm(batch)
-    for check in (verified_batch, newest_record):
+    for check in (partial(verify_batch, repair=REPAIR_OF_DECODED), newest_record):
         with pytest.raises(IntegrityError, match=f"b-00000000.*{named}.*it is decoded anew from raw/"):
             check(batch)
 
 
 def test_a_changed_file_is_refused_though_its_name_and_size_are_the_same(batch: Path) -> None:
-    verified_batch(batch)
+    verify_batch(batch, REPAIR_OF_DECODED)
     whole = (batch / COMMITS).read_bytes()
     (batch / COMMITS).write_bytes(whole[:4] + bytes([whole[4] ^ 1]) + whole[5:])
     with pytest.raises(IntegrityError, match=f"b-00000000: {COMMITS} is not what the manifest says"):
-        verified_batch(batch)
+        verify_batch(batch, REPAIR_OF_DECODED)
 
 
 def test_a_hidden_file_is_no_part_of_a_batch(batch: Path) -> None:
     added("offset_commits.parquet/.part-00000.parquet.crc")(batch)
-    verified_batch(batch)
+    verify_batch(batch, REPAIR_OF_DECODED)
     assert newest_record(batch) == AT
 
 
@@ -73,7 +75,7 @@ def test_a_batch_of_which_no_row_has_a_time_is_whole_and_as_old_as_its_writing(b
         pa.table({"append_time": pa.array([], pa.timestamp("us", "UTC"))}), batch / "group_records.parquet" / "part-00000.parquet"
     )
     seal(batch)
-    verified_batch(batch)
+    verify_batch(batch, REPAIR_OF_DECODED)
     assert newest_record(batch).timestamp() == pytest.approx((batch / "manifest.json").stat().st_mtime, abs=1e-3)
 
 
