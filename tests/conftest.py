@@ -12,6 +12,8 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+from kafka_audit.sandbox import brokers
+
 # A shell without job control starts background jobs with SIGINT ignored, and children inherit that; a CI runner may be one.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -24,12 +26,13 @@ _ON_THE_SEEDED_CLUSTERS = ("test_airflow.py", "test_collection.py", "test_offset
 
 
 class _Parts(LoadScopeScheduling):
-    """With ``-n``, a module stays in one process; so does all that shares the Spark session, and all that shares the seeded clusters."""
+    """With ``-n``, a module stays in one process; so does all that shares the Spark session, Airflow's
+    database or the seeded clusters."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = PurePosixPath(nodeid.split("::", 1)[0])
-        if path.parent.name == "spark":
-            return "spark"
+        if path.parent.name in ("spark", "dags"):
+            return path.parent.name
         return "seeded clusters" if path.name in _ON_THE_SEEDED_CLUSTERS else str(path)
 
 
@@ -38,6 +41,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Parts:
 
 
 _RUN = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Two processes that look for free ports at once find different ones."""
+    worker = getattr(config, "workerinput", None)
+    if worker:
+        brokers.PORTS = brokers.PORTS[int(worker["workerid"][2:]) :: worker["workercount"]]
 
 
 def pytest_configure_node(node: WorkerController) -> None:

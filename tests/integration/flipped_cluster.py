@@ -1,12 +1,23 @@
-"""A healthy sandbox whose settings are changed and restored with Kafka's own tools."""
+"""A healthy sandbox whose settings are changed and restored, by an admin client and, what it cannot do, by Kafka's own tools."""
 
 import json
 import time
+from collections.abc import Mapping
+from concurrent.futures import Future
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
 from kafka import KafkaAdminClient
 from kafka_tools import KafkaTools
 
@@ -16,7 +27,7 @@ from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.snapshot import take_snapshot
 
 CLUSTER = "flipped"
-_IN_SYNC_TIMEOUT_S = 60
+_IN_SYNC_TIMEOUT_S = 180
 
 # Topics beside the seed's, by what happens to them.
 OWN_TOPICS = ("grown", "led", "read", "recreated", "spare", "thinned")
@@ -37,17 +48,22 @@ SETTINGS = (
     ("topics", "__transaction_state", "min.insync.replicas=1", "min.insync.replicas=2"),
     ("brokers", "2", "transaction.partition.verification.enable=false", None),
     ("brokers", "3", "num.replica.fetchers=2", None),
-    ("groups", "shipping-kip848", "consumer.heartbeat.interval.ms=15000", None),
 )
+_GROUP_SETTING = "kafka-configs --alter --entity-type groups --entity-name shipping-kip848"
+_KINDS = {"topics": ResourceType.TOPIC, "brokers": ResourceType.BROKER}
 
 
-def _settings(undo: bool) -> list[str]:
-    commands = []
-    for kind, name, made, before in SETTINGS:
-        keys = ",".join(pair.partition("=")[0] for pair in made.split(","))
-        change = f"--delete-config {keys}" if undo and before is None else f"--add-config {before if undo else made}"
-        commands.append(f"kafka-configs --alter --entity-type {kind} --entity-name {name} {change}")
-    return commands
+def _resource(kind: str, name: str, made: str, before: str | None, *, undo: bool) -> ConfigResource:
+    removed = undo and before is None
+    pairs = [pair.partition("=") for pair in (before if undo and before else made).split(",")]
+    kind_of_change = AlterConfigOpType.DELETE if removed else AlterConfigOpType.SET
+    entries = [ConfigEntry(key, None if removed else value, incremental_operation=kind_of_change) for key, _, value in pairs]
+    return ConfigResource(_KINDS[kind], name, incremental_configs=entries)
+
+
+def _done(futures: Mapping[Any, Future[Any]]) -> None:
+    for future in futures.values():
+        future.result(60)
 
 
 class Flipped:
@@ -55,6 +71,7 @@ class Flipped:
 
     def __init__(self, sandbox: Sandbox, root: Path) -> None:
         self.tools, self.sandbox, self.root = KafkaTools(sandbox.bootstrap), sandbox, root
+        self.admin = AdminClient({"bootstrap.servers": sandbox.bootstrap})
         self.snapshots: list[Snapshot] = []
 
     def snapshot(self) -> Snapshot:
@@ -68,8 +85,8 @@ class Flipped:
 
     def prepare(self) -> None:
         """Add topics and groups; the groups' commits advance within the three snapshots of the history."""
-        self.tools.run_all(*[f"kafka-topics --create --topic {topic} --replica-assignment 1:2:3" for topic in OWN_TOPICS])
-        self._wait_for(grown=[3], thinned=[3], spare=[3])
+        self._create(*OWN_TOPICS)
+        self._wait_for(**{topic: [3] for topic in OWN_TOPICS})
         self.tools.run("kafka-console-producer --topic read --batch-size 1", stdin="".join(f"record {n}\n" for n in range(10)))
         self.tools.run(f"{self._reset(REWOUND)} --group {OVERTAKEN} --to-offset 5")
         self.snapshot()
@@ -78,38 +95,46 @@ class Flipped:
 
     def change(self) -> str:
         """Change everything; returns how the brokers refused the one setting that they do not allow."""
+        self._set(undo=False)
+        _done(self.admin.delete_topics(["spare", "recreated"]))
+        _done(self.admin.create_partitions([NewPartitions("grown", 3)]))
         self.tools.run_all(
-            *_settings(undo=False),
-            "kafka-topics --delete --topic spare",
-            "kafka-topics --delete --topic recreated",
-            "kafka-topics --alter --topic grown --partitions 3",
+            f"{_GROUP_SETTING} --add-config consumer.heartbeat.interval.ms=15000",
             "kafka-acls --add --allow-principal User:stranger --operation Delete --topic '*'",
             "kafka-acls --add --allow-principal User:auditor --operation Write --topic orders",
             "kafka-features downgrade --feature eligible.leader.replicas.version=0 --feature transaction.version=1",
             f"kafka-delete-records --offset-json-file {self._json('delete', [self._partition('read', offset=8)])}",
             self._reassign(self._partition("thinned", replicas=[1, 2]), self._partition("led", replicas=[2, 3, 1])),
         )
+        self._wait_for(recreated=None, spare=None)
+        self._create("recreated")
         self.tools.run_all(
-            "kafka-topics --create --topic recreated --replica-assignment 1:2:3",
             "kafka-leader-election --election-type preferred --topic led --partition 0",
             f"{self._reset(REWOUND)} --to-offset 9",
         )
-        self._wait_for(grown=[3, 3, 3], thinned=[2], spare=None)
-        too_slow = "consumer.heartbeat.interval.ms=15001"
-        return self.tools.refusal(f"kafka-configs --alter --entity-type groups --entity-name shipping-kip848 --add-config {too_slow}")
+        self._wait_for(grown=[3, 3, 3], thinned=[2], recreated=[3])
+        return self.tools.refusal(f"{_GROUP_SETTING} --add-config consumer.heartbeat.interval.ms=15001")
 
     def restore(self) -> None:
         """Undo everything, except that topics cannot get their old id back, nor lose partitions; the leader of led-0 stays where it is."""
+        self._set(undo=True)
+        self._create("spare")
         self.tools.run_all(
-            *_settings(undo=True),
+            f"{_GROUP_SETTING} --delete-config consumer.heartbeat.interval.ms",
             "kafka-acls --remove --force --allow-principal User:stranger --operation Delete --topic '*'",
             "kafka-acls --remove --force --allow-principal User:auditor --operation Write --topic orders",
             "kafka-features upgrade --feature eligible.leader.replicas.version=1 --feature transaction.version=2",
             self._reassign(self._partition("thinned", replicas=[1, 2, 3])),
-            "kafka-topics --create --topic spare --replica-assignment 1:2:3",
             f"{self._reset(REWOUND)} --group {OVERTAKEN} --to-latest",
         )
         self._wait_for(grown=[3, 3, 3], thinned=[3], spare=[3])
+
+    def _set(self, *, undo: bool) -> None:
+        for setting in SETTINGS:  # a broker's settings are sent to that broker alone
+            _done(self.admin.incremental_alter_configs([_resource(*setting, undo=undo)]))
+
+    def _create(self, *topics: str) -> None:
+        _done(self.admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 2, 3]]) for topic in topics]))
 
     def _reset(self, group: str) -> str:
         return f"kafka-consumer-groups --reset-offsets --execute --topic read --group {group}"

@@ -21,7 +21,12 @@ _CLASSES = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
 }
 _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-_TIMEOUT_S = 120
+_TIMEOUT_S = 300
+# What these tools do by themselves when a busy machine is slow: give up after seconds, and end with 0.
+_PATIENCE = {
+    "kafka-consumer-groups": ("--timeout", "60000"),
+    "kafka-console-producer": ("--request-timeout-ms", "30000", "--message-send-max-retries", "20"),
+}
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class KafkaTools:
         tool, *arguments = shlex.split(command)
         line = [java(), *_JVM, "-cp", broker_classpath(lambda message: None), _CLASSES[tool], "--bootstrap-server", self.bootstrap]
         return subprocess.run(
-            [*line, *arguments],
+            [*line, *_PATIENCE.get(tool, ()), *arguments],
             input=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -23,8 +23,6 @@ _BROKERS = Brokers(
         # Retention looks at the logs twice a second, and at once; Kafka's defaults are five minutes and half a minute.
         "log.retention.check.interval.ms": "500",
         "log.initial.task.delay.ms": "500",
-        # A killed broker is missed after three seconds instead of nine.
-        "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
     },
     # The only voter is never killed: the metadata survives the two others.

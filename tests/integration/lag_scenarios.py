@@ -219,6 +219,7 @@ class Story:
         wait_for("nobody leads", lambda: self._partition("truncated")["leader_id"] == -1)
         self.without_leader = self._offsets_snapshot()
         self.cluster.launch(2)
+        self.cluster.wait_until_registered()
         wait_for("broker 2 leads without being in sync", lambda: self._partition("truncated")["leader_id"] == 2)
         self.cluster.launch(1)
         self.cluster.wait_until_registered()
@@ -254,7 +255,8 @@ class Story:
 
     def _create(self, *topics: str) -> None:
         wanted = {name: {"assignments": {0: _REPLICAS.get(name, [3, 1, 2])}, "configs": _CONFIGS.get(name, {})} for name in topics}
-        administer(self.cluster.bootstrap, lambda admin: admin.create_topics(wanted, wait_for_metadata=True))
+        administer(self.cluster.bootstrap, lambda admin: admin.create_topics(wanted))
+        administer(self.cluster.bootstrap, lambda admin: admin.wait_for_topics(list(topics), timeout_ms=60_000))
 
     def _delete_topics(self, *topics: str) -> None:
         administer(self.cluster.bootstrap, lambda admin: admin.delete_topics(list(topics)))

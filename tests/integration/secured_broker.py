@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import socket
 import subprocess
 import time
 import uuid
@@ -21,6 +20,7 @@ from confluent_kafka.admin import (
 )
 from tls_files import Tls
 
+from kafka_audit.sandbox.brokers import free_ports
 from kafka_audit.sandbox.jars import broker_classpath, java
 
 ADMIN, AUDITOR, VISITOR = "admin", "auditor", "visitor"
@@ -55,7 +55,7 @@ def secured_broker(folder: Path, tls: Tls | None = None) -> Iterator[int]:
 
     ``tls`` gives it one more listener, for clients with certificates.
     """
-    port, controller_port = _free_ports()
+    port, controller_port = free_ports(2)
     users = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
     lines = {
         "process.roles": "broker,controller",
@@ -112,7 +112,7 @@ def _fill(port: int, process: "subprocess.Popen[bytes]") -> None:
     producer = Producer({**connection(port, ADMIN), "enable.idempotence": True})
     for topic in ("open", "closed", "hidden"):
         producer.produce(topic, b"x")
-    producer.flush(10)
+    assert producer.flush(60) == 0
     for group in ("readers", "private"):
         commit(admin, group, *(TopicPartition(topic, 0, 1) for topic in ("open", "hidden")))
 
@@ -136,10 +136,3 @@ def commit(admin: AdminClient, group: str, *offsets: TopicPartition) -> None:
 def _done(futures: dict) -> None:
     for future in futures.values():
         future.result(timeout=30)
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as first, socket.socket() as second:
-        first.bind(("127.0.0.1", 0))
-        second.bind(("127.0.0.1", 0))
-        return first.getsockname()[1], second.getsockname()[1]

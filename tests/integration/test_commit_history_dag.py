@@ -82,8 +82,8 @@ class Airflow:
         status, run = self.api.call("POST", f"/api/v2/dags/{DAG}/dagRuns", {"logical_date": None, "conf": conf})
         assert status == 200, run
         place = f"/api/v2/dags/{DAG}/dagRuns/{quote(run['dag_run_id'])}"
-        deadline = time.monotonic() + 300
-        while self.api.call("GET", place)[1]["state"] not in ("success", "failed"):
+        deadline = time.monotonic() + 900
+        while self.api.state(place) not in ("success", "failed"):
             assert time.monotonic() < deadline, "the run did not end"
             assert not [command for command in commands() if any(secret in command for secret in SECRETS)]
             time.sleep(0.5)
@@ -121,7 +121,7 @@ def airflow(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
             made = Airflow(Api(f"http://127.0.0.1:{port}", "admin"), root)
             made.connect("kafka_tls", cluster.tls.connection)
             made.connect("kafka_refused", connection(int(cluster.keys["bootstrap.servers"].rpartition(":")[2]), AUDITOR))
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + 300
             while made.api.call("PATCH", f"/api/v2/dags/{DAG}", {"is_paused": False})[0] != 200:
                 assert time.monotonic() < deadline, "the DAG was not loaded"
                 time.sleep(1)

@@ -1,4 +1,4 @@
-"""Settings of a healthy cluster are changed with Kafka's own tools, and each verdict changes with its setting and back.
+"""Settings of a healthy cluster are changed, by an ordinary admin client and Kafka's own tools, and each verdict changes with its setting and back.
 
 What brokers read only at their start (BRK-01, 02, 05, 07, 08, QRM-01) and what takes clients or disks is shown by the faulty seed
 (test_whole_audit.py). All changes are made at once, each on its own topic, group or broker; the cluster is gone when Spark judges.
@@ -76,7 +76,6 @@ def _policy(folder: Path) -> Path:
         *tiers["topics"],
     ]
     tiers["declared_topics"].append("spare")
-    tiers["history"]["interval_seconds"] = 600  # the changes take a while on a busy machine
     # No snapshot is from before the records were written, so how late the groups are is not known.
     slas["groups"] = [{"pattern": group, "name": "by hand", "max_lag_records": 500} for group in (REWOUND, OVERTAKEN)] + slas["groups"]
     shop, reader = clients[0], next(client for client in clients if client["kind"] == "consumer")

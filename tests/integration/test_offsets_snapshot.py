@@ -134,15 +134,15 @@ def test_the_figures_are_those_of_kafkas_own_tool_row_by_row(faulty_cluster):
 
 def test_the_offset_that_an_sla_demands_lies_between_records_of_known_times(brokers, admin, topic, tmp_path):
     began = int(time.time() * 1000)
-    for age_s in (900, 700, 500, 300, 100):
+    for age_s in (9000, 7000, 5000, 3000, 1000):
         write(brokers, {topic: 1}, began - age_s * 1000)
     commit(admin, "g", topic, 1)
     demanded = {}
-    for limit in (1000, 600, 10):
+    for limit in (10000, 6000, 10):
         result = snapshot(brokers, tmp_path / str(limit), policy=Slas(limit))
         (demanded[limit],) = [row for row in rows(result, "sla_offsets") if row["topic"] == topic]
 
-    assert {limit: row["offset"] for limit, row in demanded.items()} == {1000: 0, 600: 2, 10: 5}
+    assert {limit: row["offset"] for limit, row in demanded.items()} == {10000: 0, 6000: 2, 10: 5}
     assert [row["timestamp_ms"] // 1000 for row in demanded.values()] == [int(r["read_at"].timestamp()) - s for s, r in demanded.items()]
 
 

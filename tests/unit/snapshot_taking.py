@@ -28,8 +28,8 @@ def fake_cluster():
 def snapshot_taker(fake, tmp_path):
     ticks = iter(range(10_000))
 
-    def run(**arguments):
-        settings = ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap, "request.timeout.ms": "400"})
+    def run(*, request_timeout_ms=10_000, **arguments):
+        settings = ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap, "request.timeout.ms": str(request_timeout_ms)})
         return take_snapshot(
             settings=settings,
             root=EvidenceRoot(path=tmp_path),
@@ -49,7 +49,7 @@ def offsets_snapshot_taker(fake, tmp_path):
 
     def run(**arguments):
         return take_offsets_snapshot(
-            settings=ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap, "request.timeout.ms": "400"}),
+            settings=ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap, "request.timeout.ms": "10000"}),
             root=EvidenceRoot(path=tmp_path),
             cluster="fake",
             snapshot_id=SNAPSHOT,

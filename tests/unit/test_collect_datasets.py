@@ -194,7 +194,7 @@ def test_a_broker_that_does_not_answer_is_marked_and_everything_else_is_whole(fa
     for api in ("DescribeConfigs", "DescribeLogDirs", "ListGroups", "ListOffsets", "DescribeProducers", "ListTransactions"):
         real = fake.answers[api]
         fake.answers[api] = lambda b, request, real=real: SILENCE if b == 2 else real(b, request)
-    result = take()
+    result = take(request_timeout_ms=1000)
 
     assert {row["broker_id"]: row["answered"] for row in rows(result, "brokers")} == {1: True, 2: False, 3: True}
     assert {row["partition"]: row["log_end"] for row in rows(result, "offsets")} == {0: 100, 1: None, 2: 100}

@@ -123,7 +123,7 @@ def test_advertised_addresses_that_nobody_answers_are_named():
 def test_a_silent_broker_costs_one_time_limit_and_is_asked_nothing_more():
     with FakeCluster() as cluster:
         cluster.answers["ListGroups"] = lambda broker_id, request: SILENCE if broker_id == 2 else cluster._ListGroups(broker_id, request)
-        with Cluster(settings(cluster, request_timeout_ms=300)) as connected:
+        with Cluster(settings(cluster, request_timeout_ms=1000)) as connected:
             _, failures = connected.list_groups()
             broken = [described.failure for described in connected.describe_log_dirs() if described.failure]
 
@@ -136,7 +136,7 @@ def test_a_silent_broker_costs_one_time_limit_and_is_asked_nothing_more():
 def test_a_question_for_any_broker_goes_to_the_next_when_one_is_silent():
     with FakeCluster() as cluster:
         cluster.answers["DescribeQuorum"] = lambda broker_id, request: SILENCE if broker_id == 1 else cluster._DescribeQuorum(1, request)
-        with Cluster(settings(cluster, request_timeout_ms=300)) as connected:
+        with Cluster(settings(cluster, request_timeout_ms=1000)) as connected:
             assert connected.describe_quorum() == ((), ())
 
 

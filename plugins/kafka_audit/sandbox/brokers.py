@@ -21,6 +21,7 @@ from kafka_audit.sandbox.processes import ProcessRecord
 from kafka_audit.sandbox.state import BrokerState, Folder
 
 START_TIMEOUT_S = 120
+PORTS = range(20_000, 32_000)
 _HOST = "127.0.0.1"
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 # Brokers live for minutes: the second compiler never pays for itself. An archive of shared classes is the JVM's default.
@@ -49,7 +50,7 @@ def new_cluster_id() -> str:
 
 def plan(brokers: Brokers, folder: Folder) -> tuple[BrokerState, ...]:
     """Choose free ports and log dirs for each node."""
-    ports = iter(_free_ports(3 * len(brokers.nodes)))
+    ports = iter(free_ports(3 * len(brokers.nodes)))
     return tuple(
         BrokerState(
             id=node.id,
@@ -183,10 +184,10 @@ def _listens(port: int) -> bool:
         return probe.connect_ex((_HOST, port)) == 0
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return free ports below the range the system hands to outgoing connections, so that none takes them before the broker does."""
     ports: list[int] = []
-    for port in random.sample(range(20_000, 32_000), 2_000):
+    for port in random.sample(PORTS, 2_000):
         with closing(socket.socket()) as probe:
             try:
                 probe.bind((_HOST, port))
@@ -195,7 +196,7 @@ def _free_ports(count: int) -> list[int]:
         ports.append(port)
         if len(ports) == count:
             return ports
-    raise CollectionError(f"Fewer than {count} free TCP ports between 20000 and 32000 on {_HOST}: stop what uses them.")
+    raise CollectionError(f"Fewer than {count} free TCP ports between {PORTS[0]} and {PORTS[-1]} on {_HOST}: stop what uses them.")
 
 
 def _escaped(value: str) -> str:

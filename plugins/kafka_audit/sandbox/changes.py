@@ -22,7 +22,8 @@ def apply(seed: Seed, bootstrap: str) -> None:
         if change.recreate:
             admin.delete_topics(list(change.recreate))
             _wait_until_gone(admin, set(change.recreate))
-            create_topics(admin, seed.model_copy(update={"topics": tuple(topic for topic in seed.topics if topic.name in change.recreate)}))
+            topics = tuple(topic for topic in seed.topics if topic.name in change.recreate)
+            create_topics(admin, seed.model_copy(update={"topics": topics}), deleted=True)
         if change.add_partitions:
             counts = {topic.name: len(topic.replicas) for topic in seed.topics}
             admin.create_partitions({name: counts[name] + more for name, more in change.add_partitions.items()})

@@ -23,9 +23,14 @@ from kafka.structs import OffsetAndMetadata
 from kafka_audit.errors import CollectionError
 from kafka_audit.sandbox.definition import Group
 
-SETTLE_TIMEOUT_S = 90
+SETTLE_TIMEOUT_S = 240
 _JOIN_PATIENCE_S = 6.0
 _MOVING = (CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError)
+FOR_NOW = {
+    *("_WAIT_COORD", "_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT", "UNKNOWN_TOPIC_OR_PART"),
+    *("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"),
+}
+"""librdkafka's names of what is tried again; its own ``retriable()`` is true for errors of transactions only."""
 _A_DAY_MS = 86_400_000
 
 
@@ -60,18 +65,20 @@ class HandCommitting:
             auto_offset_reset="earliest",
             isolation_level="read_committed",
             allow_auto_create_topics=False,
+            metadata_max_age_ms=_A_DAY_MS,  # one that sees a new partition would take it: CON-08 is about those that do not yet
             max_poll_interval_ms=_A_DAY_MS,
             fetch_max_wait_ms=100,
         )
 
     def settle(self) -> None:
         """See Member."""
-        deadline = _Deadline(self._group.id)
-        while not self._read_and_commit(deadline, patience=time.monotonic() + _JOIN_PATIENCE_S):
+        deadline, patience = _Deadline(self._group.id), _JOIN_PATIENCE_S
+        while not self._read_and_commit(deadline, patience=time.monotonic() + patience):
             # kafka-python 3.0.12: metadata that arrives while the group is joining leaves the member, now and then, without
             # partitions or rebalancing for ever. A new member is what an operator would try, and what works.
             self._consumer.close(autocommit=False)
             self._consumer = self._connect()
+            patience *= 2  # a machine may be too slow for the first
 
     def _read_and_commit(self, deadline: "_Deadline", *, patience: float) -> bool:
         """Return False when the member does not come through its first rebalances until patience (monotonic seconds) ends."""
@@ -153,9 +160,18 @@ class Librdkafka:
         elif self._group.commits == "by hand":
             targets = _targets(self._group, {f"{topic}-{partition}": end for (topic, partition), end in ends.items()})
             offsets = [confluent_kafka.TopicPartition(t, p, targets[f"{t}-{p}"]) for t, p in ends]
-            for answer in consumer.commit(offsets=offsets, asynchronous=False):
-                if answer.error:
-                    raise CollectionError(f"group {self._group.id!r} could not commit {answer.topic}-{answer.partition}: {answer.error}")
+            while refused := self._refused(offsets):
+                if any(error.name() not in FOR_NOW for error in refused):
+                    raise CollectionError(f"group {self._group.id!r} could not commit: {refused[0]}")
+                deadline.check(f"commit: {refused[0]}")
+                time.sleep(0.2)
+
+    def _refused(self, offsets: list[confluent_kafka.TopicPartition]) -> list[confluent_kafka.KafkaError]:
+        """Commit; what the coordinator has against it."""
+        try:
+            return [answer.error for answer in self._consumer.commit(offsets=offsets, asynchronous=False) if answer.error]
+        except confluent_kafka.KafkaException as problem:
+            return [problem.args[0]]
 
     def _has_read(self, ends: Mapping[tuple[str, int], int]) -> bool:
         # A partition where nothing was read yet has no position (a negative number).

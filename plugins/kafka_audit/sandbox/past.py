@@ -12,6 +12,9 @@ from kafka_audit.sandbox.jars import Progress
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.snapshot import take_snapshot
 
+_SECOND_LOOK_S = 1.0
+"""A disk that the seed failed stays failed: no need to give it time."""
+
 
 def make_past(sandbox: Sandbox, seed: str, *, root: Path, cluster: str, progress: Progress = lambda message: None) -> None:
     """Take the seed's earlier snapshots, at least a second apart, and change the cluster after the last of them."""
@@ -26,6 +29,7 @@ def make_past(sandbox: Sandbox, seed: str, *, root: Path, cluster: str, progress
             cluster=cluster,
             snapshot_id=new_id(now, f"{now.isoformat()} {number}"),
             now=lambda: datetime.now(timezone.utc),
+            second_look_seconds=_SECOND_LOOK_S,
         )
         time.sleep(max(0.0, 1.1 - (time.monotonic() - started)))  # ids are told apart, and ordered, by the second
     changes.apply(definition, sandbox.bootstrap)

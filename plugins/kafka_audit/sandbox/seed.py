@@ -19,7 +19,8 @@ from kafka_audit.sandbox.jars import Progress
 from kafka_audit.sandbox.state import Folder, State
 from kafka_audit.sandbox.workload import Plan, report_path
 
-_WORKLOAD_TIMEOUT_S = 120
+_WORKLOAD_TIMEOUT_S = 300  # more than a member's SETTLE_TIMEOUT_S, which says what it waited for
+_TOPICS_TIMEOUT_MS = 120_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +68,14 @@ def execute(seed: Seed, target: Target, progress: Progress) -> None:
                 disks.fail_last_log_dir(admin, seed.log_dir_failure, failing)
 
 
-def create_topics(admin: KafkaAdminClient, seed: Seed) -> None:
-    """Create the seed's topics with their replicas and settings; ConfigurationError when one exists or a broker is missing."""
+def create_topics(admin: KafkaAdminClient, seed: Seed, *, deleted: bool = False) -> None:
+    """Create the seed's topics with their replicas and settings; ConfigurationError when one exists or a broker is missing.
+
+    ``deleted``: they existed until now, and a broker that lists them still is only late.
+    """
     if not seed.topics:
         return
-    existing = sorted({topic.name for topic in seed.topics}.intersection(admin.list_topics()))
+    existing = [] if deleted else sorted({topic.name for topic in seed.topics}.intersection(admin.list_topics()))
     if existing:
         raise ConfigurationError(
             f"The cluster has topics the seed would create: {', '.join(existing)}. "
@@ -89,9 +93,9 @@ def create_topics(admin: KafkaAdminClient, seed: Seed) -> None:
                 "configs": topic.config,
             }
             for topic in seed.topics
-        },
-        wait_for_metadata=True,
+        }
     )
+    admin.wait_for_topics([topic.name for topic in seed.topics], timeout_ms=_TOPICS_TIMEOUT_MS)
 
 
 def _write_records(seed: Seed, bootstrap: str) -> None:
