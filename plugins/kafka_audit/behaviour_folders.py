@@ -50,9 +50,13 @@ class Behaviour:
         return parse_time(self.manifest["end"])
 
     @property
+    def start(self) -> datetime:
+        return parse_time(self.manifest["start"])
+
+    @property
     def window_hours(self) -> float:
         """How long the window is that was described."""
-        return (self.end - parse_time(self.manifest["start"])).total_seconds() / 3600
+        return (self.end - self.start).total_seconds() / 3600
 
     @property
     def observed_from(self) -> datetime:

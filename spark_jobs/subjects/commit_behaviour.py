@@ -58,7 +58,9 @@ def group_table(evidence: Evidence) -> DataFrame | None:
 
     Columns of groups.parquet (spark_jobs.offsets_topic.group_behaviour), and over its partitions: interval_low_ms, interval_ms,
     interval_high_ms, longest_gap_ms, largest_rewind, gaps_over_session, expired, deleted, topic_deleted and removed_unknown bigint,
-    last_rewind and last_removed text in UTC, removed_reason of the newest removal.
+    last_rewind and last_removed text in UTC, removed_reason of the newest removal. And of how its records were read, text in UTC:
+    incomplete_until and lost_until, where records, or even newest ones, of the window are missing before; held_back_since, where an open
+    transaction hides what came after.
     """
     used = used_behaviour(evidence)
     if used.path is None:
@@ -77,7 +79,7 @@ def group_table(evidence: Evidence) -> DataFrame | None:
         F.max_by("removed_reason", "removed_at").alias("removed_reason"),
         *[count.alias(name) for name, count in counts.items()],
     )
-    own = groups.where(matches_any(F.col("group_id"), evidence.group_scope)).select(*_SHOWN)
+    own = groups.where(matches_any(F.col("group_id"), evidence.group_scope)).select(*_SHOWN, *_reading(used))
     return own.join(figures, on="group_id", how="left")
 
 
@@ -87,6 +89,15 @@ _SHOWN = (
     *("rebalance_timeout_ms", "generations", "rebalances", "longest_rebalance_ms", "partitions", "commits", "unchanged", "rewinds"),
     *("jumps", "recreations", "transactional", "auto_commit", "auto_commit_interval_ms", "auto_commit_confidence", "auto_commit_reason"),
 )
+
+
+def _reading(used: Behaviour) -> list[Column]:
+    shown = {
+        "incomplete_until": ("complete_since", F.col("complete_since") > F.lit(used.start)),
+        "lost_until": ("lost_until", F.col("lost_until") > F.lit(used.start)),
+        "held_back_since": ("read_to", F.col("read_to") < F.lit(used.end)),
+    }
+    return [F.when(holds, F.date_format(time, _TIME)).alias(name) for name, (time, holds) in shown.items()]
 
 
 def _age(evidence: Evidence, column: str) -> Column:

@@ -20,7 +20,7 @@ from spark_jobs.offsets_topic.behaviour import Window, describe
 from spark_jobs.offsets_topic.commit_behaviour import commit_behaviour
 from spark_jobs.offsets_topic.group_behaviour import group_behaviour
 from spark_jobs.parquet_folder import write_parquet
-from spark_jobs.subjects.commit_behaviour import remember_behaviour, with_group_behaviour, with_partition_behaviour
+from spark_jobs.subjects.commit_behaviour import group_table, remember_behaviour, with_group_behaviour, with_partition_behaviour
 
 pytestmark = pytest.mark.spark
 
@@ -95,7 +95,7 @@ def tables_of_carried(spark: SparkSession, history: Path) -> set[str]:
 def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(spark: SparkSession, tmp_path: Path) -> None:
     hour = timedelta(hours=1)
 
-    def described(hours: float, *held_back: int) -> tuple[dict[str, Any], dict[str, Any], Behaviour]:
+    def described(hours: float, *held_back: int) -> tuple[dict[str, Any], dict[str, Any], Behaviour, tuple[str | None, ...]]:
         window = Window(end=START + hours * hour, length=24 * hour, retention_ms=WEEK_MS, partitions=1, held_back=frozenset(held_back))
         made = describe(spark, tmp_path, window)
         assert made is not None
@@ -106,7 +106,10 @@ def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(spa
         (group,) = with_group_behaviour(rows, evidence).collect()
         keys = rows.selectExpr("group_id", "'orders' topic", "0 partition")
         (partition,) = with_partition_behaviour(keys, evidence).collect()
-        return group.asDict(recursive=True), partition.asDict(recursive=True), used
+        table = group_table(evidence)
+        assert table is not None
+        (shown,) = table.select("incomplete_until", "lost_until", "held_back_since").collect()
+        return group.asDict(recursive=True), partition.asDict(recursive=True), used, tuple(shown)
 
     log = Log()
     for at in range(4):
@@ -115,32 +118,35 @@ def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(spa
         nothing = tables["group_records"].limit(0)
     nothing = spark.createDataFrame([], nothing.schema)
     batch(spark, tmp_path, "a", log.table(spark), nothing)
-    group, partition, _ = described(4)
+    group, partition, _, shown = described(4)
+    assert shown == (None, None, None)
     assert (group["behaviour"]["hours"], group["behaviour"]["window_hours"], partition["behaviour"]["hours"]) == (4.0, 24.0, 4.0)
     assert (partition["behaviour"]["as_of"], partition["behaviour"]["lost_ms"]) == ("2026-11-21 00:00:00Z", None)
 
     late = Log(first_offset=4)
     late.add("billing", 4.5 * 3_600_000, 20)
     batch(spark, tmp_path, "b", late.table(spark), nothing, start=4, end=7, lost=2)
-    group, partition, used = described(5)
+    group, partition, used, shown = described(5)
+    assert shown == ("2026-11-21 01:00:00Z", "2026-11-21 01:00:00Z", None)
     assert (group["behaviour"]["hours"], partition["behaviour"]["lost_ms"], partition["behaviour"]["committed"]) == (0.0, 1_800_000, 20)
     assert used.manifest["gaps"][0]["batch"] == "a"
 
-    group, partition, _ = described(6, 0)  # an open transaction, since the reading at 5 h
+    group, partition, _, shown = described(6, 0)  # an open transaction, since the reading at 5 h
     assert (group["behaviour"]["as_of"], group["behaviour"]["hours"]) == ("2026-11-21 01:00:00Z", 0.0)
-    group, partition, _ = described(8, 0)
+    assert shown[2] == "2026-11-21 01:00:00Z"
+    group, partition, *_ = described(8, 0)
     assert (group["behaviour"], partition["behaviour"]) == (None, None)
     assert group["behaviour_reason"].startswith("the commit history of the group ends 2026-11-21 01:00:00Z: what was written since is held")
 
     last = Log(first_offset=7)
     last.add("billing", 5.5 * 3_600_000, 7)  # it was held back until now, and it went back
     batch(spark, tmp_path, "c", last.table(spark), nothing, start=7, end=8)
-    group, partition, _ = described(40)
+    group, partition, *_ = described(40)
     assert (partition["behaviour"]["committed"], group["behaviour"]["hours"]) == (7, 0.0)  # the window has no record
     after = Log(first_offset=8)
     after.add("billing", 30 * 3_600_000, 8)
     batch(spark, tmp_path, "d", after.table(spark), nothing, start=8, end=9)
-    group, partition, _ = described(41)
+    group, partition, *_ = described(41)
     assert (partition["behaviour"]["commits"], group["behaviour"]["hours"]) == (1, 11.0)
 
 

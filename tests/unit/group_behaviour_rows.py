@@ -28,6 +28,7 @@ def group_behaviour(group_id: str, **changes: object) -> dict[str, object]:
         **{"auto_commit_reason": "98 % of 900 intervals are 5.0 s or a few times that", "interval_low_ms": 4990, "interval_ms": 5000},
         **{"interval_high_ms": 5010, "longest_gap_ms": 5100, "gaps_over_session": 0, "largest_rewind": None, "last_rewind": None},
         **{"last_removed": None, "removed_reason": None, "expired": 0, "deleted": 0, "topic_deleted": 0, "removed_unknown": 0},
+        **{"incomplete_until": None, "lost_until": None, "held_back_since": None},
     }
     return {**row, **changes}
 

@@ -92,6 +92,20 @@ def test_what_was_lost_before_it_could_be_read_is_named_by_partition(tmp_path: P
     assert "name no group in scope" in text
 
 
+def test_a_group_whose_records_are_missing_or_held_back_is_not_said_to_have_done_nothing(tmp_path: Path) -> None:
+    holed, lost = ran(tmp_path / "holed"), ran(tmp_path / "lost")
+    at = "2026-11-20 12:00:00Z"
+    with_history(holed, [group_behaviour("whole"), group_behaviour("holed", incomplete_until=at)])
+    text = text_of(holed)
+    assert f"records missing before {at}: counts are lower bounds" in text and "newest commits" not in text
+    assert (text.count("nothing seen"), text.count("held back")) == (1, 0)
+    with_history(lost, [group_behaviour("lost", incomplete_until=at, lost_until=at), group_behaviour("hidden", held_back_since=at)])
+    text = text_of(lost)
+    assert f"before {at}: counts are lower bounds, and newest commits may be among them" in text
+    assert f"held back by an open transaction: what came after {at}" in text
+    assert text.count("nothing seen") == 2
+
+
 @pytest.mark.parametrize(("lost", "skipped", "kind"), [(0, 0, "pass"), (0, 7, "none"), (7, 0, "fail"), (7, 1, "fail")])
 def test_a_reading_is_green_only_when_nothing_was_lost_or_skipped(tmp_path: Path, lost: int, skipped: int, kind: str) -> None:
     fake = ran(tmp_path)

@@ -26,7 +26,8 @@ _GONE = ("expired", "deleted", "topic_deleted", "removed_unknown")
 class GroupBehaviour:
     """What one group did in the window; None is not known, never 0. Times between commits are percentiles 5, 50 and 95 of its partitions.
 
-    expired, deleted, topic_deleted and removed_unknown count partitions whose offset is gone, by what became of it.
+    expired, deleted, topic_deleted and removed_unknown count partitions whose offset is gone, by what became of it. Until incomplete_until
+    records are missing, until lost_until even newest ones; what came after held_back_since an open transaction hides.
     """
 
     group_id: str
@@ -64,6 +65,9 @@ class GroupBehaviour:
     deleted: int | None
     topic_deleted: int | None
     removed_unknown: int | None
+    incomplete_until: str | None
+    lost_until: str | None
+    held_back_since: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
