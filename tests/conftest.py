@@ -26,8 +26,7 @@ _ON_THE_SEEDED_CLUSTERS = ("test_airflow.py", "test_collection.py", "test_offset
 
 
 class _Parts(LoadScopeScheduling):
-    """With ``-n``, a module stays in one process; so does all that shares the Spark session, Airflow's
-    database or the seeded clusters."""
+    """With ``-n``, a module stays in one process; so does all that shares the Spark session, Airflow's database or the seeded clusters."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = PurePosixPath(nodeid.split("::", 1)[0])

@@ -19,7 +19,6 @@ import pytest
 from kafka_audit.airflow.environment import airflow_home
 from kafka_audit.airflow.run_dag import run_audit_through_airflow
 from kafka_audit.evidence import problems_of, read_json
-from kafka_audit.report.gates import INCOMPLETE, PASSED
 from kafka_audit.sandbox.brokers import free_ports
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.sandbox.past import make_past
@@ -157,7 +156,7 @@ def test_a_healthy_cluster_is_audited_by_the_scheduler_and_clearing_a_task_gives
     assert links["extra_links"]["Audit report"] == f"/dags/{DAG}/runs/{quote(run_id, safe='')}/plugin/audit-report"
 
     before = result_of(manifest.parent)
-    clear = {"dry_run": False, "dag_run_id": run_id, "task_ids": ["verify_lag"], "include_downstream": True, "only_failed": False}
+    clear = {"dry_run": False, "dag_run_id": run_id, "task_ids": ["evidence_gate"], "include_downstream": True, "only_failed": False}
     status, answer = api.call("POST", f"/api/v2/dags/{DAG}/clearTaskInstances", clear)
     assert status == 200, answer
     state, tasks = api.wait(run_id)
@@ -217,7 +216,6 @@ def test_an_unreachable_cluster_ends_in_one_clear_error_and_no_snapshot(tmp_path
     assert (outcome.exit_code, outcome.verdict, outcome.report_path) == (1, "ERROR", None)
     assert len(outcome.reasons) == 1
     assert "127.0.0.1:1" in outcome.message
-    assert not {INCOMPLETE, PASSED} & set(outcome.message.split())
     assert not list((tmp_path / "audit-root").glob("evidence/*/*"))
     assert any(line.startswith("snapshot") and line.endswith("failed") for line in lines)
     assert outcome.log_path.is_file()
@@ -233,7 +231,8 @@ def test_an_unreachable_cluster_ends_in_one_clear_error_and_no_snapshot(tmp_path
     assert processes_of(airflow_home(tmp_path / "audit-root")) == []
 
 
-def test_an_interrupted_audit_leaves_no_process_behind(tmp_path: Path, brokers: str) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_audit_leaves_no_process_behind(tmp_path: Path, brokers: str, number: signal.Signals) -> None:
     script = f"""
 from pathlib import Path
 from kafka_audit.airflow.run_dag import run_audit_through_airflow
@@ -250,7 +249,7 @@ run_audit_through_airflow(connection={{"bootstrap.servers": {brokers!r}}}, clust
     while not any("spark-submit" in command or "SparkSubmit" in command for command in processes_of(home)):
         assert time.monotonic() < until, "no Spark job was started"
         time.sleep(0.2)
-    child.send_signal(signal.SIGTERM)  # tests/unit/test_process_group.py sends the others
+    child.send_signal(number)
     assert child.wait(timeout=120) != 0
     assert processes_of(home) == []
     assert not list((tmp_path / "audit-root").glob("audits/*/*/manifest.json"))

@@ -14,7 +14,7 @@ import pytest
 
 from kafka_audit.catalogue import shipped_controls
 from kafka_audit.evidence import Audit, EvidenceRoot, sha256_of
-from kafka_audit.report.gates import FAILED, PASSED
+from kafka_audit.report.gates import FAILED, INCOMPLETE, PASSED
 from kafka_audit.sandbox.definition import load
 from kafka_audit.sandbox.demo import POLICIES
 from kafka_audit.sandbox.lifecycle import Sandbox, start
@@ -149,6 +149,15 @@ def test_an_empty_cluster_is_judged_by_what_it_has_and_by_a_control_that_is_one_
     assert counts["TOP-01"]["population"] == counts["TOP-01"]["passed"] == 0
     assert counts["BRK-02"]["passed"] == counts["OWN-01"]["passed"] == 3
     assert "PASSED" in done.stdout
+
+
+def test_an_unreachable_cluster_is_one_clear_error_and_no_evidence(tmp_path: Path) -> None:
+    done = kafka_audit("audit", "--bootstrap", "127.0.0.1:1", "--cluster", "gone", "--root", str(tmp_path / "root"), code=1)
+    said = done.stdout + done.stderr
+    assert "127.0.0.1:1" in said
+    assert INCOMPLETE not in said
+    assert PASSED not in said
+    assert not list((tmp_path / "root").glob("evidence/gone/*"))
 
 
 def test_an_invalid_policy_or_control_stops_the_audit_with_file_and_field(demo_cluster: Sandbox, tmp_path: Path) -> None:
