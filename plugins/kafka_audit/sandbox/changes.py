@@ -23,7 +23,7 @@ def apply(seed: Seed, bootstrap: str) -> None:
             admin.delete_topics(list(change.recreate))
             _wait_until_gone(admin, set(change.recreate))
             topics = tuple(topic for topic in seed.topics if topic.name in change.recreate)
-            create_topics(admin, seed.model_copy(update={"topics": topics}), deleted=True)
+            create_topics(admin, seed.model_copy(update={"topics": topics}))
         if change.add_partitions:
             counts = {topic.name: len(topic.replicas) for topic in seed.topics}
             admin.create_partitions({name: counts[name] + more for name, more in change.add_partitions.items()})

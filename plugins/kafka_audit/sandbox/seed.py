@@ -46,6 +46,7 @@ def execute(seed: Seed, target: Target, progress: Progress) -> None:
                 disks.prefer_log_dirs(admin, seed, failing)
         progress(f"Creating {len(seed.topics)} topics")
         with refusals("creating topics"):
+            _refuse_existing(admin, seed)
             create_topics(admin, seed)
         if seed.groups:
             # Its answer does not matter: asking makes the brokers create __consumer_offsets while records are being written.
@@ -68,19 +69,22 @@ def execute(seed: Seed, target: Target, progress: Progress) -> None:
                 disks.fail_last_log_dir(admin, seed.log_dir_failure, failing)
 
 
-def create_topics(admin: KafkaAdminClient, seed: Seed, *, deleted: bool = False) -> None:
-    """Create the seed's topics with their replicas and settings; ConfigurationError when one exists or a broker is missing.
-
-    ``deleted``: they existed until now, and a broker that lists them still is only late.
-    """
-    if not seed.topics:
-        return
-    existing = [] if deleted else sorted({topic.name for topic in seed.topics}.intersection(admin.list_topics()))
+def _refuse_existing(admin: KafkaAdminClient, seed: Seed) -> None:
+    existing = sorted({topic.name for topic in seed.topics}.intersection(admin.list_topics()))
     if existing:
         raise ConfigurationError(
             f"The cluster has topics the seed would create: {', '.join(existing)}. "
             "Delete them, or seed another cluster; nothing was changed."
         )
+
+
+def create_topics(admin: KafkaAdminClient, seed: Seed) -> None:
+    """Create the seed's topics with their replicas and settings; ConfigurationError when a broker is missing.
+
+    What is there already the brokers refuse. Nothing is asked first: one that lists a deleted topic may only be late.
+    """
+    if not seed.topics:
+        return
     wanted = [node.id for node in seed.brokers.nodes]
     found = sorted(broker["broker_id"] for broker in admin.describe_cluster()["brokers"])
     if len(found) < len(wanted):
