@@ -21,6 +21,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # One Spark session lives through all tests: what a thousand plans leave behind is more than a job ever holds.
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")
 
+# The thorough compiler would take half of what read_commits takes of two cores, and the jobs of tests are too short to gain from it.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m")
+
 _LONGEST_FIRST = ("spark", "integration")
 _ON_THE_SEEDED_CLUSTERS = ("test_airflow.py", "test_collection.py", "test_offsets_snapshot.py", "test_sandbox.py")
 

@@ -1,12 +1,20 @@
-"""The job that reads the coordinators' topics, run as a process of its own, what it wrote, and what Kafka's formatters print."""
+"""The job that reads the coordinators' topics, what it wrote, and what Kafka's formatters print.
+
+``job`` is a process of its own. ``run`` and ``ended`` share one: in a JVM that has run the job once it takes a third
+of the time, and a run must not lean on what the one before left in memory.
+"""
 
 import json
+import os
 import re
+import select
 import subprocess
 import sys
-from contextlib import closing
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow.parquet as pq
 from kafka import KafkaConsumer, TopicPartition
@@ -18,13 +26,70 @@ OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 
 def job(bootstrap: str, history: Path, *more: str) -> list[str]:
     """Its command line."""
-    return [sys.executable, "-m", "spark_jobs.read_commits", "--history", str(history), "--bootstrap", bootstrap, *more]
+    return [sys.executable, "-m", "spark_jobs.read_commits", *arguments(bootstrap, history, *more)]
+
+
+def arguments(bootstrap: str, history: Path, *more: str) -> list[str]:
+    return ["--history", str(history), "--bootstrap", bootstrap, *more]
+
+
+AGAIN = """
+import json, sys
+from spark_jobs.read_commits import main
+for line in sys.stdin:
+    print("exit code", main(json.loads(line)), flush=True)
+"""
+
+
+class Repeated:
+    """A process that runs the job as often as it is told to."""
+
+    def __init__(self, log: IO[str]) -> None:
+        self.log = log
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", AGAIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1
+        )
+
+    def __call__(self, line: list[str]) -> tuple[int, str]:
+        """Its exit code, and what it said."""
+        assert self.process.stdin and self.process.stdout
+        before = self.log.seek(0, os.SEEK_END)
+        self.process.stdin.write(json.dumps(line) + "\n")
+        answers, _, _ = select.select([self.process.stdout], [], [], 600)
+        answer = self.process.stdout.readline() if answers else ""
+        self.log.seek(before)
+        said = self.log.read()
+        assert answer.startswith("exit code "), f"{answer!r} {said[-3000:]}"
+        return int(answer.split()[-1]), said
+
+
+_shared: list[Repeated] = []
+
+
+@contextmanager
+def one_process() -> Iterator[None]:
+    """Meanwhile ``run`` and ``ended`` share a process."""
+    with tempfile.TemporaryFile("a+") as log:
+        _shared.append(Repeated(log))
+        try:
+            yield
+        finally:
+            process = _shared.pop().process
+            try:
+                process.communicate(timeout=60)
+            finally:
+                process.kill()
+
+
+def ended(bootstrap: str, history: Path, *more: str) -> tuple[int, str]:
+    """Run it within ``one_process``; returns its exit code and what it said."""
+    return _shared[-1](arguments(bootstrap, history, *more))
 
 
 def run(bootstrap: str, history: Path, *more: str) -> dict[str, Any]:
-    """Run it; returns last_run.json."""
-    done = subprocess.run(job(bootstrap, history, *more), capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    """Run it to success; returns last_run.json."""
+    code, said = ended(bootstrap, history, *more)
+    assert code == 0, said[-3000:]
     return json.loads((history / "last_run.json").read_text())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from commit_history_job import OFFSETS, job, milliseconds, run, table
+from commit_history_job import OFFSETS, ended, job, milliseconds, one_process, run, table
 from confluent_kafka import KafkaException, Producer
 from kafka.admin import NewPartitions
 from lag_clients import wait_for
@@ -34,7 +34,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             patch.setitem(brokers._SMALL, name, "500")
         patch.setitem(brokers._SMALL, "share.coordinator.state.topic.num.partitions", "1")
         sandbox = lifecycle.start("none", directory=tmp_path_factory.mktemp("sandbox"))
-    with sandbox:
+    with sandbox, one_process():
         made = Cluster(sandbox.bootstrap)
         yield made
         made.admin.close()
@@ -216,9 +216,9 @@ def test_records_deleted_between_two_runs_are_a_gap_that_is_told_even_if_the_run
 
 def refused(bootstrap: str, history: Path) -> str:
     """What a run says that ends with exit code 5."""
-    done = subprocess.run(job(bootstrap, history), capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 5, done.stderr[-3000:]
-    return done.stderr.splitlines()[-1]
+    code, said = ended(bootstrap, history)
+    assert code == 5, said[-3000:]
+    return said.splitlines()[-1]
 
 
 def test_a_damaged_table_is_refused_after_everything_new_was_read_and_told(cluster: Cluster, history: Path) -> None:

@@ -1,7 +1,6 @@
 """``__transaction_state`` of real brokers, held against Kafka's own formatter; open transactions, and an audit without permission."""
 
 import json
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commit_history_job import OFFSETS, TRANSACTIONS, formatted, job, milliseconds, offsets, run, table
+from commit_history_job import OFFSETS, TRANSACTIONS, ended, formatted, milliseconds, offsets, one_process, run, table
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
@@ -39,7 +38,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         for name, value in QUICK.items():
             patch.setitem(brokers._SMALL, name, value)
         started = lifecycle.start("none", directory=tmp_path_factory.mktemp("sandbox"))
-    with started:
+    with started, one_process():
         yield started
 
 
@@ -203,9 +202,8 @@ def test_without_permission_nothing_is_read_and_the_reason_is_given(sandbox: San
     }
     assert not table(tmp_path / "history" / "transactions", "transactions")
     deny(OFFSETS)
-    command = job(audit, tmp_path / "nothing", "--client", str(client))
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    code, said = ended(audit, tmp_path / "nothing", "--client", str(client))
     admin.close()
-    assert done.returncode == 1
-    assert f"{OFFSETS} may not be read: grant Read and Describe" in done.stderr
+    assert code == 1
+    assert f"{OFFSETS} may not be read: grant Read and Describe" in said
     assert not list((tmp_path / "nothing").glob("raw/*"))
