@@ -36,6 +36,9 @@ _LARGE = 50_000
 _ROWS_OF_A_PART = 50_000
 """Wide rows whose findings are one file: the same on every machine, so that a repeated step gives equal files."""
 
+_ALSO_WRITTEN = ("group_partition", "group_sla")
+"""Subjects whose wide rows are judged and written (spark_jobs/verify_lag.py): they are computed once."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -61,7 +64,8 @@ class Job:
     def wide_rows(self) -> dict[str, DataFrame]:
         """The wide rows of every subject that the job has controls for."""
         judged = {control.subject for control in self.controls}
-        return {name: subjects.build(name, self.evidence, self.policy) for name in SUBJECTS if name in judged}
+        rows = {name: subjects.build(name, self.evidence, self.policy) for name in SUBJECTS if name in judged}
+        return {name: each.localCheckpoint(eager=False) if name in _ALSO_WRITTEN else each for name, each in rows.items()}
 
     @property
     def large(self) -> bool:
