@@ -41,7 +41,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 
 def positions(evidence: Evidence) -> DataFrame:
     """The wide rows without what the policy adds, and ``lags`` array<bigint> by age. Computed once for a snapshot and kept."""
-    # A checkpoint and not persist(): every query that stands on these would analyse their sixty joins again.
+    # A checkpoint and not persist(): every query that stands on these would analyse their joins again.
     return evidence.remembered("positions", lambda: _positions(evidence).localCheckpoint(eager=False))
 
 
