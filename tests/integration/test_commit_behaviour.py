@@ -4,7 +4,6 @@ import json
 import random
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter, defaultdict
@@ -16,6 +15,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from commit_history_job import job
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -161,8 +161,8 @@ class Groups:
         """
         allowed = max(TOLERANCE.least_ms, interval * TOLERANCE.share) / 2
         for times in self.times[group]:
-            late = [abs(later - earlier - interval) for earlier, later in pairwise(times)]
-            if sum(one <= allowed for one in late) < 0.9 * len(late):
+            off = [abs(later - earlier - interval) for earlier, later in pairwise(times)]
+            if sum(one <= allowed for one in off) < 0.9 * len(off):
                 return False
         return True
 
@@ -174,8 +174,7 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> Groups:
         with ExitStack() as stack:
             clients = Clients(sandbox.bootstrap, stack)
             clients.wait_for_commits()
-        job = [sys.executable, "-m", "spark_jobs.read_commits", "--history", str(folder), "--bootstrap", sandbox.bootstrap]
-        done = subprocess.run(job, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(job(sandbox.bootstrap, folder), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     (manifest,) = folder.glob("behaviour/*/manifest.json")
     assert json.loads(manifest.read_text())["offsets_retention_ms"] == 14 * 86_400_000  # as the sandbox sets it
