@@ -39,6 +39,27 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         raise write_failed(path, problem) from problem
 
 
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable: what was created, renamed or removed there survives a power cut. OSError when refused."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Make every file and folder below ``folder``, and ``folder`` itself, durable; call it before a manifest vouches for them."""
+    for parent, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            descriptor = os.open(Path(parent) / name, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        sync_folder(Path(parent))
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object; IntegrityError (exit 5) when the file is missing, unreadable or not an object."""
     try:
