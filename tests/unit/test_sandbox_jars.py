@@ -1,14 +1,18 @@
-"""Jars are fetched once, from Maven Central alone; what cannot be fetched is named."""
+"""Jars are fetched once, from Maven Central alone, and used only with the sha256 that was recorded; what cannot be fetched is named."""
 
+import hashlib
 import importlib.metadata
+import importlib.util
+import os
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from kafka_audit.errors import CollectionError, ConfigurationError
-from kafka_audit.sandbox import jars
+from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
+from kafka_audit.sandbox import jar_list, jars
 from kafka_audit.sandbox.cache import cache_directory
+from kafka_audit.sandbox.jar_list import ListedJar, listed_jars
 
 FETCHES = """#!/bin/sh
 echo run >> "$(dirname "$0")/runs"
@@ -24,10 +28,22 @@ echo "		::              FAILED DOWNLOADS            ::"
 echo "		:: org.apache.kafka#kafka-tools;4.3.1!kafka-tools.jar"
 exit 1
 """
+RECORDED = {"kafka_2.13-4.3.1.jar": b"jar\n", "slf4j-api-2.0.17.jar": b"jar\n"}
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and a list of the two jars that FETCHES gives."""
+    recorded = tmp_path / "jars.sha256"
+    recorded.write_text(
+        "".join(
+            f"{hashlib.sha256(data).hexdigest()}  {configuration}/org/name/1/{name}\n"
+            for configuration in ("broker", "spark")
+            for name, data in RECORDED.items()
+        ),
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(jar_list, "LIST_FILE", recorded)
     monkeypatch.setenv("KAFKA_AUDIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("KAFKA_HOME", raising=False)
     return tmp_path / "cache"
@@ -69,6 +85,107 @@ def test_a_damaged_cache_is_fetched_again(cache: Path, tmp_path: Path, monkeypat
     jars.resolve("broker", lambda _: None)[0].write_text("", encoding="utf-8")
     assert jars.resolve("broker", lambda _: None)[0].read_text(encoding="utf-8") == "jar\n"
     assert runs.read_text(encoding="utf-8") == "run\nrun\n"
+
+
+def test_a_jar_of_the_same_size_and_time_but_other_bytes_is_never_used(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = pretend_java(tmp_path, monkeypatch, FETCHES)
+    told: list[str] = []
+    jar = jars.resolve("broker", told.append)[0]
+    before = jar.stat()
+    jar.write_text("JAR\n", encoding="utf-8")
+    os.utime(jar, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert jars.broker_classpath(told.append) == f"{jar.parent}/*"
+    assert jar.read_text(encoding="utf-8") == "jar\n"
+    assert runs.read_text(encoding="utf-8") == "run\nrun\n"
+    assert [line for line in told if "kafka_2.13-4.3.1.jar: sha256 is" in line]
+
+
+def test_a_jar_laid_beside_the_recorded_ones_is_removed_before_java_loads_the_folder(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend_java(tmp_path, monkeypatch, FETCHES)
+    folder = jars.resolve("broker", lambda _: None)[0].parent
+    (folder / "a-0.1.JAR").write_bytes(b"first on the class path")
+    told: list[str] = []
+    jars.broker_classpath(told.append)
+    assert not (folder / "a-0.1.JAR").exists()
+    assert "a-0.1.JAR: not on the list" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (FETCHES.replace("echo jar", "echo changed"), r"slf4j-api-2.0.17.jar: sha256 is \w{64}, \w{64} was recorded"),
+        (FETCHES.replace(" slf4j-api-2.0.17", " slf4j-api-2.0.18"), "slf4j-api-2.0.18.jar: not on the list"),
+        (FETCHES.replace(" slf4j-api-2.0.17", ""), "slf4j-api-2.0.17.jar: missing"),
+    ],
+    ids=["other bytes", "another jar", "a jar less"],
+)
+def test_a_download_that_is_not_the_recorded_one_is_refused_by_name_and_not_kept(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, named: str
+) -> None:
+    pretend_java(tmp_path, monkeypatch, given)
+    with pytest.raises(IntegrityError, match=named) as caught:
+        jars.spark_connector_jars(lambda _: None)
+    assert caught.value.exit_code == 5
+    assert "make lock-jars" in str(caught.value)
+    assert [path.suffix for path in (cache / "jars").iterdir()] == [".lock"]
+
+
+def test_a_jar_is_hashed_once_as_long_as_nobody_writes_it(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_java(tmp_path, monkeypatch, FETCHES)
+    jars.resolve("broker", lambda _: None)  # hashed where it was fetched to
+    jars.resolve("broker", lambda _: None)  # and where it lies now
+    hashed: list[str] = []
+    monkeypatch.setattr(jar_list, "sha256_of", lambda path: hashed.append(path.name))
+    again = jars.resolve("broker", lambda _: None)
+    assert hashed == []
+    (again[0].parent / "a-0.1.jar").touch()
+    assert jar_list.differences(again[0].parent, {"a-0.1.jar": "x"})[0].startswith("a-0.1.jar: sha256 is None")
+    assert hashed == ["a-0.1.jar"]
+
+
+def test_recording_writes_what_was_fetched_with_its_coordinates(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Ivy fills in the pattern; the stand-in writes where it would.
+    folder = "$(dirname \"$pattern\" | sed 's/.organisation./org.slf4j/; s/.module./slf4j-api/; s/.revision./2.0.17/')"
+    script = FETCHES.replace('target=$(dirname "$pattern")', f'target={folder}; mkdir -p "$target"').replace("kafka_2.13-4.3.1 ", "")
+    pretend_java(tmp_path, monkeypatch, script)
+    assert jars.record(lambda _: None, tmp_path / "new.sha256") == 2
+    assert [(jar.configuration, jar.organisation, jar.module, jar.version, jar.file) for jar in listed_jars(tmp_path / "new.sha256")] == [
+        (configuration, "org.slf4j", "slf4j-api", "2.0.17", "slf4j-api-2.0.17.jar") for configuration in ("broker", "spark")
+    ]
+    assert not cache.exists(), "neither Ivy's cache nor the jars' is asked"
+
+
+def test_a_line_that_is_not_a_hash_and_a_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / "jars.sha256").write_text("abc  broker/a.jar\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"jars.sha256, line 1: not a sha256"):
+        listed_jars(tmp_path / "jars.sha256")
+
+
+def shipped() -> tuple[ListedJar, ...]:
+    return listed_jars(jars.IVY_FILE.with_name("jars.sha256"))
+
+
+def test_the_shipped_list_has_the_versions_that_ivy_is_asked_for() -> None:
+    listed = {(jar.configuration, jar.organisation, jar.module): jar.version for jar in shipped()}
+    for entry in ElementTree.parse(jars.IVY_FILE).iter("dependency"):
+        configuration = entry.get("conf", "").partition("->")[0]
+        assert listed[configuration, entry.get("org"), entry.get("name")] == entry.get("rev")
+    assert listed["broker", "org.apache.kafka", "kafka-clients"] == listed["broker", "org.apache.kafka", "kafka_2.13"]
+    assert [jar for jar in shipped() if jar.file != f"{jar.module}-{jar.version}.jar"] == []
+
+
+def test_the_shipped_list_agrees_with_the_jars_of_pyspark_which_came_by_another_way() -> None:
+    spec = importlib.util.find_spec("pyspark")
+    assert spec is not None and spec.origin is not None
+    folder = Path(spec.origin).parent / "jars"
+    both = [jar for jar in shipped() if (folder / jar.file).exists()]
+    assert len(both) >= 5
+    for jar in both:
+        assert hashlib.sha256((folder / jar.file).read_bytes()).hexdigest() == jar.sha256, jar.file
 
 
 def test_spark_gets_only_the_jars_it_lacks(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,22 +1,23 @@
-"""Kafka's jars and Spark's connector jars, resolved from Maven Central by the Ivy inside pyspark."""
+"""Kafka's jars and Spark's connector jars, resolved from Maven Central by the Ivy inside pyspark and checked by their sha256."""
 
 import hashlib
 import importlib.metadata
 import importlib.util
-import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
-from kafka_audit.errors import CollectionError, ConfigurationError
+from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.sandbox.cache import cache_directory
+from kafka_audit.sandbox.jar_list import LIST_FILE, differences, expected_hashes, write_list
 from kafka_audit.sandbox.lock import exclusive
 
 Configuration = Literal["broker", "spark"]
@@ -25,7 +26,6 @@ Progress = Callable[[str], None]
 IVY_FILE = Path(__file__).with_name("ivy.xml")
 IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
 
-_STAMP = "stamp.json"
 _DOWNLOADING = re.compile(r"^downloading \S*/(\S+\.jar) \.\.\.")
 # Ivy's closing report names what it lacks as ":: org#module;revision: not found" or ":: org#module;revision!artifact.jar(type)".
 _MISSING = re.compile(r"^\s*::\s+([\w.\-]+)#([\w.\-]+);([\w.\-]+)(?::|!|\s|$)")
@@ -34,8 +34,9 @@ _MISSING = re.compile(r"^\s*::\s+([\w.\-]+)#([\w.\-]+);([\w.\-]+)(?::|!|\s|$)")
 def broker_classpath(progress: Progress) -> str:
     """Return the Java class path of Kafka's broker and tools.
 
-    $KAFKA_HOME/libs wins where KAFKA_HOME is set; else the jars are resolved once and cached.
-    Raises ConfigurationError for an unusable KAFKA_HOME, CollectionError when jars cannot be fetched.
+    $KAFKA_HOME/libs wins where KAFKA_HOME is set, unchecked: it is the operator's own; else the jars are resolved once, cached and
+    checked. Raises ConfigurationError for an unusable KAFKA_HOME, CollectionError when jars cannot be fetched, IntegrityError when
+    Maven Central gave others than were recorded.
     """
     home = os.environ.get("KAFKA_HOME")
     if home:
@@ -53,26 +54,45 @@ def spark_connector_jars(progress: Progress) -> list[Path]:
 
 
 def resolve(configuration: Configuration, progress: Progress) -> list[Path]:
-    """Return the jars of one ivy.xml configuration, by name, fetching them only when the cache lacks them.
+    """Return the jars of one ivy.xml configuration, by name, each with the sha256 that was recorded (jar_list.py).
 
-    Raises CollectionError that names every artifact Maven Central did not give.
+    They are fetched when the cache lacks one, has one more or has one that was changed. Raises CollectionError that names every artifact
+    Maven Central did not give, IntegrityError that names every jar that is not the recorded one; such jars are not kept.
     """
     target = cache_directory() / "jars" / f"{configuration}-{_fingerprint()}"
-    jars = _cached(target)
-    if jars is not None:
+    expected = expected_hashes(configuration)
+    jars = [target / name for name in sorted(expected)]
+    if not differences(target, expected):
         return jars
     with exclusive(target.with_suffix(".lock"), wait=True):
-        jars = _cached(target)  # another process may have fetched them meanwhile
-        if jars is not None:
+        changed = differences(target, expected)
+        if not changed:  # another process has fetched them meanwhile
             return jars
+        if target.exists():
+            progress(f"The cached {configuration} jars are not those that were recorded ({changed[0]}): they are fetched again")
         progress(f"Fetching the {configuration} jars from Maven Central into {target}")
         with _sibling(target) as fresh:
-            _run_ivy(configuration, fresh, progress)
-            found = sorted(fresh.glob("*.jar"))
-            (fresh / _STAMP).write_text(json.dumps({jar.name: jar.stat().st_size for jar in found}), encoding="utf-8")
+            _run_ivy(configuration, cache_directory() / "ivy", f"{fresh}/[artifact]-[revision].[ext]", progress)
+            wrong = differences(fresh, expected)
+            if wrong:
+                raise IntegrityError(_explain_difference(configuration, wrong))
             shutil.rmtree(target, ignore_errors=True)
             fresh.rename(target)
-    return [target / jar.name for jar in found]
+    return jars
+
+
+def record(progress: Progress, path: Path = LIST_FILE) -> int:
+    """Download the jars of all configurations anew, past every cache, and write the list of their hashes; return how many there are.
+
+    What Maven Central gives at this moment is what is trusted from then on: compare the list with the one before.
+    """
+    with tempfile.TemporaryDirectory(prefix="kafka-audit-jars-") as name:
+        folders = [Path(name) / configuration for configuration in get_args(Configuration)]
+        for folder, configuration in zip(folders, get_args(Configuration), strict=True):
+            progress(f"Fetching the {configuration} jars from Maven Central")
+            pattern = f"{folder}/[organisation]/[module]/[revision]/[artifact]-[revision].[ext]"
+            _run_ivy(configuration, Path(name) / "ivy", pattern, progress)
+        return write_list(folders, path)
 
 
 def java() -> str:
@@ -93,16 +113,6 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:12]
 
 
-def _cached(target: Path) -> list[Path] | None:
-    stamp = target / _STAMP
-    if not stamp.is_file():
-        return None
-    sizes: dict[str, int] = json.loads(stamp.read_text(encoding="utf-8"))
-    jars = [target / name for name in sorted(sizes)]
-    whole = all(jar.is_file() and jar.stat().st_size == sizes[jar.name] for jar in jars)
-    return jars if whole and jars else None
-
-
 @contextmanager
 def _sibling(target: Path) -> Iterator[Path]:
     """Give a temporary folder beside the target, so that a rename publishes it whole; removed if it is still there."""
@@ -117,18 +127,18 @@ def _pyspark_jars() -> Path:
     # find_spec looks pyspark up without importing it: the import alone costs a second.
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise ConfigurationError("pyspark is not installed in this environment: run `pip install -r requirements.txt`.")
+        raise ConfigurationError("pyspark is not installed in this environment: run `make install`.")
     return Path(spec.origin).parent / "jars"
 
 
-def _run_ivy(configuration: Configuration, target: Path, progress: Progress) -> None:
+def _run_ivy(configuration: Configuration, cache: Path, pattern: str, progress: Progress) -> None:
     ivy = next(iter(sorted(_pyspark_jars().glob("ivy-*.jar"))), None)
     if ivy is None:
         raise ConfigurationError(f"{_pyspark_jars()} holds no ivy-*.jar: reinstall pyspark with `pip install --force-reinstall pyspark`.")
     command = [
         *(java(), "-jar", str(ivy), "-settings", str(IVY_SETTINGS), "-ivy", str(IVY_FILE)),
-        *("-cache", str(cache_directory() / "ivy"), "-confs", configuration, "-types", "jar", "bundle"),
-        *("-retrieve", f"{target}/[artifact]-[revision].[ext]"),
+        *("-cache", str(cache), "-confs", configuration, "-types", "jar", "bundle"),
+        *("-retrieve", pattern),
     ]
     missing: dict[str, None] = {}  # a dict keeps Ivy's order
     tail: deque[str] = deque(maxlen=15)
@@ -148,11 +158,20 @@ def _run_ivy(configuration: Configuration, target: Path, progress: Progress) -> 
         if process.poll() is None:  # Ctrl-C while Ivy works
             process.kill()
             process.wait()
-    if code != 0 or missing or not any(target.glob("*.jar")):
-        raise CollectionError(_explain(configuration, list(missing), list(tail)))
+    if code != 0 or missing:
+        raise CollectionError(_explain_missing(configuration, list(missing), list(tail)))
 
 
-def _explain(configuration: Configuration, missing: list[str], tail: list[str]) -> str:
+def _explain_difference(configuration: Configuration, wrong: list[str]) -> str:
+    what = "\n".join(f"  {line}" for line in wrong)
+    return (
+        f"The {configuration} jars that were fetched are not those recorded in {LIST_FILE.name}:\n{what}\n"
+        f"None is used. Remove {cache_directory() / 'ivy'}, where an earlier download may lie, and try again. If they differ again, "
+        "something between this machine and Maven Central gives other files: find out what. After a change of ivy.xml: `make lock-jars`."
+    )
+
+
+def _explain_missing(configuration: Configuration, missing: list[str], tail: list[str]) -> str:
     what = "\n".join(f"  {name}" for name in missing) if missing else "  (Ivy named none; its last words:)\n  " + "\n  ".join(tail)
     instead = "set KAFKA_HOME to an unpacked Kafka, or " if configuration == "broker" else ""
     return (
@@ -167,6 +186,9 @@ def _artifact(jar: Path) -> str:
     return re.sub(r"-\d[\w.\-]*$", "", jar.stem)
 
 
-if __name__ == "__main__":  # `make jars`: everything that would need the network later
-    broker_classpath(print)
-    spark_connector_jars(print)
+if __name__ == "__main__":  # `make jars`: everything that would need the network later; `make lock-jars`: with --record
+    if sys.argv[1:] == ["--record"]:
+        print(f"{record(print)} jars are recorded in {LIST_FILE}")  # noqa: T201  (a command of its own)
+    else:
+        broker_classpath(print)
+        spark_connector_jars(print)
