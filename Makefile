@@ -10,7 +10,7 @@ STAMP  := $(VENV)/.installed
 export KAFKA_AUDIT_ROOT := $(abspath $(ROOT))
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites install jars demo ui test test-fast lint types bench docs lock clean
+.PHONY: help prerequisites install jars demo ui test test-fast lint types bench docs sbom lock lock-jars lock-images clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -18,12 +18,13 @@ help: ## List the targets
 prerequisites: ## Check that Python and Java are new enough
 	@$(PYTHON) plugins/kafka_audit/prerequisites.py
 
-$(STAMP): requirements.txt constraints.txt pyproject.toml | prerequisites
+$(STAMP): constraints.txt build-constraints.txt pyproject.toml | prerequisites
 	@echo "==> Installing the Python environment into $(VENV) (about a minute the first time)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet "uv==0.13.8"
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt -c constraints.txt
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
+	@$(BIN)/python -m pip install --quiet --require-hashes -r build-constraints.txt
+	@# Without isolation a build (pyspark comes as source only) uses the setuptools just installed, not one that is fetched without a hash.
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-build-isolation -r constraints.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 
 install: $(STAMP) ## Install the Python environment
@@ -54,8 +55,22 @@ bench: jars ## Measure, side by side with Kafka's own tools
 docs: $(STAMP) ## Write docs/controls.md anew from the controls and the frameworks
 	@$(BIN)/kafka-audit controls docs --write docs/controls.md
 
-lock: ## Write constraints.txt anew from requirements.txt
-	@$(BIN)/uv pip compile requirements.txt --universal --python-version 3.10 --no-header --no-annotate -q -o constraints.txt
+sbom: $(STAMP) ## Write build/sbom.cdx.json: every package and jar with its version and sha256, in CycloneDX
+	@$(BIN)/python .ci/sbom.py build/sbom.cdx.json
+
+# Versions that are in the files already are kept where they still fit.
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header --no-annotate --no-emit-index-url
+
+lock: $(STAMP) ## Write constraints.txt, build-constraints.txt and docker/constraints.txt anew from the requirements.txt beside them
+	@$(LOCK) requirements.txt -o constraints.txt
+	@$(LOCK) build-requirements.txt -o build-constraints.txt
+	@$(LOCK) docker/requirements.txt -c constraints.txt -o docker/constraints.txt
+
+lock-jars: $(STAMP) ## Write the sha256 of every jar anew, from a fresh download, after a change of ivy.xml
+	@$(BIN)/python -m kafka_audit.sandbox.jars --record
+
+lock-images: ## Write the digests of the container images anew (asks the registry through docker)
+	@$(PYTHON) docker/lock_images.py
 
 clean: ## Remove the environment, audits and caches of this checkout
 	@rm -rf $(VENV) .airflow .mypy_cache .ruff_cache .pytest_cache build *.egg-info plugins/*.egg-info

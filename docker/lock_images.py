@@ -1,0 +1,42 @@
+"""Writes the newest digest of every container image into docker/Dockerfile and docker-compose.yaml; asks the registry through docker.
+
+An image is named there as name:tag@sha256:..., so that a build or a start next year takes the same bytes as today's. The digest is that
+of the tag's index, which holds all processor architectures. Needs docker with buildx.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+FILES = ("docker/Dockerfile", "docker-compose.yaml")
+# PYTHON_IMAGE=name:tag or ${KAFKA_IMAGE:-name:tag}, with or without a digest.
+IMAGE = re.compile(r"(?P<variable>\b[A-Z]+_IMAGE(?:=|:-))(?P<name>[a-z0-9./_-]+:[\w.-]+)(?P<digest>@sha256:[0-9a-f]{64})?")
+
+
+def newest_digest(name: str) -> str:
+    """Return "sha256:..." of what an image's tag names at this moment. Ends the program with docker's message when docker has no answer."""
+    command = ["docker", "buildx", "imagetools", "inspect", name, "--format", "{{.Manifest.Digest}}"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        sys.exit("docker was not found on PATH: it asks the registry for the digests. No file was changed.")
+    digest = found.stdout.strip()
+    if found.returncode or not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
+        sys.exit(f"docker gave no digest of {name}: {found.stderr.strip() or digest or 'no answer'}. No file was changed.")
+    return digest
+
+
+def main(root: Path) -> None:
+    """Ask for every image first and write afterwards: the files are changed together or not at all."""
+    texts = {path: path.read_text(encoding="utf-8") for path in (root / name for name in FILES)}
+    names = sorted({found["name"] for text in texts.values() for found in IMAGE.finditer(text)})
+    digests = {name: newest_digest(name) for name in names}
+    for path, text in texts.items():
+        path.write_text(IMAGE.sub(lambda found: f"{found['variable']}{found['name']}@{digests[found['name']]}", text), encoding="utf-8")
+    for name, digest in digests.items():
+        sys.stdout.write(f"{name}@{digest}\n")
+
+
+if __name__ == "__main__":
+    main(Path(__file__).parents[1])

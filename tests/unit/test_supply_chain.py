@@ -1,0 +1,177 @@
+"""What is installed, built from and started is named by its sha256, and nothing else is accepted."""
+
+import base64
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LOCKS = {
+    "requirements.txt": "constraints.txt",
+    "build-requirements.txt": "build-constraints.txt",
+    "docker/requirements.txt": "docker/constraints.txt",
+}
+DIGEST = r"@sha256:[0-9a-f]{64}"
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def locked(text: str) -> dict[str, list[str]]:
+    """Requirement with its marker -> its hashes."""
+    requirements = [requirement for requirement in text.replace("\\\n", " ").splitlines() if requirement.strip()]
+    return {
+        requirement.split(" --hash=")[0].strip(): re.findall(r"--hash=sha256:([0-9a-f]{64})(?= |$)", requirement)
+        for requirement in requirements
+    }
+
+
+def pins(name: str) -> set[str]:
+    return {line.strip() for line in read(name).splitlines() if line.strip() and not line.startswith("#")}
+
+
+@pytest.mark.parametrize("lock", LOCKS.values())
+def test_every_line_of_a_lock_is_an_exact_version_with_its_hashes(lock: str) -> None:
+    for requirement, hashes in locked(read(lock)).items():
+        assert re.fullmatch(r"[a-z0-9._-]+(\[[a-z0-9,-]+\])?==[\w.!+]+( ; .+)?", requirement), requirement
+        assert hashes, requirement
+    assert "--hash" in read(lock)
+    assert not re.search(r"://|--(extra-)?index|--find-links|--trusted", read(lock)), "a lock says what, not from where"
+
+
+@pytest.mark.parametrize(("requirements", "lock"), LOCKS.items())
+def test_every_version_that_was_asked_for_is_the_one_that_is_locked(requirements: str, lock: str) -> None:
+    versions = {requirement.split(" ; ")[0] for requirement in locked(read(lock))}
+    missing = {pin for pin in pins(requirements) if not any(pin.split(" ; ")[0].lower().replace("_", "-") == found for found in versions)}
+    assert missing == set(), "run `make lock`"
+
+
+def test_the_image_builds_with_the_same_setuptools() -> None:
+    build = [pin for pin in pins("build-requirements.txt") if pin.startswith("setuptools==")]
+    assert build and set(build) <= pins("docker/requirements.txt")
+
+
+def test_make_and_the_image_install_nothing_without_a_hash() -> None:
+    for name in ("Makefile", "docker/Dockerfile"):
+        installs = re.findall(r"pip install.*", read(name))
+        assert len(installs) == 3, name
+        for command in installs:
+            own = command.rstrip().endswith(("-e .", "--editable ."))
+            assert ("--no-deps" if own else "--require-hashes") in command, command
+            assert "==" not in command, f"{command}: a version belongs into a lock"
+        # A source distribution is built, and the build's own requirements are fetched without hashes unless isolation is off.
+        assert all("--no-build-isolation" in command for command in installs[1:]), name
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of one module, in a folder of its own."""
+    path = tmp_path_factory.mktemp("wheels") / "tampered-1.0-py3-none-any.whl"
+    files = {
+        "tampered.py": "",
+        "tampered-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tampered\nVersion: 1.0\n",
+        "tampered-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        record = ""
+        for name, text in files.items():
+            archive.writestr(name, text)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+            record += f"{name},sha256={digest},{len(text)}\n"
+        archive.writestr("tampered-1.0.dist-info/RECORD", record + "tampered-1.0.dist-info/RECORD,,\n")
+    return path
+
+
+INSTALLERS = {
+    "uv": [str(Path(sys.executable).with_name("uv")), "pip", "install", "--python", sys.executable, "--no-cache"],
+    "pip": [sys.executable, "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check"],
+}
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_a_package_that_is_not_the_locked_one_is_refused(installer: str, wheel: Path, tmp_path: Path) -> None:
+    command = [
+        *INSTALLERS[installer],
+        "--require-hashes",
+        "--no-index",
+        "--find-links",
+        str(wheel.parent),
+        "--target",
+        str(tmp_path / "site"),
+    ]
+    true = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    outcomes = {}
+    for case, text in {
+        "the locked one": f"tampered==1.0 --hash=sha256:{true}\n",
+        "another": f"tampered==1.0 --hash=sha256:{'0' * 64}\n",
+        "no hash": "tampered==1.0\n",
+    }.items():
+        (tmp_path / "lock.txt").write_text(text, encoding="utf-8")
+        found = subprocess.run([*command, "-r", str(tmp_path / "lock.txt")], capture_output=True, text=True, check=False)
+        outcomes[case] = (found.returncode == 0, (tmp_path / "site" / "tampered.py").exists())
+        shutil.rmtree(tmp_path / "site", ignore_errors=True)
+    assert outcomes == {"the locked one": (True, True), "another": (False, False), "no hash": (False, False)}
+
+
+def test_every_image_is_named_by_its_digest() -> None:
+    assert re.findall(r"^FROM (.+)$", read("docker/Dockerfile"), flags=re.MULTILINE) == ["${PYTHON_IMAGE}"]
+    assert re.search(rf"^ARG PYTHON_IMAGE=python:3\.\d+-slim-\w+{DIGEST}$", read("docker/Dockerfile"), flags=re.MULTILINE)
+    images = re.findall(r"^\s*image: (.+)$", read("docker-compose.yaml"), flags=re.MULTILINE)
+    foreign = [image for image in images if image != "kafka-audit:local"]
+    assert len(foreign) == 2
+    for image in foreign:
+        assert re.fullmatch(rf"\$\{{[A-Z]+_IMAGE:-[a-z/]+:[\w.]+{DIGEST}\}}", image), image
+
+
+STAND_IN = """#!/bin/sh
+echo "$4" >> "$(dirname "$0")/asked"
+case "$4" in
+  $REFUSED) echo "manifest unknown" >&2; exit 1;;
+  python:*) printf 'sha256:%064d\\n' 1;;
+  postgres:*) printf 'sha256:%064d\\n' 2;;
+  *) printf 'sha256:%064d\\n' 3;;
+esac
+"""
+
+
+def lock_images(tmp_path: Path, refused: str) -> subprocess.CompletedProcess[str]:
+    """Run the script on copies of the files, with a docker that knows three digests and refuses one image."""
+    for name in ("docker/lock_images.py", "docker/Dockerfile", "docker-compose.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    docker = tmp_path / "bin" / "docker"
+    docker.parent.mkdir()
+    docker.write_text(STAND_IN, encoding="utf-8")
+    docker.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{docker.parent}:{os.environ['PATH']}", "REFUSED": refused}
+    command = [sys.executable, str(tmp_path / "docker" / "lock_images.py")]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_locking_the_images_changes_their_digests_and_nothing_else(tmp_path: Path) -> None:
+    assert lock_images(tmp_path, "nothing").returncode == 0
+    assert (tmp_path / "bin" / "asked").read_text(encoding="utf-8").split() == [
+        "apache/kafka:4.3.1",
+        "postgres:16",
+        "python:3.11-slim-bookworm",
+    ]
+    for name, expected in {"docker/Dockerfile": {"python": 1}, "docker-compose.yaml": {"postgres": 2, "apache/kafka": 3}}.items():
+        after = (tmp_path / name).read_text(encoding="utf-8")
+        assert re.sub(DIGEST, "", after) == re.sub(DIGEST, "", read(name))
+        assert {image: int(digest) for image, digest in re.findall(r"([a-z/]+):[\w.-]+@sha256:(\d{64})", after)} == expected
+
+
+def test_locking_the_images_changes_no_file_when_one_digest_cannot_be_had(tmp_path: Path) -> None:
+    found = lock_images(tmp_path, "postgres:16")
+    assert found.returncode == 1
+    assert "no digest of postgres:16: manifest unknown. No file was changed." in found.stderr
+    for name in ("docker/Dockerfile", "docker-compose.yaml"):
+        assert (tmp_path / name).read_text(encoding="utf-8") == read(name)
