@@ -4,6 +4,8 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -132,6 +134,17 @@ def test_a_download_that_is_not_the_recorded_one_is_refused_by_name_and_not_kept
     assert caught.value.exit_code == 5
     assert "make lock-jars" in str(caught.value)
     assert [path.suffix for path in (cache / "jars").iterdir()] == [".lock"]
+
+
+def test_make_jars_ends_with_the_error_and_its_code_instead_of_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("KAFKA_HOME", raising=False)
+    pretend_java(tmp_path, monkeypatch, FETCHES)
+    found = subprocess.run([sys.executable, "-m", "kafka_audit.sandbox.jars"], capture_output=True, text=True, check=False)
+    assert found.returncode == 5
+    assert found.stderr.startswith("The broker jars that were fetched are not those recorded in jars.sha256:\n  HdrHistogram-")
+    assert "kafka_2.13-4.3.1.jar: sha256 is " in found.stderr, "the shipped list, not the tests' own"
+    assert "Traceback" not in found.stderr
 
 
 def test_a_jar_is_hashed_once_as_long_as_nobody_writes_it(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, get_args
 
-from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.sandbox.cache import cache_directory
 from kafka_audit.sandbox.jar_list import LIST_FILE, differences, expected_hashes, write_list
 from kafka_audit.sandbox.lock import exclusive
@@ -186,9 +186,19 @@ def _artifact(jar: Path) -> str:
     return re.sub(r"-\d[\w.\-]*$", "", jar.stem)
 
 
-if __name__ == "__main__":  # `make jars`: everything that would need the network later; `make lock-jars`: with --record
-    if sys.argv[1:] == ["--record"]:
-        print(f"{record(print)} jars are recorded in {LIST_FILE}")  # noqa: T201  (a command of its own)
-    else:
-        broker_classpath(print)
-        spark_connector_jars(print)
+def _main(arguments: list[str]) -> int:
+    """Fetch everything that would need the network later (`make jars`), or record it anew (`make lock-jars`); return the exit code."""
+    try:
+        if arguments == ["--record"]:
+            print(f"{record(print)} jars are recorded in {LIST_FILE}")  # noqa: T201  (a command of its own)
+        else:
+            broker_classpath(print)
+            spark_connector_jars(print)
+    except AuditError as problem:
+        print(problem, file=sys.stderr)  # noqa: T201
+        return problem.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))
