@@ -104,7 +104,7 @@ def measure(work: Path, megabytes: int) -> None:
     with start(seed="none", directory=work / "brokers", progress=lambda line: print(f"  {line}", flush=True)) as sandbox:
         records = batch(megabytes)
         with closing(KafkaAdminClient(bootstrap_servers=sandbox.bootstrap)) as admin:
-            admin.create_topics([NewTopic(TOPIC, 1, replica_assignments={0: [1, 2, 3]})])
+            admin.create_topics([NewTopic(TOPIC, -1, -1, replica_assignments={0: [1, 2, 3]})])
             leader = next(broker for broker in admin.describe_cluster()["brokers"] if broker["broker_id"] == 1)
             patiently("produce", lambda: produce((leader["host"], leader["port"]), records))
             for offset in (0, 1):

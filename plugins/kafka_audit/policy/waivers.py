@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from enum import Enum
-from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field, model_validator
 
 from kafka_audit.errors import IntegrityError
+from kafka_audit.policy.glob import matches
 from kafka_audit.policy.tiers import Code, Name, Pattern, Strict
 from kafka_audit.times import parse_time
 
@@ -52,7 +52,7 @@ class Waiver(Strict):
 
     def covers(self, code: str | None, resource: str | None) -> bool:
         """Whether a failure of that control on that resource is what was accepted."""
-        return code == self.control and resource is not None and fnmatchcase(resource, self.resource)
+        return code == self.control and resource is not None and matches(self.resource, resource)
 
 
 class WaiverFile(Strict):
