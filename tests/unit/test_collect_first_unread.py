@@ -1,8 +1,12 @@
 """The time of the first unread record is read from the record itself, or said to be unknown."""
 
+import sys
+
 import pytest
 from fake_records import batch, records, records_of
 from snapshot_taking import commits, failed, fake_cluster, offsets_snapshot_taker, rows, snapshot_taker  # noqa: F401  (fixtures)
+
+from kafka_audit.cluster import first_records
 
 OFFSET_OUT_OF_RANGE, TOPIC_DENIED, NOT_LEADER = 1, 29, 6
 CONTROL = 0x30
@@ -31,7 +35,7 @@ def test_the_record_at_the_commit_tells_its_own_time_also_from_the_middle_of_a_b
     assert unread(take_offsets()) == [(58, 58, 5000, "CreateTime", None)]
 
 
-@pytest.mark.parametrize("codec", [1, 2, 3])
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_compressed_batches_are_read(fake, take_offsets, codec):
     serve(fake, (59, records(range(50, 60), timestamps=list(range(10)), codec=codec, value=b"x" * 100)))
     commits(fake, g={("t", 0): 55})
@@ -141,9 +145,51 @@ def test_what_cannot_be_read_has_its_reason_and_no_time_and_spoils_nothing_else(
 def test_a_codec_that_is_not_installed_is_a_reason_and_not_a_guess(fake, take_offsets, monkeypatch):
     serve(fake, (59, records(range(50, 60), codec=3, value=b"x" * 100)))
     commits(fake, g={("t", 0): 55})
-    monkeypatch.setattr("kafka.codec.has_lz4", lambda: False)
+    monkeypatch.setitem(sys.modules, "lz4.frame", None)
 
     assert unread(take_offsets()) == [(55, None, None, None, "UNSUPPORTED_COMPRESSION_TYPE")]
+
+
+def test_what_lies_behind_a_record_of_eighty_megabytes_has_its_own_reason_and_that_record_has_its_time(fake, take_offsets):
+    big = records([50, 51], timestamps=[7000, 8000], codec=4, value=bytes(80 * 1024 * 1024))
+    serve(fake, (51, big), (99, records([60], last=99, timestamps=[9000])))
+    commits(fake, a={("t", 0): 50}, b={("t", 0): 51}, c={("t", 0): 60})
+    result = take_offsets()
+
+    assert unread(result) == [
+        (50, 50, 7000, "CreateTime", None),
+        (51, None, None, None, "RECORD_BATCH_TOO_LARGE"),
+        (60, 60, 9000, "CreateTime", None),
+    ]
+    assert [(topic, error) for _, topic, _, _, error in failed(result, "first_unread")] == [("t", "RECORD_BATCH_TOO_LARGE")]
+
+
+def test_looking_into_batches_takes_a_quarter_of_the_time_at_most(fake, take_offsets, monkeypatch):
+    serve(fake, (51, records([50, 51], codec=4, value=b"x" * 1000)))
+    commits(fake, g={("t", 0): 50})
+    hours = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr(first_records, "monotonic", lambda: float(next(hours)))
+
+    assert unread(take_offsets()) == [(50, None, None, None, "DEADLINE_EXCEEDED")]
+
+
+def test_a_broker_is_asked_for_one_answer_at_a_time(fake, take_offsets, monkeypatch):
+    monkeypatch.setattr("kafka_audit.cluster.fetching._RESPONSE_BYTES", 32 * 1024)  # two partitions to a request
+    monkeypatch.setattr("kafka_audit.cluster.fetching._STEPS", ((64 * 1024, 16 * 1024),))
+    fake.add_topic("t", [1] * 5)
+    commits(fake, g={("t", index): 50 for index in range(5)})
+    events = []
+
+    def answer(_, request):
+        events.append("asked")
+        return records_of(request, lambda *_: records([50]))
+
+    fake.answers["Fetch"] = answer
+    settle = first_records._take
+    monkeypatch.setattr(first_records, "_take", lambda *given: (events.append("read"), settle(*given))[1])
+    take_offsets()
+
+    assert events == ["asked", "read", "read", "asked", "read", "read", "asked", "read"]
 
 
 def test_bytes_that_a_codec_chokes_on_are_a_reason(fake, take_offsets):

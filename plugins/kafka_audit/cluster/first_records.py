@@ -1,22 +1,16 @@
 """Reads offset and timestamp of the first record at or after given offsets; keys, values and headers are not kept."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-
-from kafka.errors import UnsupportedCodecError
-from kafka.record.default_records import DefaultRecordBatch
+from time import monotonic
 
 from kafka_audit.cluster.channel import Channel
-from kafka_audit.cluster.failures import (
-    CORRUPT_MESSAGE,
-    INVALID_RESPONSE,
-    OFFSET_OUT_OF_RANGE,
-    OLD_FORMAT,
-    UNSUPPORTED_COMPRESSION_TYPE,
-    Failure,
-)
+from kafka_audit.cluster.codecs import UnreadableBatchError
+from kafka_audit.cluster.failures import INVALID_RESPONSE, OFFSET_OUT_OF_RANGE, OLD_FORMAT, Failure
 from kafka_audit.cluster.fetching import LENGTH_AND_OFFSET_BYTES, MAGIC, MAGIC_BYTE, Unserved, failure_of, fetch
 from kafka_audit.cluster.leaders import Leaders, TopicPartition
+from kafka_audit.cluster.record_batches import HEADER, RecordBatch
 
 CREATE_TIME = "CreateTime"
 LOG_APPEND_TIME = "LogAppendTime"
@@ -37,6 +31,26 @@ class FirstRecord:
 
 
 _NO_RECORD = FirstRecord()
+
+
+class _Allowance:
+    """The seconds that are left for looking into batches, of all partitions together."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._until = 0.0
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Time passes only meanwhile."""
+        self._until = monotonic() + self._seconds
+        try:
+            yield
+        finally:
+            self._seconds = self._until - monotonic()
+
+    def is_left(self) -> bool:
+        return monotonic() < self._until
 
 
 @dataclass
@@ -69,13 +83,16 @@ def read_first_records(
     """The first record at or after each offset of ``wanted`` and below the partition's end; needs Read on the topic.
 
     Offsets are followed over the holes that compaction and transactions leave. Offsets of one partition that lie close together are
-    answered by one request. A batch that is compressed with a codec that is not installed, or that is damaged, is a failure.
+    answered by one request. A batch is a failure where its codec is not installed, where it is damaged, and where too much of it would
+    have to be decompressed. Looking into batches may take a quarter of the time that is left, so that the topics of one owner cannot take
+    all of it.
     """
+    allowance = _Allowance(channel.seconds_left() / 4)
     searches = {key: _Search(end=ends[key], offsets=sorted(set(offsets))) for key, offsets in wanted.items()}
     while open_ones := {key: search for key, search in searches.items() if search.offsets}:
         for step in sorted({search.step for search in open_ones.values()}):
             positions = {key: search.position for key, search in open_ones.items() if search.step == step}
-            found = fetch(channel, leaders, positions, step=step, read=lambda key, records: _take(key, records, searches[key]))
+            found = fetch(channel, leaders, positions, step=step, read=lambda key, records: _take(key, records, searches[key], allowance))
             for key, result in found.items():
                 if isinstance(result, Unserved):
                     searches[key].step += 1
@@ -91,7 +108,7 @@ def _fail(search: _Search, failure: Failure) -> None:
         search.settle_all(failure)
 
 
-def _take(key: TopicPartition, records: bytes, search: _Search) -> bool:
+def _take(key: TopicPartition, records: bytes, search: _Search, allowance: _Allowance) -> bool:
     """Settle what these bytes answer; at least one offset is settled or the search is further than before."""
     asked, before = search.position, len(search.offsets)
     search.step = 0
@@ -104,8 +121,9 @@ def _take(key: TopicPartition, records: bytes, search: _Search) -> bool:
         if batch.last_offset < search.position:
             continue
         concerned = [offset for offset in search.offsets if offset <= batch.last_offset]
-        if concerned and not batch.is_control_batch:
-            _settle_in(key, batch, concerned, search)
+        if concerned and not batch.is_control:
+            with allowance.in_use():
+                _settle_in(key, batch, concerned, search, allowance)
         search.reached = batch.last_offset + 1
     if search.offsets and search.position >= search.end:
         search.settle_all(_NO_RECORD)
@@ -115,36 +133,24 @@ def _take(key: TopicPartition, records: bytes, search: _Search) -> bool:
     return True
 
 
-def _settle_in(key: TopicPartition, batch: DefaultRecordBatch, offsets: Sequence[int], search: _Search) -> None:
+def _settle_in(key: TopicPartition, batch: RecordBatch, offsets: Sequence[int], search: _Search, allowance: _Allowance) -> None:
     waiting = list(offsets)
-    for record in _records(key, batch):
-        if isinstance(record, Failure):
-            for offset in waiting:
-                search.settle(offset, record)
-            return
-        while waiting and record.offset is not None and record.offset >= waiting[0]:
-            search.settle(waiting.pop(0), record if record.offset < search.end else _NO_RECORD)
-        if not waiting:
-            return
-
-
-def _records(key: TopicPartition, batch: DefaultRecordBatch) -> Iterator[FirstRecord | Failure]:
+    kind = LOG_APPEND_TIME if batch.has_append_time else CREATE_TIME
     try:
-        if not batch.validate_crc():
-            yield failure_of(key, CORRUPT_MESSAGE, f"the batch at offset {batch.base_offset} does not match its checksum")
-            return
-        for record in batch:
-            kind = LOG_APPEND_TIME if record.timestamp_type else CREATE_TIME
-            time = record.timestamp if record.timestamp >= 0 else None
-            yield FirstRecord(offset=record.offset, timestamp_ms=time, timestamp_type=kind)
-    except UnsupportedCodecError as problem:
-        yield failure_of(key, UNSUPPORTED_COMPRESSION_TYPE, f"the batch at offset {batch.base_offset} cannot be read: {problem}")
-    except Exception as problem:  # noqa: BLE001  (each codec raises errors of its own, and the bytes are a stranger's)
-        text = f"the batch at offset {batch.base_offset} cannot be decoded: {type(problem).__name__}"
-        yield failure_of(key, CORRUPT_MESSAGE, text)
+        for offset, timestamp in batch.records(allowance.is_left):
+            while offset >= waiting[0]:
+                time_ms = timestamp if timestamp >= 0 else None
+                found = FirstRecord(offset=offset, timestamp_ms=time_ms, timestamp_type=kind)
+                search.settle(waiting.pop(0), found if offset < search.end else _NO_RECORD)
+                if not waiting:
+                    return
+    except UnreadableBatchError as problem:
+        failure = failure_of(key, problem.error, f"the batch at offset {batch.base_offset} cannot be read: {problem.message}")
+        for offset in waiting:
+            search.settle(offset, failure)
 
 
-def _whole_batches(records: bytes) -> Iterator[DefaultRecordBatch | None]:
+def _whole_batches(records: bytes) -> Iterator[RecordBatch | None]:
     """The batches that are not cut; None and no more for one of an older format."""
     position = 0
     while position + MAGIC_BYTE < len(records) and (magic := records[position + MAGIC_BYTE]) <= MAGIC:
@@ -152,7 +158,7 @@ def _whole_batches(records: bytes) -> Iterator[DefaultRecordBatch | None]:
             yield None
             return
         size = LENGTH_AND_OFFSET_BYTES + int.from_bytes(records[position + 8 : position + LENGTH_AND_OFFSET_BYTES], "big", signed=True)
-        if size < DefaultRecordBatch.HEADER_STRUCT.size or position + size > len(records):
+        if size < HEADER.size or position + size > len(records):
             return
-        yield DefaultRecordBatch(memoryview(records)[position : position + size])
+        yield RecordBatch.of(memoryview(records)[position : position + size])
         position += size

@@ -3,17 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
-from struct import Struct
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import INVALID_RESPONSE, OLD_FORMAT, Failure
 from kafka_audit.cluster.fetching import LENGTH_AND_OFFSET_BYTES, MAGIC, MAGIC_BYTE, Unserved, failure_of, fetch
 from kafka_audit.cluster.leaders import Leaders, TopicPartition
-
-# https://kafka.apache.org/documentation/#recordbatch: base offset, batch length, leader epoch, magic, crc, attributes, last offset
-# delta, base timestamp, max timestamp, producer id, producer epoch, base sequence, number of records.
-_HEADER = Struct(">qiibIhiqqqhii")
-_TRANSACTIONAL, _CONTROL = 0x10, 0x20
+from kafka_audit.cluster.record_batches import CONTROL, HEADER, TRANSACTIONAL
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,9 +49,9 @@ def _found(key: TopicPartition, records: bytes, offset: int) -> LastBatch | Fail
         magic = records[position + MAGIC_BYTE]
         if magic < MAGIC:
             return failure_of(key, OLD_FORMAT, f"the last records are of message format {magic}, which names no producer")
-        if magic > MAGIC or position + _HEADER.size > len(records):
+        if magic > MAGIC or position + HEADER.size > len(records):
             break
-        base, length, _, _, _, attributes, delta, _, newest, producer_id, epoch, sequence, _ = _HEADER.unpack_from(records, position)
+        base, length, _, _, _, attributes, delta, _, newest, producer_id, epoch, sequence, _ = HEADER.unpack_from(records, position)
         if length <= 0:
             break
         if base + delta >= offset:
@@ -66,8 +61,8 @@ def _found(key: TopicPartition, records: bytes, offset: int) -> LastBatch | Fail
                 producer_id=producer_id,
                 producer_epoch=epoch,
                 base_sequence=sequence,
-                is_transactional=bool(attributes & _TRANSACTIONAL),
-                is_control=bool(attributes & _CONTROL),
+                is_transactional=bool(attributes & TRANSACTIONAL),
+                is_control=bool(attributes & CONTROL),
                 max_timestamp_ms=newest if newest >= 0 else None,
             )
         position += LENGTH_AND_OFFSET_BYTES + length

@@ -1,7 +1,6 @@
 """``clients.yaml``: client settings that a cluster cannot show, as their owners declare them."""
 
 import hashlib
-from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 from kafka_audit.clients.properties import read_pairs
 from kafka_audit.clients.sections import settings_of
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.policy.tiers import Name, Pattern, Strict
+from kafka_audit.policy.tiers import Date, Name, Pattern, Strict, repeated
 from kafka_audit.policy.yaml_file import explain, load_yaml
 
 Kind = Literal["producer", "consumer"]
@@ -29,7 +28,7 @@ class Client(Strict):
     kind: Kind
     implementation: Implementation
     owner: Name
-    declared_on: Annotated[date, Field(strict=False)]
+    declared_on: Date
     source: Name
     topics: list[Pattern] = Field(default_factory=list)
     group: Annotated[str, Field(min_length=1)] | None = None
@@ -58,8 +57,7 @@ class ClientFile(Strict):
 
     @model_validator(mode="after")
     def _names_differ(self) -> "ClientFile":
-        names = [client.name for client in self.clients]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = repeated(client.name for client in self.clients)
         if twice:
             raise ValueError(f"clients: {twice} stand there twice: give each its own name")
         return self

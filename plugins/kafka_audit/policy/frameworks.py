@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from kafka_audit.policy.tiers import Code, Name, Strict
+from kafka_audit.policy.tiers import Code, Name, Strict, repeated
 
 
 class Requirement(Strict):
@@ -29,8 +29,7 @@ class Framework(Strict):
 
     @model_validator(mode="after")
     def _ids_differ(self) -> "Framework":
-        ids = [requirement.id for requirement in self.requirements]
-        twice = sorted({name for name in ids if ids.count(name) > 1})
+        twice = repeated(requirement.id for requirement in self.requirements)
         if twice:
             raise ValueError(f"requirements: {twice} stand there twice: give each its own id")
         return self

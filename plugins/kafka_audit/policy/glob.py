@@ -1,42 +1,113 @@
-"""Shell globs on topic names and group ids, and which of two makes the other useless."""
+"""Shell globs on topic names, group ids and resources: matched in linear time here and in Spark, and which of two makes the other useless.
 
-import fnmatch
+``*`` is any run of characters (newlines too), ``?`` one character, ``[ab]``, ``[a-z]`` and ``[!ab]`` one of a set; a bracket that is not
+closed is a character like any other. Names are matched as a whole and in their case, as :func:`fnmatch.fnmatchcase` does.
+"""
+
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
-_WILDCARD = re.compile(r"\[[^\]]+\]|[*?]")
-_STAR = re.compile(r"\[!?\]?[^\]]*\]|\*")  # or a set, in which a star is a star
-_SET = re.compile(r"\\.|\[\^?\]?[^\]]*\]", re.DOTALL)  # in translated text: an escaped character, or a set
+_STAR, _ANY = "*", "?"
+_SAMPLE = {_STAR: "\x00\x01\x02", _ANY: "\x00"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Piece:
+    """What stands between two stars: a regular expression that Python and Java read alike, and how many characters it matches."""
+
+    regex: re.Pattern[str]
+    length: int
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a glob matches a whole name.
+
+    The pieces between stars are sought from left to right, each where it is found first: a later place can make nothing possible that an
+    earlier one does not. So nothing is tried twice.
+    """
+    first, *more = _pieces(pattern)
+    start = first.regex.match(name)
+    if start is None or not more:
+        return start is not None and start.end() == len(name)
+    position = start.end()
+    for piece in more[:-1]:
+        found = piece.regex.search(name, position)
+        if found is None:
+            return False
+        position = found.end()
+    place = len(name) - more[-1].length
+    return place >= position and more[-1].regex.match(name, place) is not None
 
 
 def glob_to_regex(pattern: str) -> str:
-    """A shell glob as a regular expression that matches whole names, in the syntax that Python and Java share.
-
-    ``*`` any run of characters (newlines too), ``?`` one character, ``[ab]`` and ``[!ab]`` one of a set.
-    """
-    pieces, start = [], 0
-    for found in _STAR.finditer(pattern):
-        if found.group() == "*":
-            pieces.append(pattern[start : found.start()])
-            start = found.end()
-    return "^(?s:" + ".*".join(_translated(piece) for piece in [*pieces, pattern[start:]]) + r")\z"
+    """A glob as a regular expression of Java for whole names; what was found for a piece is not sought again (atomic groups)."""
+    first, *more = (piece.regex.pattern for piece in _pieces(pattern))
+    middle = "".join(f"(?>.*?{piece})" for piece in more[:-1] if piece)
+    return rf"^(?s:{first}{middle}{f'.*{more[-1]}' if more else ''})\z"
 
 
-def _translated(piece: str) -> str:
-    """A part of a glob without stars, for which Python 3.10 writes groups that Java does not know."""
-    text = fnmatch.translate(piece).removeprefix("(?s:").removesuffix(r")\Z").removesuffix(r")\z")
-    return _SET.sub(_without_inner_set, text)
+@lru_cache(maxsize=4096)
+def _pieces(pattern: str) -> tuple[_Piece, ...]:
+    pieces: list[list[str]] = [[]]
+    for token in _tokens(pattern):
+        if token == _STAR:
+            pieces.append([])
+        else:
+            pieces[-1].append(_one_character(token))
+    return tuple(_Piece(regex=re.compile("".join(piece), re.DOTALL), length=len(piece)) for piece in pieces)
 
 
-def _without_inner_set(found: re.Match[str]) -> str:
-    """Java takes a bracket inside of a set for another set."""
-    text = found.group()
-    return text if text.startswith("\\") else "[" + re.sub(r"(\\.)|\[", lambda one: one.group(1) or r"\[", text[1:], flags=re.DOTALL)
+def _tokens(pattern: str) -> Iterator[str]:
+    """The parts of a glob: a star, or what matches one character. A character that stands for itself comes with a backslash before it."""
+    position, no_set_after = 0, len(pattern)
+    while position < len(pattern):
+        character = pattern[position]
+        end = -1
+        if character == "[" and position < no_set_after:
+            content = position + 1 + (pattern[position + 1 : position + 2] == "!")
+            end = pattern.find("]", content + 1)  # a bracket that comes first belongs to the set
+            if end < 0:
+                no_set_after = position
+        if end >= 0:
+            yield pattern[position : end + 1]
+        else:
+            yield character if character in (_STAR, _ANY) else f"\\{character}"
+        position = max(position, end) + 1
+
+
+def _one_character(token: str) -> str:
+    """A token as a regular expression."""
+    if token == _ANY:
+        return "."
+    if token.startswith("\\"):
+        return re.escape(token[1])
+    negated = token.startswith("[!")
+    members = token[2 if negated else 1 : -1]
+    found, position = [], 0
+    while position < len(members):
+        first, last = members[position], members[position]
+        is_range = members[position + 1 : position + 2] == "-" and position + 2 < len(members)
+        if is_range:
+            last = members[position + 2]
+        position += 3 if is_range else 1
+        if first <= last:  # a range the wrong way round holds nothing
+            found.append(f"{re.escape(first)}-{re.escape(last)}" if is_range else re.escape(first))
+    if not found:
+        return "." if negated else "(?!)"
+    return f"[{'^' if negated else ''}{''.join(found)}]"
 
 
 def covers(earlier: str, later: str) -> bool:
     """Whether every name that ``later`` matches is matched by ``earlier`` already; False also where that cannot be told."""
-    sample = _WILDCARD.sub(lambda found: "\x00\x01\x02" if found.group() == "*" else "\x00", later)
-    return fnmatch.fnmatchcase(sample, earlier)
+    return matches(earlier, _sample(later))
+
+
+@lru_cache(maxsize=4096)
+def _sample(pattern: str) -> str:
+    """A name that a glob matches and that other globs match by their wildcards only."""
+    return "".join(token[1] if token.startswith("\\") else _SAMPLE.get(token, "\x00") for token in _tokens(pattern))
 
 
 def unreachable(patterns: list[str]) -> list[tuple[str, str]]:

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy.clients import Client, ClientFile
 from kafka_audit.policy.frameworks import Framework
+from kafka_audit.policy.glob import matches
 from kafka_audit.policy.slas import LagSla, SlaFile
 from kafka_audit.policy.tiers import GroupRule, History, Strict, Tier, TierFile, TopicRule
 from kafka_audit.policy.waivers import Waiver, WaiverFile
@@ -74,7 +74,7 @@ class Policy:
         """The first lag SLA whose group pattern, topic pattern and tier match; None when none does."""
         tier = self._stricter(_tier(self.groups, group_id), _tier(self.topics, topic))
         for sla in self.slas:
-            if sla.tier in (None, tier) and fnmatchcase(group_id, sla.pattern) and fnmatchcase(topic, sla.topics):
+            if sla.tier in (None, tier) and matches(sla.pattern, group_id) and matches(sla.topics, topic):
                 return sla
         return None
 
@@ -93,7 +93,7 @@ class Policy:
 
 def _tier(rules: Sequence[TopicRule | GroupRule], name: str) -> str | None:
     """What the first rule that matches a name says."""
-    return next((rule.tier for rule in rules if fnmatchcase(name, rule.pattern)), None)
+    return next((rule.tier for rule in rules if matches(rule.pattern, name)), None)
 
 
 def shipped_policy_folder() -> Path:

@@ -1,13 +1,15 @@
 """``slas.yaml``: how far behind consumer groups may be, for how much of the time, and when nobody minds."""
 
+from collections.abc import Set
 from datetime import datetime, time, timedelta, timezone
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from kafka_audit.policy.glob import covers
-from kafka_audit.policy.tiers import Name, Pattern, Strict
+from kafka_audit.policy.tiers import MOST_SECONDS, Name, Pattern, Rules, Strict, repeated
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 WINDOW_DAYS = 30
@@ -16,13 +18,12 @@ Span = tuple[datetime, datetime]
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
-def _quoted(value: Any) -> Any:  # noqa: ANN401 - whatever YAML made of it
-    if isinstance(value, int):
-        raise ValueError('is no text, because YAML reads 22:00 as a number: write it in quotes, like "22:00"')
-    return value
+TimeOfDay = Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 
 
-TimeOfDay = Annotated[str, BeforeValidator(_quoted), StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+@cache
+def _timezones() -> Set[str]:
+    return available_timezones()  # reads the machine's whole database
 
 
 class Breach(Strict):
@@ -56,7 +57,7 @@ class QuietHours(Strict):
     @field_validator("timezone")
     @classmethod
     def _is_known(cls, name: str) -> str:
-        if name not in available_timezones():
+        if name not in _timezones():
             raise ValueError("is not an IANA time zone that this machine knows: write one like Europe/Berlin")
         return name
 
@@ -91,8 +92,8 @@ class LagSla(Strict):
     tier: Name | None = None
     name: Name
     max_lag_records: int | None = Field(default=None, ge=0)
-    max_lag_seconds: int | None = Field(default=None, ge=0)
-    max_no_progress_seconds: int | None = Field(default=None, ge=1)
+    max_lag_seconds: int | None = Field(default=None, ge=0, le=MOST_SECONDS)
+    max_no_progress_seconds: int | None = Field(default=None, ge=1, le=MOST_SECONDS)
     breach: Breach = Breach()
     availability: Availability | None = None
     quiet_hours: list[QuietHours] = Field(default_factory=list)
@@ -139,7 +140,7 @@ class SlaFile(Strict):
     """The content of ``slas.yaml``; the first rule that matches a group partition decides."""
 
     version: Literal[1]
-    groups: list[LagSla] = Field(default_factory=list)
+    groups: list[LagSla] = Rules
 
     @model_validator(mode="after")
     def _each_can_decide(self) -> "SlaFile":
@@ -154,8 +155,7 @@ class SlaFile(Strict):
 
     @model_validator(mode="after")
     def _partial_rules_are_told_apart(self) -> "SlaFile":
-        names = [rule.name for rule in self.groups if rule.is_partial]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = repeated(rule.name for rule in self.groups if rule.is_partial)
         if twice:
             raise ValueError(f"groups: {twice} name several rules with topics or a tier: give each its own name")
         return self

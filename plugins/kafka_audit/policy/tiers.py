@@ -1,15 +1,38 @@
 """``tiers.yaml``: what an installation demands of its topics, groups and cluster, and what owners declare of them."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, Protocol
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from kafka_audit.findings import Severity
 from kafka_audit.policy.glob import unreachable
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
-Pattern = Annotated[str, Field(min_length=1)]
+Pattern = Annotated[str, Field(min_length=1, max_length=1_000)]
+Rules: Any = Field(default_factory=list, max_length=1_000)
+"""Ordered rules: each is held against all before it, and each becomes a part of Spark's plan."""
+MOST_SECONDS, MOST_DAYS = 10_000_000_000, 36_500
+"""Limits are turned into milliseconds and dates: beyond these they would wrap around."""
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def _like(example: str) -> BeforeValidator:
+    """Refuses numbers, and text of digits, which pydantic would take for seconds since 1970."""
+
+    def check(value: Any) -> Any:  # noqa: ANN401 - whatever YAML made of it
+        if isinstance(value, date) or (isinstance(value, str) and _DATE.match(value)):
+            return value
+        raise ValueError(f"is no date: write it like {example}")
+
+    return BeforeValidator(check)
+
+
+Date = Annotated[date, _like("2026-12-31"), Field(strict=False)]
+Moment = Annotated[AwareDatetime, _like("2026-12-31T00:00:00Z"), Field(strict=False)]
 Code = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}-\d{2}$")]
 
 
@@ -26,11 +49,11 @@ class Tier(Strict):
     ``severities`` and ``parameters`` replace those of the catalogue, by the control's code.
     """
 
-    replication_factor: int = Field(ge=1)
-    min_insync_replicas: int = Field(ge=1)
+    replication_factor: int = Field(ge=1, le=32_767)
+    min_insync_replicas: int = Field(ge=1, le=32_767)
     retention_ms: int = Field(ge=-1)
     owner: Name | None = None
-    rpo_seconds: int | None = Field(default=None, ge=0)
+    rpo_seconds: int | None = Field(default=None, ge=0, le=MOST_SECONDS)
     severities: dict[Code, Annotated[Severity, Field(strict=False)]] = {}
     parameters: dict[Code, dict[str, int | float]] = {}
 
@@ -74,8 +97,8 @@ class OffsetsHistory(Strict):
     """How often offsets snapshots are promised, and for how many days they are kept: as taken, and rolled up."""
 
     interval_seconds: int = Field(default=300, ge=1, le=86_400)
-    keep_days: int = Field(default=14, ge=1)
-    rolled_up_keep_days: int = Field(default=400, ge=1)
+    keep_days: int = Field(default=14, ge=1, le=MOST_DAYS)
+    rolled_up_keep_days: int = Field(default=400, ge=1, le=MOST_DAYS)
 
     @model_validator(mode="after")
     def _is_rolled_up_before_it_goes(self) -> "OffsetsHistory":
@@ -87,13 +110,13 @@ class OffsetsHistory(Strict):
 class CommitsHistory(Strict):
     """For how many days records of the offsets topic are kept."""
 
-    keep_days: int = Field(default=31, ge=1)
+    keep_days: int = Field(default=31, ge=1, le=MOST_DAYS)
 
 
 class History(Strict):
     """How often snapshots are promised, how many earlier ones an audit may read; how long offsets snapshots and commits are kept."""
 
-    interval_seconds: int = Field(default=86_400, ge=1)
+    interval_seconds: int = Field(default=86_400, ge=1, le=MOST_DAYS * 86_400)
     snapshots: int = Field(default=30, ge=0, le=1_000)
     offsets: OffsetsHistory = OffsetsHistory()
     commits: CommitsHistory = CommitsHistory()
@@ -110,8 +133,8 @@ class TierFile(Strict):
     version: Literal[1]
     default_tier: Name
     tiers: dict[str, Tier] = Field(min_length=1)
-    topics: list[TopicRule] = []
-    groups: list[GroupRule] = []
+    topics: list[TopicRule] = Rules
+    groups: list[GroupRule] = Rules
     declared_topics: list[Name] = []
     declared_groups: list[Name] = []
     approved_principals: list[Name] = []
@@ -130,10 +153,15 @@ class TierFile(Strict):
             refuse_unreachable(field, rules)
         for field in ("declared_topics", "declared_groups"):
             names: list[str] = getattr(self, field)
-            twice = sorted({name for name in names if names.count(name) > 1})
+            twice = repeated(names)
             if twice:
                 raise ValueError(f"{field}: {twice} stand there twice: keep one")
         return self
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """The names that stand there more than once, sorted."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def refuse_unreachable(field: str, rules: Sequence[_Patterned]) -> None:

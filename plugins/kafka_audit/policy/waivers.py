@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from enum import Enum
-from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import Field, model_validator
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.policy.tiers import Code, Name, Pattern, Strict
+from kafka_audit.policy.glob import matches
+from kafka_audit.policy.tiers import Code, Date, Moment, Name, Pattern, Strict, repeated
 from kafka_audit.times import parse_time
 
 _FURTHEST_EAST = timedelta(hours=14)
@@ -33,8 +33,8 @@ class Waiver(Strict):
     approver: Name
     ticket: Name
     justification: Annotated[str, Field(min_length=10)]
-    approved_on: Annotated[date, Field(strict=False)]
-    expires: Annotated[AwareDatetime, Field(strict=False)]
+    approved_on: Date
+    expires: Moment
 
     @model_validator(mode="after")
     def _somebody_else_approved_it(self) -> "Waiver":
@@ -52,7 +52,7 @@ class Waiver(Strict):
 
     def covers(self, code: str | None, resource: str | None) -> bool:
         """Whether a failure of that control on that resource is what was accepted."""
-        return code == self.control and resource is not None and fnmatchcase(resource, self.resource)
+        return code == self.control and resource is not None and matches(self.resource, resource)
 
 
 class WaiverFile(Strict):
@@ -63,8 +63,7 @@ class WaiverFile(Strict):
 
     @model_validator(mode="after")
     def _ids_differ(self) -> "WaiverFile":
-        ids = [waiver.id for waiver in self.waivers]
-        twice = sorted({name for name in ids if ids.count(name) > 1})
+        twice = repeated(waiver.id for waiver in self.waivers)
         if twice:
             raise ValueError(f"waivers: {twice} stand there twice: give each its own id")
         return self
