@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,12 @@ from pydantic import ValidationError
 
 from kafka_audit.control import DATASETS, Control, Example, Remediation
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.plain_text import unfit_texts
 from kafka_audit.policy import explain, load_yaml
+
+_ID = re.compile(r"[a-z][a-z0-9_]*")
+_ALMOST = re.compile(r"[a-z][a-z0-9_]*(\.yaml)?\.(yml|bak|orig|old|new|tmp|txt|YAML|YML)|[a-z][a-z0-9_]*\.yaml~?")  # may be meant as a control
+_SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,18 +73,28 @@ def _control_files(folder: Path, problems: list[str]) -> list[Path]:
     if not folder.is_dir():
         problems.append(f"{folder}: is not a folder; name a folder of control files")
         return []
-    files = []
+    files, near, others = [], [], 0
     for path in sorted(folder.iterdir()):
         if path.name.startswith((".", "__")) or path.name == "README.md":
             continue
-        if path.is_file() and path.suffix == ".yaml":
+        if path.suffix == ".yaml" and path.is_file():
             files.append(path)
+        elif _ALMOST.fullmatch(path.name):
+            near.append(path)
         else:
-            problems.append(f"{path}: is not a control file and would be left out; rename it to <id>.yaml or move it away")
+            others += 1
+    problems += [f"{path}: is not a control file and would be left out; rename it to <id>.yaml or move it away" for path in near[:_SHOWN]]
+    others += max(0, len(near) - _SHOWN)
+    if others:
+        # Not by name: the folder may be any that its reader can see, and the caller perhaps not.
+        problems.append(f"{folder}: holds {others} further entries that are no control files; name a folder that holds nothing but <id>.yaml")
     return files
 
 
 def _load(path: Path, problems: list[str]) -> tuple[Control | None, bytes]:
+    if not _ID.fullmatch(path.stem):
+        problems.append(f"{path.parent}: a file's name is no control's id; rename it to <id>.yaml of lower-case letters, digits and _")
+        return None, b""
     try:
         value, raw = load_yaml(path)
     except ConfigurationError as problem:
@@ -86,6 +102,10 @@ def _load(path: Path, problems: list[str]) -> tuple[Control | None, bytes]:
         return None, b""
     if not isinstance(value, dict):
         problems.append(f"{path}: (whole file): must be a mapping of fields; write `id: {path.stem}` and the other fields")
+        return None, raw
+    unfit = unfit_texts(value)
+    if unfit:
+        problems += [f"{path}: {line}" for line in unfit]
         return None, raw
     try:
         control = Control.model_validate(value)
