@@ -14,9 +14,7 @@ from kafka_audit.errors import ConfigurationError
 from kafka_audit.plain_text import unfit_texts
 from kafka_audit.policy import explain, load_yaml
 
-_ID = re.compile(r"[a-z][a-z0-9_]*")
-_ALMOST = re.compile(r"[a-z][a-z0-9_]*(\.yaml)?\.(yml|bak|orig|old|new|tmp|txt|YAML|YML)|[a-z][a-z0-9_]*\.yaml~?")  # may be meant as a control
-_SHOWN = 20
+_FILE = re.compile(r"[a-z][a-z0-9_]*\.yaml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,28 +71,24 @@ def _control_files(folder: Path, problems: list[str]) -> list[Path]:
     if not folder.is_dir():
         problems.append(f"{folder}: is not a folder; name a folder of control files")
         return []
-    files, near, others = [], [], 0
+    files, others = [], 0
     for path in sorted(folder.iterdir()):
         if path.name.startswith((".", "__")) or path.name == "README.md":
             continue
-        if path.suffix == ".yaml" and path.is_file():
+        if _FILE.fullmatch(path.name) and path.is_file():
             files.append(path)
-        elif _ALMOST.fullmatch(path.name):
-            near.append(path)
         else:
             others += 1
-    problems += [f"{path}: is not a control file and would be left out; rename it to <id>.yaml or move it away" for path in near[:_SHOWN]]
-    others += max(0, len(near) - _SHOWN)
     if others:
-        # Not by name: the folder may be any that its reader can see, and the caller perhaps not.
-        problems.append(f"{folder}: holds {others} further entries that are no control files; name a folder that holds nothing but <id>.yaml")
+        # Counted and not named: the folder may be any that this process can read, and its names none of the caller's business.
+        problems.append(
+            f"{folder}: holds {others} entries that are not control files and would be left out: rename each to <id>.yaml, "
+            "with an id of lower-case letters, digits and _, or move it away"
+        )
     return files
 
 
 def _load(path: Path, problems: list[str]) -> tuple[Control | None, bytes]:
-    if not _ID.fullmatch(path.stem):
-        problems.append(f"{path.parent}: a file's name is no control's id; rename it to <id>.yaml of lower-case letters, digits and _")
-        return None, b""
     try:
         value, raw = load_yaml(path)
     except ConfigurationError as problem:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 _MOST_PROBLEMS = 10
+_LONGEST_KEY = 80
 
 
 def unfit_texts(value: object) -> list[str]:
@@ -14,7 +15,7 @@ def unfit_texts(value: object) -> list[str]:
     found = []
     for field, text in _texts(value, ""):
         if "${" in text:
-            found.append(f"{field}: holds ${{, which programs replace by values of their environment; write the text itself, or $NAME in a command")
+            found.append(f"{field}: holds ${{, which programs replace by values of their environment; write the text itself ($NAME in a command)")
         elif not _is_unicode(text):
             found.append(f"{field}: holds half of a surrogate pair, which is no character; write the character itself")
         if len(found) == _MOST_PROBLEMS:
@@ -23,18 +24,23 @@ def unfit_texts(value: object) -> list[str]:
 
 
 def _texts(value: object, field: str) -> Iterator[tuple[str, str]]:
-    """Every text with its field; lists of lists go as deep as the file does."""
-    open_ones: list[tuple[object, str]] = [(value, field)]
-    while open_ones:
-        one, where = open_ones.pop()
+    """Every text with its field; a part that the file names twice is read once, so that no alias makes it long or endless."""
+    waiting, seen = [(value, field)], set()
+    while waiting:
+        one, where = waiting.pop()
         if isinstance(one, str):
             yield where or "(whole file)", one
-        elif isinstance(one, dict):
-            for key, part in reversed(one.items()):
-                open_ones.append((part, f"{where}.{key}" if where and isinstance(key, str) and "${" not in key else str(key)[:80] if not where else where))
-                open_ones.append((key, where))
-        elif isinstance(one, list | tuple | set):
-            open_ones += [(part, f"{where}.{index}") for index, part in reversed(list(enumerate(one)))]
+        elif isinstance(one, dict | list) and id(one) not in seen:
+            seen.add(id(one))
+            parts = list(one.items() if isinstance(one, dict) else enumerate(one))
+            if isinstance(one, dict):
+                waiting += [(key, where) for key in one]
+            waiting += [(part, f"{where}.{_shown(key)}".lstrip(".")) for key, part in reversed(parts)]
+
+
+def _shown(key: object) -> str:
+    text = str(key)
+    return text if len(text) <= _LONGEST_KEY and "${" not in text and _is_unicode(text) else "..."
 
 
 def _is_unicode(text: str) -> bool:

@@ -93,9 +93,9 @@ def _references(sql: str, subject: str, types: tuple[tuple[str, str], ...]) -> t
 def _parsed(sql: str) -> exp.Expression:
     if not sql.strip():
         raise RuleSqlError("must be exactly one SQL expression without ';'")
-    check_words(sql)
+    checked = check_words(sql)
     try:
-        trees = sqlglot.parse(sql, read=_DIALECT)
+        trees = sqlglot.parse(checked, read=_DIALECT)
     except SqlglotError as problem:
         raise RuleSqlError(f"is not valid SQL: {_plain(str(problem))}") from problem
     except RecursionError as problem:
@@ -121,11 +121,19 @@ def _check_nodes(tree: exp.Expression) -> None:
             raise RuleSqlError("is nested too deeply; split it with AND or OR, or into two controls")
         if isinstance(node, exp.Lambda):
             _check_lambda(node)
+        if _of_each(node) and [type(part) is exp.Lambda for part in node.iter_expressions()] != [False, True]:
+            raise RuleSqlError("calls filter, exists, forall or transform without a list and a lambda; write it like exists(list, x -> x > 1)")
         deep += [(child, depth + 1) for child in node.iter_expressions()]
 
 
+def _of_each(node: exp.Expression) -> bool:
+    """Whether it is a function that asks a lambda of each element of a list."""
+    forall = isinstance(node, exp.Anonymous) and node.name.lower() == "forall"
+    return forall or isinstance(node, exp.ArrayFilter | exp.Exists | exp.Transform)
+
+
 def _check_lambda(node: exp.Lambda) -> None:
-    if not isinstance(node.parent, exp.ArrayFilter | exp.Exists | exp.Transform | exp.Anonymous) or node.find_ancestor(exp.Lambda):
+    if node.parent is None or not _of_each(node.parent) or node.find_ancestor(exp.Lambda):
         raise RuleSqlError("holds a lambda where none may be; write one in filter, exists, forall or transform, and none inside of another")
     for part in node.expressions:
         if not _VARIABLE.fullmatch(part.name) or part.name in FUNCTIONS:
@@ -164,6 +172,8 @@ class _References:
 
     def _bracket(self, node: exp.Bracket, scope: frozenset[str]) -> Iterator[Reference]:
         base = node.this
+        if len(node.expressions) != 1:
+            raise RuleSqlError(f"reads {node.sql(_DIALECT)}; write one index or key in the brackets")
         self._type_of(node)
         if isinstance(base, exp.Column) and len(base.parts) == 1 and is_map(self._column(base)[1]):
             keys = node.expressions

@@ -55,6 +55,8 @@ _TOKEN = re.compile(
     | (?P<sign><=>|->|<=|>=|<>|!=|\|\||[-+*/%=<>(),.\[\]])""",
     re.VERBOSE,
 )
+_QUOTE = re.compile(r"\\.|''", re.DOTALL)
+_NEED_VALUE = frozenset(", [ . <=> -> <= >= <> != || + * / % = < >".split())
 _ADVICE = {
     "`": "holds a name in back-quotes; write the name alone",
     '"': 'holds "; write text in single quotes',
@@ -87,14 +89,18 @@ class _Token:
         return self.kind != "sign" and (not self.keyword or self.text.lower() in _STARTS_VALUE)
 
 
-def check_words(sql: str) -> None:
-    """RuleSqlError names the first word or sign that may not stand where it does."""
+def check_words(sql: str) -> str:
+    """The text with quotes in text written as \\' (which sqlglot and Spark read alike, unlike ''); RuleSqlError names the first word or
+    sign that may not stand where it does."""
     if len(sql) > LONGEST:
         raise RuleSqlError(f"has {len(sql)} characters; write at most {LONGEST}, or split the rule into two controls")
     before, depth = _Token(kind="sign", text="("), 0
     position, field = 0, False
+    written = []
     while position < len(sql):
-        token, position = _next(sql, position)
+        start = position
+        token, position = _next(sql, start)
+        written.append(_written(sql[start:position]))
         if token is None:
             continue
         if field and token.kind != "word":
@@ -110,6 +116,13 @@ def check_words(sql: str) -> None:
         before = token
     if depth or field:
         raise RuleSqlError("is not valid SQL: a bracket or CASE is not closed, or it ends with '.'")
+    return "".join(written)
+
+
+def _written(token: str) -> str:
+    if not token.startswith("'"):
+        return token
+    return "'" + _QUOTE.sub(lambda found: "\\'" if found.group() == "''" else found.group(), token[1:-1]) + "'"
 
 
 def _next(sql: str, position: int) -> tuple[_Token | None, int]:
@@ -149,9 +162,9 @@ def _check_pair(before: _Token, token: _Token) -> None:
             raise RuleSqlError(f"calls {name}() by a name with a dot; write the function's name alone")
         if name not in FUNCTIONS:
             raise RuleSqlError(f"calls {name}(), which is not allowed in a rule; allowed are {', '.join(sorted(FUNCTIONS))}")
-    elif token.kind == "sign" and token.text in ("(",) and before.ends_value:
+    elif token.kind == "sign" and token.text == "(" and before.ends_value:
         raise RuleSqlError(f"holds ( behind {before.text}; write an operator between them")
-    elif token.kind == "sign" and token.text in ("[", ".") and not before.ends_value:
-        raise RuleSqlError(f"is not valid SQL: {token.text} stands behind {before.text}")
+    elif token.kind == "sign" and token.text in _NEED_VALUE and not before.ends_value:
+        raise RuleSqlError(f"holds {token.text} without a value before it")
     elif token.starts_value and before.ends_value:
         raise RuleSqlError(f"holds {token.text} behind {before.text}; write an operator between them")
