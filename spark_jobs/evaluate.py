@@ -2,9 +2,12 @@
 
 A rule's SQL is the text from its control file, evaluated by Spark. SQL's three values are the verdict: TRUE passes, FALSE fails, NULL
 is not assessed. Evidence that is missing can stop a pass and never a failure, because what was seen is enough to fail.
+
+Only rules are parsed as SQL, each on its own, after kafka_audit.rule_sql has checked it. All other text, such as titles, expectations
+and messages, is given to Spark as a literal.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,7 +17,7 @@ from kafka_audit.catalogue import Control
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Status
 from kafka_audit.rule_sql import Reference
-from kafka_audit.subjects import SUBJECTS
+from kafka_audit.subjects import SUBJECTS, Subject
 from spark_jobs.overlay import Overlay, tier_of_row
 
 _NOT_KNOWN = "not known"
@@ -38,57 +41,58 @@ def judge(
     to bring the controls' parameters along, severities are the catalogue's, and nothing is waived.
     """
     subject = SUBJECTS[controls[0].subject]
-    results = F.expr(f"array({', '.join(_raw_result(control, (broken or {}).get(control.id)) for control in controls)})")
+    raised = broken or {}
     identity = [(F.col(name) if name in subject.columns else F.lit(None)).cast(kind).alias(name) for name, kind in _IDENTITY.items()]
     tier = overlay.tier(subject) if overlay else tier_of_row(subject)
-    of_tier = [
-        F.struct(
-            (overlay.severity(subject, control) if overlay else F.lit(control.severity.value)).alias("severity"),
-            (overlay.loosened(subject, control) if overlay else F.lit(None).cast("string")).alias("loosened"),
-        )
-        for control in controls
-    ]
+    results = F.array(*[_raw_result(control, raises=control.id in raised) for control in controls])
+    about = F.array(*[F.struct(*_about(control, raised.get(control.id), subject, overlay)) for control in controls])
     if overlay:
         rows = overlay.with_parameters(rows, subject, controls)
-    result = F.explode(F.arrays_zip(results.alias("raw"), F.array(*of_tier).alias("by_tier"))).alias("result")
+    result = F.explode(F.arrays_zip(results.alias("raw"), about.alias("about"))).alias("result")
     judged = rows.select("resource", *identity, tier.alias("tier"), result)
-    judged = judged.select("resource", *_IDENTITY, "tier", F.lit(subject.name).alias("subject"), "result.raw.*", "result.by_tier.*")
+    judged = judged.select("resource", *_IDENTITY, "tier", F.lit(subject.name).alias("subject"), "result.about.*", "result.raw.*")
     judged = judged.transform(_with_verdict)
     return judged.transform(overlay.waiver) if overlay else judged.withColumn("waiver", F.lit(None).cast("string"))
 
 
-def _raw_result(control: Control, broken: str | None) -> str:
-    """SQL of what the rule says of a row, before it becomes a verdict: the same struct for every control, so one array holds them all."""
-    about = {
+def _about(control: Control, raised: str | None, subject: Subject, overlay: Overlay | None) -> Iterator[Column]:
+    """What is known of a control before its rule is asked: literals, and by the row's tier its severity and what the tier loosened."""
+    literals = {
         "control_id": control.id,
         "code": control.code,
         "title": control.title,
         "catalogue_severity": control.severity.value,
+        "catalogue_evidence": control.evidence.value,
+        "written": None if control.expected_sql is not None or raised is not None else control.expected,
+        "raised": raised,
     }
-    rule = {
+    for name, value in literals.items():
+        yield F.lit(value).cast("string").alias(name)
+    yield (overlay.severity(subject, control) if overlay else F.lit(control.severity.value)).alias("severity")
+    yield (overlay.loosened(subject, control) if overlay else F.lit(None).cast("string")).alias("loosened")
+
+
+def _raw_result(control: Control, *, raises: bool) -> Column:
+    """What the rule says of a row, before it becomes a verdict: the same struct for every control, so one array holds them all."""
+    rules: dict[str, str | None] = {
         "applies": control.applies_when or "true",
         "passes": control.pass_when,
-        "lacking": f"coalesce({', '.join(f'errors[{_text(dataset)}]' for dataset in control.needs)})",
-        "explanation": control.not_assessed_reason or "null",
+        "explanation": control.not_assessed_reason,
         "observed": control.observed,
-        "expected": control.expected_sql or _text(control.expected),
-        "nulls": _null_labels(control.decides_on),
-        "evidence": _evidence(control.reads),
-        "evidence_class": f"coalesce({control.evidence_of_row or 'null'}, {_text(control.evidence.value)})",
+        "computed": control.expected_sql,
+        "evidence_of_row": control.evidence_of_row,
+        "lacking": f"coalesce({', '.join(Reference(column='errors', key=dataset).sql for dataset in control.needs)})",
     }
-    if broken is not None:
-        kept = {name: rule[name] for name in ("nulls", "evidence")}
-        rule = {**dict.fromkeys(rule, "null"), **kept, "evidence_class": _text(control.evidence.value)}
-    rule["raised"] = "null" if broken is None else _text(broken)
-    fields = {name: _text(value) for name, value in about.items()}
-    # A rule's text stands on lines of its own, in parentheses: it has been checked to be one expression (kafka_audit.rule_sql).
-    fields |= {name: f"cast((\n{sql}\n) as {'boolean' if name in ('applies', 'passes') else 'string'})" for name, sql in rule.items()}
-    return f"named_struct({', '.join(f'{_text(name)}, {sql}' for name, sql in fields.items())})"
-
-
-def _text(value: str) -> str:
-    """A SQL string literal."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if raises:
+        rules = dict.fromkeys(rules)
+    # References are made of letters, digits, '.', '_' and '-' alone, so their SQL can be put together (kafka_audit.rule_sql.Reference).
+    shown = {"nulls": _null_labels(control.decides_on), "evidence": _evidence(control.reads)}
+    kinds = {"applies": "boolean", "passes": "boolean"}
+    fields = [
+        (F.expr(sql) if sql is not None else F.lit(None)).cast(kinds.get(name, "string")).alias(name)
+        for name, sql in {**rules, **shown}.items()
+    ]
+    return F.struct(*fields)
 
 
 def _null_labels(references: Sequence[Reference]) -> str:
@@ -96,15 +100,15 @@ def _null_labels(references: Sequence[Reference]) -> str:
     labels = []
     for reference in references:
         value = f"{reference.sql}.value" if reference.column == "config" else reference.sql
-        labels.append(f"if({value} is null, {_text(reference.label)}, null)")
-    return f"concat_ws(', ', {', '.join(labels)})"
+        labels.append(f"if({value} is null, '{reference.label}', null)")
+    return f"concat_ws(', ', {', '.join(labels)})" if labels else "''"
 
 
 def _evidence(references: Sequence[Reference]) -> str:
     """SQL for JSON text of exactly what the control read; NULL stays visible as null."""
     if not references:
         return "'{}'"
-    fields = ", ".join(f"{_text(reference.label)}, {reference.sql}" for reference in references)
+    fields = ", ".join(f"'{reference.label}', {reference.sql}" for reference in references)
     return f"to_json(named_struct({fields}), map('ignoreNullFields', 'false'))"
 
 
@@ -128,8 +132,9 @@ def _with_verdict(rows: DataFrame) -> DataFrame:
         rows.withColumn("status", status)
         .withColumn("reason", _bounded(reason))
         .withColumn("observed", _bounded(F.coalesce("observed", F.lit(_NOT_KNOWN))))
-        .withColumn("expected", _bounded(F.coalesce("expected", F.lit(_NOT_KNOWN))))
-        .drop("applies", "passes", "lacking", "explanation", "raised", "nulls")
+        .withColumn("expected", _bounded(F.coalesce("written", "computed", F.lit(_NOT_KNOWN))))
+        .withColumn("evidence_class", F.coalesce("evidence_of_row", "catalogue_evidence"))
+        .drop("applies", "passes", "lacking", "explanation", "raised", "nulls", "written", "computed", "evidence_of_row", "catalogue_evidence")
     )
 
 

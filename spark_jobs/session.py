@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS
+from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, READ_COMMITS_CONF
 
 # A verdict depends on these, so they hold whatever spark-submit was told.
 _FIXED = (
@@ -15,6 +15,25 @@ _FIXED = (
     "spark.sql.legacy.sizeOfNull",
     "spark.sql.session.timeZone",
     "spark.sql.mapKeyDedupPolicy",
+    "spark.sql.variable.substitute",
+    "spark.sql.optimizer.nestedSchemaPruning.enabled",
+)
+# Settings of Spark SQL that change how fast it works and not what it finds. Hundreds of others do change it (how text in quotes is read,
+# whether letters' case counts, whether unreadable files are passed over), and each version brings more: they go back to their defaults.
+_MAY_DIFFER = frozenset(
+    {
+        "spark.sql.adaptive.enabled",
+        "spark.sql.autoBroadcastJoinThreshold",
+        "spark.sql.broadcastTimeout",
+        "spark.sql.codegen.wholeStage",
+        "spark.sql.execution.arrow.maxRecordsPerBatch",
+        "spark.sql.files.maxPartitionBytes",
+        "spark.sql.files.openCostInBytes",
+        "spark.sql.maxPlanStringLength",
+        "spark.sql.shuffle.partitions",
+        *DEFAULT_CONF,
+        *READ_COMMITS_CONF,
+    }
 )
 
 
@@ -42,6 +61,14 @@ def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> Spark
     for name, value in {**wanted, **(conf or {})}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
+    hold_settings(session, conf or {})
+    return session
+
+
+def hold_settings(session: SparkSession, conf: Mapping[str, str]) -> None:
+    """Give the session the settings that verdicts depend on; of Spark SQL's others only ``conf`` and those of speed may differ."""
+    for name in session.conf.getAll:
+        if name.startswith("spark.sql.") and name not in _MAY_DIFFER and name not in conf and session.conf.isModifiable(name):
+            session.conf.unset(name)
     for name in _FIXED:
         session.conf.set(name, DEFAULT_CONF[name])
-    return session

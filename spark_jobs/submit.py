@@ -24,6 +24,8 @@ DEFAULT_CONF: Mapping[str, str] = {
     "spark.sql.legacy.sizeOfNull": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    # SQL is data: without this Spark writes environment variables and Java properties into every ${env:NAME} and ${system:NAME} of it.
+    "spark.sql.variable.substitute": "false",
     # A job is one large plan over small tables: compiling whole stages of it, re-planning between its stages and remembering where in
     # Python each expression was made cost more than running it does. Expressions are still compiled: 100,000 rows need that.
     "spark.sql.codegen.wholeStage": "false",

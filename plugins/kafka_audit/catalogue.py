@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,10 @@ from pydantic import ValidationError
 
 from kafka_audit.control import DATASETS, Control, Example, Remediation
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.plain_text import unfit_texts
 from kafka_audit.policy import explain, load_yaml
+
+_FILE = re.compile(r"[a-z][a-z0-9_]*\.yaml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,14 +71,20 @@ def _control_files(folder: Path, problems: list[str]) -> list[Path]:
     if not folder.is_dir():
         problems.append(f"{folder}: is not a folder; name a folder of control files")
         return []
-    files = []
+    files, others = [], 0
     for path in sorted(folder.iterdir()):
         if path.name.startswith((".", "__")) or path.name == "README.md":
             continue
-        if path.is_file() and path.suffix == ".yaml":
+        if _FILE.fullmatch(path.name) and path.is_file():
             files.append(path)
         else:
-            problems.append(f"{path}: is not a control file and would be left out; rename it to <id>.yaml or move it away")
+            others += 1
+    if others:
+        # Counted and not named: the folder may be any that this process can read, and its names none of the caller's business.
+        problems.append(
+            f"{folder}: holds {others} entries that are not control files and would be left out: rename each to <id>.yaml, "
+            "with an id of lower-case letters, digits and _, or move it away"
+        )
     return files
 
 
@@ -86,6 +96,10 @@ def _load(path: Path, problems: list[str]) -> tuple[Control | None, bytes]:
         return None, b""
     if not isinstance(value, dict):
         problems.append(f"{path}: (whole file): must be a mapping of fields; write `id: {path.stem}` and the other fields")
+        return None, raw
+    unfit = unfit_texts(value)
+    if unfit:
+        problems += [f"{path}: {line}" for line in unfit]
         return None, raw
     try:
         control = Control.model_validate(value)

@@ -1,5 +1,6 @@
 """One control: a rule, the examples it must keep to, and all that people need to act on it."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -61,6 +62,14 @@ class Parameter(_Strict):
     stricter: Literal["lower", "higher"]
     meaning: _Text
 
+    @field_validator("default", mode="before")
+    @classmethod
+    def _is_a_number_of_spark(cls, value: object) -> object:
+        fits = (type(value) is int and -(2**63) <= value < 2**63) or (isinstance(value, float) and math.isfinite(value))
+        if not fits:
+            raise ValueError("is not a number that Spark has: write a whole number of 64 bits or a finite one with a point")
+        return value
+
     @property
     def type(self) -> str:
         """The Spark SQL type of the value."""
@@ -94,7 +103,7 @@ class Control(_Strict):
     severity: Severity
     evidence: EvidenceClass
     evidence_of_row: _Text | None = None
-    parameters: dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")], Parameter] = {}
+    parameters: dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)], Parameter] = {}
     needs: tuple[str, ...] = Field(min_length=1)
     applies_when: _Text | None = None
     pass_when: _Text

@@ -1,74 +1,62 @@
 """Checks a rule's SQL before Spark sees it: it reads only its subject's columns and does nothing but compute from them.
 
-Two readings must both be clean. The tokens: every name before a ``(`` must be a listed function, so an unknown, qualified or
-back-quoted call cannot hide behind a parser's view of it. The syntax tree: columns, fields and keys exist, and there are no queries,
-windows or parameters. Text that a reader could take for a comment is refused, because two parsers may differ on where it ends.
+Three readings must all be clean, and each allows a list instead of refusing what is known to be bad. The words (kafka_audit.rule_words):
+only listed functions, keywords and signs, so that no two parsers can read the text differently. The syntax tree: only listed kinds of
+nodes, and columns, fields and keys that exist. The size (kafka_audit.rule_size): what the expression can build from a row is bounded.
 """
 
-import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import Token, TokenType
 
 from kafka_audit.row_types import element_of, fields_of, is_map, parse_type
+from kafka_audit.rule_size import check_size
+from kafka_audit.rule_words import FUNCTIONS, RuleSqlError, check_words
 from kafka_audit.subjects import Subject
 
 _DIALECT = "spark"
 _KEYED = ("config", "broker_values")  # too large to be evidence as a whole: a rule names the keys it reads
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+_VARIABLE = re.compile(r"[a-z][a-z0-9_]*")
+_DEEPEST = 80  # operators and functions within each other; Spark walks the tree by recursion, too
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-FUNCTIONS = _words(
-    """
-    if nvl nvl2 ifnull nullif coalesce least greatest isnull isnotnull
-    cast try_cast string int bigint double decimal boolean
-    abs ceil ceiling floor round bround sign signum mod pmod pow power sqrt try_add try_subtract try_multiply try_divide
-    concat concat_ws format_string printf format_number lower upper lcase ucase trim ltrim rtrim length char_length substring substr
-    left right split split_part startswith endswith contains replace regexp_replace regexp_like regexp_extract regexp_count translate
-    instr locate
-    size cardinality array array_contains array_distinct array_except array_intersect array_union array_join array_max array_min
-    array_position array_remove array_sort sort_array array_compact array_append array_prepend array_size arrays_overlap arrays_zip
-    slice element_at try_element_at get flatten reverse
-    filter exists forall aggregate reduce transform zip_with map_filter transform_keys transform_values
-    map map_keys map_values map_entries map_contains_key map_from_entries map_concat struct named_struct to_json
-    timestamp_millis date_format
-    """
+_NODES: frozenset[type] = frozenset(
+    {
+        *(exp.Column, exp.Identifier, exp.Dot, exp.Bracket, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Tuple, exp.Lambda),
+        *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.In, exp.Between),
+        *(exp.Like, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.DPipe, exp.Case, exp.If, exp.Coalesce),
+        *(exp.Nvl2, exp.Nullif, exp.Least, exp.Greatest, exp.Cast, exp.TryCast, exp.DataType, exp.Anonymous),
+        *(exp.Abs, exp.Ceil, exp.Floor, exp.Round, exp.Sign, exp.Concat, exp.ConcatWs, exp.Lower, exp.Upper, exp.Trim, exp.Length),
+        *(exp.Substring, exp.Left, exp.Right, exp.RegexpSplit, exp.SplitPart, exp.StartsWith, exp.EndsWith, exp.Contains),
+        *(exp.StrPosition, exp.ArraySize, exp.Array, exp.ArrayContains, exp.ArrayDistinct, exp.ArrayExcept, exp.ArrayIntersect),
+        *(exp.ArrayToString, exp.ArrayMax, exp.ArrayMin, exp.ArrayPosition, exp.ArrayRemove, exp.ArraySort, exp.ArrayCompact),
+        *(exp.ArrayAppend, exp.ArrayPrepend, exp.ArraySlice, exp.Flatten, exp.Reverse, exp.ArrayFilter, exp.Exists, exp.Transform),
+        *(exp.MapKeys, exp.MapContainsKey),
+    }
 )
-"""Spark's built-in functions a rule may call: each gives the same answer for the same row, and reads nothing else."""
-
-_BEFORE_PARENTHESIS = _words("and or not in when then else case between like rlike ilike div is")
-_SESSION_WORDS = _words(
-    "current_date current_timestamp current_time current_user current_catalog current_database current_schema session_user user "
-    "localtimestamp localtime now"
-)
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_CLOCK_TYPES = frozenset({"DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ", "DATETIME", "TIME"})
-_FORBIDDEN: dict[type, str] = {
-    exp.Query: "holds a query; a rule sees one row only",
-    exp.Window: "holds a window function; a rule sees one row only",
-    exp.Star: "holds *; name the columns",
-    exp.Placeholder: "holds a parameter marker; write the value",
-    exp.Parameter: "holds a parameter; write the value",
-    exp.Alias: "holds AS; leave the name out",
-    exp.Interval: "holds an interval; write milliseconds as a number",
-}
+"""What a syntax tree may be made of: the operators, and what the allowed functions become in it (one without a type of its own is
+Anonymous, whose name has been read as a word)."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Reference:
-    """One thing a rule reads: a column, a column's struct field, or one key of a map column."""
+    """One thing a rule reads: a column, a column's struct field, or one key of a map column.
+
+    Its parts are made of letters, digits, '.', '_' and '-', so that :attr:`sql` and a quoted :attr:`label` can be nothing else in SQL.
+    """
 
     column: str
     field: str | None = None
     key: str | None = None
+
+    def __post_init__(self) -> None:
+        if not all(part is None or _NAME.fullmatch(part) for part in (self.column, self.field, self.key)):
+            raise RuleSqlError(f"reads {self.label!r}; a key may hold letters, digits, '.', '_' and '-' only, and at most 200 of them")
 
     @property
     def label(self) -> str:
@@ -79,13 +67,8 @@ class Reference:
     def sql(self) -> str:
         """The SQL that reads it."""
         if self.key is not None:
-            quoted = self.key.replace("\\", "\\\\").replace("'", "\\'")
-            return f"`{self.column}`['{quoted}']"
+            return f"`{self.column}`['{self.key}']"
         return f"`{self.column}`" + (f".`{self.field}`" if self.field is not None else "")
-
-
-class RuleSqlError(ValueError):
-    """An expression that may not run; the message says why and what to write instead."""
 
 
 def references_of(sql: str, subject: Subject) -> tuple[Reference, ...]:
@@ -93,59 +76,80 @@ def references_of(sql: str, subject: Subject) -> tuple[Reference, ...]:
 
     RuleSqlError names the first thing that is wrong.
     """
+    return _references(sql, subject.name, tuple((name, column.type) for name, column in subject.columns.items()))
+
+
+@lru_cache(maxsize=1024)
+def _references(sql: str, subject: str, types: tuple[tuple[str, str], ...]) -> tuple[Reference, ...]:
+    """The same by (column, type) pairs: an audit asks for what a rule reads several times."""
+    tree = _parsed(sql)
+    _check_nodes(tree)
+    reading = _References(subject, dict(types))
+    found = tuple(dict.fromkeys(reading.read(tree)))
+    check_size(tree, reading.type_of_column)
+    return found
+
+
+def _parsed(sql: str) -> exp.Expression:
+    if not sql.strip():
+        raise RuleSqlError("must be exactly one SQL expression without ';'")
+    checked = check_words(sql)
     try:
-        _check_tokens(sqlglot.tokenize(sql, read=_DIALECT))
-        trees = sqlglot.parse(sql, read=_DIALECT)
+        trees = sqlglot.parse(checked, read=_DIALECT)
     except SqlglotError as problem:
         raise RuleSqlError(f"is not valid SQL: {_plain(str(problem))}") from problem
     except RecursionError as problem:
         raise RuleSqlError("is nested too deeply; split it with AND or OR") from problem
+    except (LookupError, TypeError, ValueError, AttributeError) as problem:  # its parser trips over some texts that are no SQL
+        raise RuleSqlError("is not valid SQL: it cannot be parsed; look for a missing operand or a function with wrong arguments") from problem
     if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
         raise RuleSqlError("must be exactly one SQL expression without ';'")
-    _check_nodes(trees[0])
-    return tuple(dict.fromkeys(_References(subject).read(trees[0])))
+    return trees[0]
 
 
 def _plain(message: str) -> str:
     return " ".join(re.sub(r"\x1b\[[0-9;]*m", "", message).split())
 
 
-def _check_tokens(tokens: list[Token]) -> None:
-    for token, following in itertools.zip_longest(tokens, tokens[1:]):
-        if token.comments:
-            raise RuleSqlError("holds a comment; put the explanation into rationale")
-        if token.token_type == TokenType.SEMICOLON:
-            raise RuleSqlError("must be exactly one SQL expression without ';'")
-        name = token.text.lower()
-        is_name = token.token_type == TokenType.IDENTIFIER or (token.token_type != TokenType.STRING and _WORD.fullmatch(token.text))
-        if not is_name:
-            continue
-        if name in _SESSION_WORDS:
-            raise RuleSqlError(f"reads {name}; a rule may use only what the snapshot holds, so that it gives the same answer again")
-        calls = following is not None and following.token_type == TokenType.L_PAREN
-        plain_keyword = token.token_type != TokenType.IDENTIFIER and name in _BEFORE_PARENTHESIS
-        if calls and name not in FUNCTIONS and not plain_keyword:
-            raise RuleSqlError(f"calls {name}(), which is not allowed in a rule; allowed are {', '.join(sorted(FUNCTIONS))}")
-
-
 def _check_nodes(tree: exp.Expression) -> None:
-    for node in tree.walk():
-        for kind, reason in _FORBIDDEN.items():
-            if isinstance(node, kind):
-                raise RuleSqlError(reason)
-        if isinstance(node, exp.DataType) and node.this.name in _CLOCK_TYPES:  # timestamp 'now' is the clock in disguise
-            raise RuleSqlError("makes a date or a timestamp; compare milliseconds as numbers")
+    deep = [(tree, 1)]
+    while deep:
+        node, depth = deep.pop()
+        if type(node) not in _NODES:
+            raise RuleSqlError(f"holds {type(node).__name__}, which is not allowed in a rule; write it with {', '.join(sorted(FUNCTIONS))}")
+        if depth > _DEEPEST:
+            raise RuleSqlError("is nested too deeply; split it with AND or OR, or into two controls")
+        if isinstance(node, exp.Lambda):
+            _check_lambda(node)
+        if _of_each(node) and [type(part) is exp.Lambda for part in node.iter_expressions()] != [False, True]:
+            raise RuleSqlError("calls filter, exists, forall or transform without a list and a lambda; write it like exists(list, x -> x > 1)")
+        deep += [(child, depth + 1) for child in node.iter_expressions()]
+
+
+def _of_each(node: exp.Expression) -> bool:
+    """Whether it is a function that asks a lambda of each element of a list."""
+    forall = isinstance(node, exp.Anonymous) and node.name.lower() == "forall"
+    return forall or isinstance(node, exp.ArrayFilter | exp.Exists | exp.Transform)
+
+
+def _check_lambda(node: exp.Lambda) -> None:
+    if node.parent is None or not _of_each(node.parent) or node.find_ancestor(exp.Lambda):
+        raise RuleSqlError("holds a lambda where none may be; write one in filter, exists, forall or transform, and none inside of another")
+    for part in node.expressions:
+        if not _VARIABLE.fullmatch(part.name) or part.name in FUNCTIONS:
+            raise RuleSqlError(f"names a lambda's variable {part.name}; write a lower-case name that no function has")
 
 
 class _References:
     """Walks a syntax tree and yields what is read; lambda variables are known by scope."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: str, types: Mapping[str, str]) -> None:
         self._subject = subject
+        self._types = types
 
     def read(self, node: exp.Expression, scope: frozenset[str] = frozenset()) -> Iterator[Reference]:
         if isinstance(node, exp.Lambda):
-            names = {part.name.lower() for part in node.expressions}
+            names = {part.name for part in node.expressions}
             yield from self.read(node.this, scope | names)
         elif isinstance(node, exp.Column):
             yield self._column(node)[0]
@@ -155,15 +159,21 @@ class _References:
             self._type_of(node)
             yield from self.read(node.this, scope)
         elif isinstance(node, exp.Identifier):
-            if node.name.lower() not in scope:
-                raise RuleSqlError(f"reads {node.name}, which is not a column of subject {self._subject.name}")
+            if node.name not in scope:
+                raise RuleSqlError(f"reads {node.name}, which is not a column of subject {self._subject}")
         else:
             for child in node.iter_expressions():
                 if not isinstance(child, exp.DataType):
                     yield from self.read(child, scope)
 
+    def type_of_column(self, node: exp.Column) -> exp.DataType:
+        """The type of what a name or a dotted chain of names reads."""
+        return self._column(node)[1]
+
     def _bracket(self, node: exp.Bracket, scope: frozenset[str]) -> Iterator[Reference]:
         base = node.this
+        if len(node.expressions) != 1:
+            raise RuleSqlError(f"reads {node.sql(_DIALECT)}; write one index or key in the brackets")
         self._type_of(node)
         if isinstance(base, exp.Column) and len(base.parts) == 1 and is_map(self._column(base)[1]):
             keys = node.expressions
@@ -179,11 +189,11 @@ class _References:
     def _column(self, node: exp.Column) -> tuple[Reference, exp.DataType]:
         """What a name or a dotted chain of names reads, and its type."""
         names = [part.name for part in node.parts]
-        columns = self._subject.columns
+        columns = self._types
         if names[0] not in columns:
             listed = ", ".join(columns)
-            raise RuleSqlError(f"reads {names[0]}, which is not a column of subject {self._subject.name}; write one of {listed}")
-        kind = parse_type(columns[names[0]].type)
+            raise RuleSqlError(f"reads {names[0]}, which is not a column of subject {self._subject}; write one of {listed}")
+        kind = parse_type(columns[names[0]])
         if is_map(kind) and len(names) > 1:
             raise RuleSqlError(f"reads {'.'.join(names)}; write {names[0]}['{'.'.join(names[1:])}']")
         parent = node.parent

@@ -1,12 +1,14 @@
 """The catalogue loader: what it accepts, and that it refuses everything else in one clear message."""
 
+import copy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from kafka_audit.catalogue import load_catalogue, shipped_controls
+from kafka_audit.catalogue import Control, load_catalogue, shipped_controls
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Status
 
@@ -236,11 +238,91 @@ def test_a_parameter_that_two_controls_of_a_subject_name_alike_is_refused(tmp_pa
     assert "two.yaml: parameters.least: " in refusal(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["control.yml", "control.yaml.bak", "notes.txt", "folder"])
+@pytest.mark.parametrize("name", ["control.yml", "control.yaml.bak", "notes.txt", "folder", "Not-An-Id.yaml"])
 def test_what_could_be_meant_as_a_control_is_not_left_out_in_silence(name: str, tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / name).mkdir() if name == "folder" else (tmp_path / name).write_text("x")
-    assert f"{name}: is not a control file and would be left out" in refusal(tmp_path)
+    assert f"{tmp_path}: holds 1 entries that are not control files and would be left out" in refusal(tmp_path)
+
+
+def test_checking_any_folder_does_not_tell_what_lies_in_it(tmp_path: Path) -> None:
+    """Whoever may name a folder is not to learn the names of files in folders that only the auditor can read."""
+    for name in ("customers.sql", "id_ed25519", "private-key.pem"):
+        (tmp_path / name).write_text("secret")
+    (tmp_path / "salaries").mkdir()
+    message = refusal(tmp_path)
+    assert "holds 4 entries" in message
+    assert not any(name in message for name in ("customers", "id_ed", "private", "salaries"))
+
+
+SUBSTITUTIONS = ("${env:HOME}", "${system:user.name}", "${spark:spark.app.id}", "${hiveconf:x}", "${HOME}")
+
+
+def texts_of(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The place of every text in a control."""
+    if isinstance(value, str):
+        yield place
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from texts_of(part, (*place, key))
+
+
+FULL: dict[str, Any] = {
+    **GOOD,
+    "parameters": PARAMETERS,
+    "evidence_of_row": "if(confirmed, 'observed', null)",
+    "applies_when": "topic is not null",
+    "not_assessed_reason": "'nothing is known of ' || topic",
+    "false_positives": ["none known"],
+}
+
+
+def test_the_full_control_has_every_field_of_the_model_and_loads(tmp_path: Path) -> None:
+    assert set(FULL) == set(Control.model_fields)
+    (tmp_path / "isr_is_whole.yaml").write_text(yaml.safe_dump(FULL))
+    assert load_catalogue([tmp_path]).controls[0].evidence_of_row
+
+
+@pytest.mark.parametrize("place", texts_of(FULL), ids=lambda place: ".".join(map(str, place)))
+def test_no_text_of_a_control_may_hold_a_substitution(place: tuple[Any, ...], tmp_path: Path) -> None:
+    for substitution in SUBSTITUTIONS:
+        changed = copy.deepcopy(FULL)
+        part = changed
+        for key in place[:-1]:
+            part = part[key]
+        part[place[-1]] = f"{part[place[-1]]} '{substitution}'"
+        path = tmp_path / "isr_is_whole.yaml"
+        path.write_text(yaml.safe_dump(changed))
+        assert f"{path}: {'.'.join(map(str, place))}: holds ${{, which programs replace" in refusal(tmp_path)
+
+
+def test_a_key_may_hold_no_substitution_either_and_its_value_is_not_repeated(tmp_path: Path) -> None:
+    write(tmp_path, **{"${env:HOME}": "x", "examples": [{"name": "x", "row": {"errors": {"${env:HOME}": "y"}}, "status": "pass"}]})
+    message = refusal(tmp_path)
+    assert "(whole file): holds ${" in message
+    assert "examples.0.row.errors: holds ${" in message
+    assert "env:HOME" not in message
+
+
+def test_an_alias_that_holds_itself_ends_with_a_refusal(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("id: x\nexamples: &a [*a, {row: *a}]\n")
+    assert "x.yaml: " in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("default", [True, "2", ".nan", ".inf", 2**63, -(2**63) - 1])
+def test_a_parameter_is_a_number_that_spark_has(default: Any, tmp_path: Path) -> None:
+    one = {"least": {**PARAMETERS["least"], "default": default}}
+    path = write(tmp_path, parameters=one, pass_when="isr_count >= parameters.least")
+    if isinstance(default, str) and default.startswith("."):
+        path.write_text(path.read_text().replace(f"'{default}'", default).replace(f'"{default}"', default))
+        assert f"default: {default}" in path.read_text()
+    assert "parameters.least.default" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("sql", ["map(topic) using 'id'", "exists(values 1)", "explain select 1", "transform()", "x ->", "case end", "a..b", "["])
+@pytest.mark.parametrize("field", ["applies_when", "pass_when", "observed", "not_assessed_reason", "evidence_of_row"])
+def test_malformed_sql_is_refused_with_its_field(field: str, sql: str, tmp_path: Path) -> None:
+    path = write(tmp_path, **{field: sql})
+    assert f"{path}: {field}: " in refusal(tmp_path)
 
 
 def test_a_folder_without_controls_or_that_is_missing_is_refused(tmp_path: Path) -> None:

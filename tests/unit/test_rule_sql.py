@@ -1,8 +1,13 @@
 """What a rule's SQL may do, and every way around that which was thought of."""
 
+import contextlib
+import random
+
 import pytest
 
+from kafka_audit.catalogue import load_catalogue
 from kafka_audit.rule_sql import RuleSqlError, references_of
+from kafka_audit.rule_words import FUNCTIONS, LONGEST
 from kafka_audit.subjects import SUBJECTS
 
 TOPIC = SUBJECTS["topic"]
@@ -22,19 +27,20 @@ def labels(sql: str, subject: str = "topic") -> list[str]:
         ("policy.tier = 'a' or policy.retention_ms > 1", ["policy.tier", "policy.retention_ms"]),
         ("exists(broker_values['retention.ms'], v -> v <> 'false')", ["broker_values.retention.ms"]),
         ("forall(unidentified_partitions, (p) -> p > partition_count)", ["unidentified_partitions", "partition_count"]),
-        ("aggregate(unidentified_partitions, 0, (total, p) -> total + p) > 3", ["unidentified_partitions"]),
         ("filter(config['retention.ms'].synonyms, s -> s.source = 'X')[0].value = '1'", ["config.retention.ms"]),
         ("transform(unidentified_partitions, (p, index) -> p + index)[0] > 1", ["unidentified_partitions"]),
-        ("case when topic rlike 'a.*' and topic like 'b%' then racks between 1 and 2 end", ["topic", "racks"]),
+        ("case when topic like '%a%' and topic like 'b%' then racks between 1 and 2 end", ["topic", "racks"]),
         (
             "try_cast(config['retention.ms'].value as bigint) in (1, 2) and (racks > 1) and (is_internal)",
             ["config.retention.ms", "racks", "is_internal"],
         ),
-        ("format_string('%d of %s', racks, topic) = concat_ws(', ', topic, errors['topics'])", ["racks", "topic", "errors.topics"]),
+        ("concat(racks, ' of ', topic) = concat_ws(', ', topic, errors['topics'])", ["racks", "topic", "errors.topics"]),
         ("if(racks <=> null, nvl(racks, 1), coalesce(racks, 2)) = greatest(racks, least(racks, 3))", ["racks"]),
         ("topic = 'it''s -- no comment /* here */ reflect(1)'", ["topic"]),
         ("topic = 'current_date'", ["topic"]),
-        ("cast(racks as decimal(10, 2)) > 1.5 and racks % 2 = 1 and racks div 2 = 1", ["racks"]),
+        ("topic = 'a \\\\ b \\' c'", ["topic"]),
+        ("array_join(cast(unidentified_partitions as ARRAY < string >), ', ', '?') = split(topic, ',')[0]", ["unidentified_partitions", "topic"]),
+        ("cast(racks as double) > 1.5 and racks % 2 = 1 and racks div 2 = 1", ["racks"]),
     ],
 )
 def test_allowed_sql_is_read_for_what_it_refers_to(sql: str, read: list[str]) -> None:
@@ -52,14 +58,14 @@ def test_a_map_that_is_small_may_be_read_as_a_whole() -> None:
     ("sql", "reason"),
     [
         ("reflect('java.lang.Runtime', 'x')", "calls reflect()"),
-        ("`reflect`('java.lang.Runtime', 'x')", "calls reflect()"),
-        ("system.builtin.reflect('a', 'b')", "calls reflect()"),
+        ("`reflect`('java.lang.Runtime', 'x')", "holds a name in back-quotes"),
+        ("system.builtin.reflect('a', 'b')", "calls reflect() by a name with a dot"),
         ("ReFlEcT ('a')", "calls reflect()"),
         ("reflect /**/ ('a')", "holds a comment"),
         ("java_method('a', 'b')", "calls java_method()"),
         ("try_reflect('a', 'b')", "calls try_reflect()"),
         ("identifier('reflect')('a')", "calls identifier()"),
-        ("`and`(topic)", "calls and()"),
+        ("`and`(topic)", "holds a name in back-quotes"),
         ("my_udf(topic)", "calls my_udf()"),
         ("now() > 1", "reads now"),
         ("current_timestamp() > 1", "reads current_timestamp"),
@@ -69,19 +75,19 @@ def test_a_map_that_is_small_may_be_read_as_a_whole() -> None:
         ("rand() < racks", "calls rand()"),
         ("uuid() = topic", "calls uuid()"),
         ("input_file_name() = topic", "calls input_file_name()"),
-        ("timestamp 'now' > 1", "makes a date or a timestamp"),
-        ("racks + interval 1 day > 1", "holds an interval"),
+        ("timestamp 'now' > 1", "holds 'now' behind timestamp; write an operator between them"),
+        ("racks + interval 1 day > 1", "holds 1 behind interval"),
         ("sum(racks) > 1", "calls sum()"),
         ("count(*) > 1", "calls count()"),
         ("max(racks) over () > 1", "calls max()"),
-        ("size(config) over (order by racks) > 1", "calls over()"),
-        ("size(unidentified_partitions) over w > 1", "holds a window function"),
+        ("size(config) over (order by racks) > 1", "holds over behind )"),
+        ("size(unidentified_partitions) over w > 1", "holds over behind )"),
         ("explode(unidentified_partitions) > 1", "calls explode()"),
-        ("racks in (select 1)", "holds a query"),
-        ("exists(select 1)", "holds a query"),
-        ("(select max_by(1, 2)) = 1", "calls max_by()"),
-        ("select topic", "holds a query"),
-        ("*", "holds *"),
+        ("racks in (select 1)", "holds 1 behind select"),
+        ("exists(select 1)", "holds 1 behind select"),
+        ("(select max_by(1, 2)) = 1", "holds max_by behind select"),
+        ("select topic", "holds topic behind select"),
+        ("*", "holds * without a value before it"),
         ("topic = :value", "holds a parameter"),
         ("topic = ?", "holds a parameter"),
         ("topic as name", "holds AS"),
@@ -101,13 +107,167 @@ def test_a_map_that_is_small_may_be_read_as_a_whole() -> None:
         ("config.retention.ms.value = '1'", "write config['retention.ms.value']"),
         ("config[topic].value = '1'", "reads config with a computed key"),
         ("size(config) = 1", "reads all of config; name the key"),
-        ("to_json(broker_values) = ''", "reads all of broker_values"),
+        ("size(broker_values) = 1", "reads all of broker_values"),
     ],
 )
 def test_everything_else_is_refused_with_the_reason(sql: str, reason: str) -> None:
     with pytest.raises(RuleSqlError) as problem:
         references_of(sql, TOPIC)
     assert reason in str(problem.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("exists(values 1)", "holds 1 behind values"),
+        ("exists(values(1))", "calls values()"),
+        ("exists(table topic)", "holds topic behind table"),
+        ("exists(from topic select 1)", "holds topic behind from"),
+        ("explain select 1", "holds select behind explain"),
+        ("show tables", "holds tables behind show"),
+        ("call anything(topic)", "holds anything behind call"),
+        ("set x", "holds x behind set"),
+        ("map(topic) using 'id'", "calls map()"),
+        ("exists(map topic using 'touch /tmp/x' as (a))", "holds topic behind map"),
+        ("exists(reduce topic using 'id')", "holds topic behind reduce"),
+        ("transform(topic) using 'id'", "holds using behind )"),
+        ("exists(select transform(topic) using 'id' as (a string))", "holds transform behind select"),
+        ("/*+ broadcast(x) */ topic = 'a'", "holds a comment"),
+        ("topic lateral view explode(racks) t", "holds lateral behind topic"),
+        ("topic ilike any ('a')", "holds ilike behind topic"),
+        ("topic like any ('a')", "calls any()"),
+        ("topic like 'a' escape 'b'", "holds escape behind 'a'"),
+        ("topic rlike 'a'", "holds rlike behind topic"),
+        ("regexp_like(topic, '(a+)+b')", "calls regexp_like()"),
+        ("topic collate UNICODE = 'a'", "holds collate behind topic"),
+        ("topic ?? 'a'", "holds a parameter marker"),
+        ("topic:a.b = 1", "holds a parameter marker or a path"),
+        ("racks::string = '1'", "holds a parameter marker or a path"),
+        ("{{topic}} = 1", "holds '{', which a rule may not"),
+        ("{fn now()} = 1", "holds '{', which a rule may not"),
+        ("topic = @x", "holds '@', which a rule may not"),
+        ("concat(topic, sep => 'x')", "holds > without a value before it"),
+        ("racks << 1 = 1", "holds < without a value before it"),
+        ("topic |> where true", "holds '|', which a rule may not"),
+        ("topic = r'a'", 'holds "r\'", which a rule may not'),
+        ("topic = R'a'", 'holds "R\'", which a rule may not'),
+        ("topic = x'61'", 'holds "x\'", which a rule may not'),
+        ("topic = u&'61'", "holds '&', which a rule may not"),
+        ("topic = 'a' 'b'", "holds 'b' behind 'a'"),
+        ('topic = "a"', 'holds "; write text in single quotes'),
+        ("topic = '\\u0024'", "an escape other than"),
+        ("topic = '\\044'", "an escape other than"),
+        ("topic = 'a\x00'", "holds a control character"),
+        ("topic = '${env:HOME}'", "holds ${, which Spark and shells replace"),
+        ("topic = ${env:HOME}", "holds ${, which Spark and shells replace"),
+        ("racks = 0x1F", "holds '0x1F', which a rule may not"),
+        ("racks = 1e9", "holds '1e9', which a rule may not"),
+        ("racks = 1L", "holds '1L', which a rule may not"),
+        ("racks = 99999999999999999999", "which a rule may not"),
+        ("racks\u00a0= 1", "which a rule may not"),
+        ("cast(topic as binary) = topic", "holds AS without a type"),
+        ("cast(topic as decimal(38, 38)) = 1", "holds AS without a type"),
+        ("cast(topic as timestamp) > 1", "holds AS without a type"),
+        ("cast(topic as interval day) > 1", "holds AS without a type"),
+        ("cast(topic as struct<a:int>) is null", "holds AS without a type"),
+        ("transform(unidentified_partitions, current_date -> current_date)[0] = 1", "reads current_date"),
+        ("transform(unidentified_partitions, upper -> upper)[0] = 1", "names a lambda's variable upper"),
+        ("exists(unidentified_partitions)", "without a list and a lambda"),
+        ("transform() = 1", "without a list and a lambda"),
+        ("array_sort(unidentified_partitions, (a, b) -> 1)[0] = 1", "holds a lambda where none may be"),
+        ("errors['it''s'] = ''", "a key may hold letters, digits"),
+        ("errors['a', 'b'] = ''", "write one index or key"),
+        ("(racks > 1", "a bracket or CASE is not closed"),
+        ("racks > 1)", "is not valid SQL"),
+        ("count(distinct topic) = 1", "calls count()"),
+        ("array_agg(topic) = 1", "calls array_agg()"),
+        ("get_json_object(topic, '$')", "calls get_json_object()"),
+        ("xpath_string(topic, 'a')", "calls xpath_string()"),
+        ("raise_error(topic)", "calls raise_error()"),
+        ("java_method('java.lang.System', 'getenv', topic) = ''", "calls java_method()"),
+        ("version() = topic", "calls version()"),
+        ("spark_partition_id() = 1", "calls spark_partition_id()"),
+        ("from_json(topic, 'a int') is null", "calls from_json()"),
+    ],
+)
+def test_text_that_two_parsers_could_read_differently_is_refused(sql: str, reason: str) -> None:
+    with pytest.raises(RuleSqlError) as problem:
+        references_of(sql, TOPIC)
+    assert reason in str(problem.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "aggregate(unidentified_partitions, topic, (a, p) -> concat(a, a)) = ''",  # doubles the text for each element
+        "reduce(unidentified_partitions, topic, (a, p) -> concat(a, a)) = ''",
+        "format_string('%2147483640s', topic) = ''",
+        "printf('%2147483640s', topic) = ''",
+        "repeat(topic, 1000000000) = ''",
+        "lpad(topic, 2147483640, 'x') = ''",
+        "rpad(topic, 2147483640) = ''",
+        "space(2147483640) = ''",
+        "array_repeat(topic, 2147483640)[0] = ''",
+        "sequence(0, 2147483640)[0] = 1",
+        "replace(topic, 'a', 'aaaaaaaaaaaaaaaaaaaa') = ''",
+        "translate(topic, 'a', 'b') = ''",
+        "regexp_replace(topic, '(a+)+', 'aaaa') = ''",
+        "topic like '%a%a%a%a%a%b'",  # Spark makes a regular expression of it, which tries all ways to split the name
+        "topic like '_a%'",
+        "topic like resource",
+        "size(split(topic, '(a+)+b')) > 1",
+        "size(split(topic, resource)) > 1",
+        "round(racks, 2147483647) > 1",
+        "round(racks, racks) > 1",
+        "bround(racks / 3, 1000000000) > 1",
+        "floor(racks / 3, 1000000000) > 1",
+        "format_number(racks, 1000000000) = ''",
+        "format_number(racks, topic) = ''",
+        "array_join(split(topic, ','), resource) = ''",
+        "array_join(split(topic, ','), ', ', resource) = ''",
+        "concat_ws(resource, split(topic, ',')) = ''",
+        f"array_join(split(topic, ','), '{'x' * 21}') = ''",
+        # for each element of a list all of another column, or the whole list again
+        "array_join(transform(split(topic, ','), x -> resource), '') = ''",
+        "size(transform(unidentified_partitions, x -> unidentified_partitions)) > 1",
+        "size(transform(unidentified_partitions, x -> transform(unidentified_partitions, y -> y))) > 1",
+        "exists(unidentified_partitions, x -> array_contains(unidentified_partitions, x))",
+        # each is harmless, and each multiplies what the one before gave
+        "array_join(split(" * 6 + "topic" + ", 'a'), 'bbbbbbbbbbbbbbbb')" * 6 + " = ''",
+        "transform(" * 4 + "split(topic, 'a')" + ", x -> concat(x, x, x, x, x, x, x, x))" * 4 + "[0] = ''",
+        "transform(split(topic, 'a'), x -> concat(" + ", ".join(["x"] * 2_500) + "))[0] = ''",
+        "upper(" * 30 + "topic" + ")" * 30 + " = ''",
+        "concat(" + ", ".join(["topic"] * 1_200) + ", topic) <> concat(" + ", ".join(["topic"] * 2_001) + ")",
+        f"topic = '{'x' * 10_000}'",
+        "not " * 2_000 + "is_internal",
+        "racks = " + " + ".join(["1"] * 2_000),
+        "racks = " + "- " * 3_000 + "1",
+        "case when true then " * 100 + "1" + " end" * 100,
+    ],
+)
+def test_what_could_build_or_take_without_bound_is_refused(sql: str) -> None:
+    with pytest.raises(RuleSqlError):
+        references_of(sql, TOPIC)
+
+
+def test_shipped_rules_stay_far_below_the_bounds() -> None:
+    """The bounds leave room for rules several times as large as the largest that ship."""
+    for control in load_catalogue().controls:
+        for sql in control.expressions.values():
+            assert len(sql) < LONGEST / 4
+            references_of(f"concat({sql}, {sql}, {sql})" if len(sql) < LONGEST / 4 else sql, control.wide_row)
+
+
+_SOUP = [*"()[],.'=<>-+*/%", "->", "<=>", "||", "'a'", "1", "1.5", "x", "topic", "policy.tier", "config['retention.ms'].value", "unidentified_partitions"]
+_SOUP += ["and", "or", "not", "is", "null", "true", "in", "like", "between", "case", "when", "then", "else", "end", "cast(racks as int)", "as"]
+
+
+def test_any_text_is_read_or_refused_and_never_a_crash() -> None:
+    choose = random.Random(20261122)
+    words = [*_SOUP, *(f"{name}(" for name in sorted(FUNCTIONS))]
+    for _ in range(4_000):
+        with contextlib.suppress(RuleSqlError):
+            references_of(" ".join(choose.choices(words, k=choose.randint(0, 15))), TOPIC)
 
 
 def test_a_very_deep_expression_is_an_error_and_no_crash() -> None:

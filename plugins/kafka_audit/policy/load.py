@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.plain_text import unfit_texts
 from kafka_audit.policy.clients import Client, ClientFile
 from kafka_audit.policy.frameworks import Framework
 from kafka_audit.policy.glob import matches
@@ -118,6 +119,9 @@ def load_policy(folder: Path | None = None) -> Policy:
         try:
             value, raw = load_yaml(place / name)
             digest.update(name.encode() + b"\0" + hashlib.sha256(raw).digest())
+            unfit = unfit_texts(value)
+            if unfit:
+                raise ConfigurationError("\n  ".join(f"{place / name}: {line}" for line in unfit))
             found = model.model_validate(value)
             if isinstance(found, ClientFile):
                 found, settings_sha256 = found.with_settings_files(place)
