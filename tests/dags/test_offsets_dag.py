@@ -86,7 +86,7 @@ def test_a_cleared_task_finds_its_snapshot_and_another_run_takes_another(load_da
 
 @pytest.mark.usefixtures("folders_allowed")
 def test_a_run_of_a_listed_cluster_updates_that_clusters_asset(
-    load_dag, root: Path, steps: Steps, events, policy_copy: Path, monkeypatch: pytest.MonkeyPatch
+    *, load_dag, root: Path, steps: Steps, events, policy_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "payments=kafka_default")
     assert Run(load_dag(f"{DAG}__payments"), policy_dir=str(policy_copy)).state == "success"

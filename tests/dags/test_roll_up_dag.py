@@ -52,7 +52,7 @@ def test_a_run_of_a_listed_cluster_with_a_policy_of_its_own_tells_spark_so(
 
 
 def test_a_scheduled_run_rolls_up_and_deletes_by_the_installations_policy(
-    dag, old_snapshot: Path, root: Path, steps: Steps, policy_copy: Path, monkeypatch: pytest.MonkeyPatch
+    dag, root: Path, steps: Steps, policy_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kafka_audit import retention
 
