@@ -34,8 +34,9 @@ def kafka_commit_history() -> None:
 
     - `KAFKA_AUDIT_COMMITS_SCHEDULE`: a cron expression or preset instead of `*/15 * * * *`. An audit uses a history that was brought up
       to date at most two hours before its snapshot.
-    - `KAFKA_AUDIT_CLUSTERS`: several clusters as name=connection id, such as `orders=kafka_orders,payments=kafka_payments`. Each gets
-      DAGs of its own, with `__` and its name at the end, and those without a name are run by hand only.
+    - `KAFKA_AUDIT_CLUSTERS`: the clusters as name=connection id, such as `orders=kafka_orders,payments=kafka_payments`. Each gets
+      DAGs of its own, with `__` and its name at the end, instead of those without a name. A DAG reads its own cluster only.
+    - `KAFKA_AUDIT_CLUSTER`: without that list, the name of the one cluster (else `kafka`), read by the connection `kafka_default`.
     """
     ReadCommits(task_id="read_commits", **while_unreachable())
 

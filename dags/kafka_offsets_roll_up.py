@@ -7,8 +7,7 @@ from airflow.sdk import dag
 
 from kafka_audit.airflow.clusters import dag_clusters
 from kafka_audit.airflow.params import roll_up_params
-from kafka_audit.airflow.roll_up_tasks import delete_expired, plan_roll_up
-from kafka_audit.airflow.spark_job import SparkJob
+from kafka_audit.airflow.roll_up_tasks import RollUp, delete_expired, plan_roll_up
 
 
 def kafka_offsets_roll_up() -> None:
@@ -26,17 +25,21 @@ def kafka_offsets_roll_up() -> None:
     roll-up failed. **Paused until a person switches it on**; it is of use only where `kafka_offsets_snapshot` or `kafka_commit_history`
     is on.
 
-    Needs the connection `spark_default`. `KAFKA_AUDIT_CLUSTERS` (see `kafka_offsets_snapshot`) gives each cluster a DAG of its own.
+    Needs the connection `spark_default`. In the environment of every Airflow component:
+
+    - `KAFKA_AUDIT_POLICY`: the folder of the installation's policy. Set it, or scheduled runs delete by the policy that ships.
+    - `KAFKA_AUDIT_FOLDERS`: folders below which a run may name another one. Not set: none.
+    - `KAFKA_AUDIT_CLUSTERS` (see `kafka_offsets_snapshot`) gives each cluster a DAG of its own.
     """
     planned: Any = plan_roll_up()
-    rolled_up = SparkJob(task_id="roll_up_offsets", job="roll_up_offsets", application_args=planned["arguments"])
+    rolled_up = RollUp(task_id="roll_up_offsets", job="roll_up_offsets", application_args=planned["arguments"])
     rolled_up >> delete_expired(planned["request"], planned["today"])
 
 
 for one in dag_clusters():
     dag(
         dag_id=one.dag_id("kafka_offsets_roll_up"),
-        schedule=one.when("30 0 * * *"),  # half an hour after the day's end: late snapshots are there
+        schedule="30 0 * * *",  # half an hour after the day's end: late snapshots are there
         start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
         catchup=False,  # the next run rolls up every day that was missed
         is_paused_upon_creation=True,

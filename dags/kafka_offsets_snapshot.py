@@ -31,8 +31,10 @@ def kafka_offsets_snapshot() -> None:
 
     - `KAFKA_AUDIT_OFFSETS_SCHEDULE`: a cron expression or preset instead of `*/5 * * * *`. Write the same interval into `tiers.yaml`
       (`history.offsets.interval_seconds`): it decides what is a gap.
-    - `KAFKA_AUDIT_CLUSTERS`: several clusters as name=connection id, such as `orders=kafka_orders,payments=kafka_payments`. Each gets
-      DAGs of its own, with `__` and its name at the end, and those without a name are run by hand only.
+    - `KAFKA_AUDIT_CLUSTERS`: the clusters as name=connection id, such as `orders=kafka_orders,payments=kafka_payments`. Each gets
+      DAGs of its own, with `__` and its name at the end, instead of those without a name. A DAG reads its own cluster only.
+    - `KAFKA_AUDIT_CLUSTER`: without that list, the name of the one cluster (else `kafka`), read by the connection `kafka_default`.
+    - `KAFKA_AUDIT_POLICY`: the folder of the installation's policy. `KAFKA_AUDIT_FOLDERS`: folders below which a run may name another one.
     """
     snapshot_offsets()
 

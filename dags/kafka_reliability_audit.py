@@ -37,8 +37,11 @@ def kafka_reliability_audit() -> None:
 
     - `KAFKA_AUDIT_SCHEDULE`: a cron expression or preset such as `@daily`; or `asset`: after each offsets snapshot of the cluster; or
       the uri of any asset. Not set: audits are run by hand.
-    - `KAFKA_AUDIT_CLUSTERS`: several clusters as name=connection id, such as `orders=kafka_orders,payments=kafka_payments`. Each gets
-      DAGs of its own, with `__` and its name at the end, and those without a name are run by hand only.
+    - `KAFKA_AUDIT_CLUSTERS`: the clusters as name=connection id, such as `orders=kafka_orders,payments=kafka_payments`. Each gets
+      DAGs of its own, with `__` and its name at the end, instead of those without a name. A DAG reads its own cluster only.
+    - `KAFKA_AUDIT_CLUSTER`: without that list, the name of the one cluster (else `kafka`), read by the connection `kafka_default`.
+    - `KAFKA_AUDIT_POLICY`, `KAFKA_AUDIT_CONTROLS`: the installation's own policy folder and folders of controls (several with `:` between
+      them), for every run whose parameters name none. `KAFKA_AUDIT_FOLDERS`: folders below which a run may name others. Not set: none.
 
     Take care with `asset`: an offsets snapshot is taken every 5 minutes, and each starts an audit (those taken during an audit start
     one together). Use it when `KAFKA_AUDIT_OFFSETS_SCHEDULE` is hourly or rarer. For samples of lag every 5 minutes and one audit

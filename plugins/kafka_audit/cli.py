@@ -68,13 +68,12 @@ def audit(
 
     need_java()
     params = {"topics": topics, "groups": groups, "fail_on": fail_on.value, "min_coverage": min_coverage}
-    if controls:
-        params["controls_dirs"] = ",".join(str(folder.resolve()) for folder in controls)
     outcome = audit_and_summarise(
         connection=connection_keys(bootstrap, connection),
         cluster=cluster,
         root=root.resolve(),
         policy=policy,
+        controls=controls or [],
         params=params,
         say=say,
         console=console,

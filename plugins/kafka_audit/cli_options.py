@@ -15,11 +15,19 @@ Connection = Annotated[
     Path | None, typer.Option(help="File with librdkafka-style connection keys (.properties, .json or .yaml), for TLS and SASL.")
 ]
 Root = Annotated[Path, typer.Option(envvar="KAFKA_AUDIT_ROOT", help="Folder below which evidence, audits and reports are kept.")]
-Cluster = Annotated[str, typer.Option(help="Your name for the cluster: the folder its evidence is filed under.")]
+Cluster = Annotated[
+    str, typer.Option(envvar="KAFKA_AUDIT_CLUSTER", help="Your name for the cluster: the folder its evidence is filed under.")
+]
 Topics = Annotated[str, typer.Option(help="Comma-separated globs: the topics in scope.")]
 Groups = Annotated[str, typer.Option(help="Comma-separated globs: the groups in scope.")]
-PolicyFolder = Annotated[Path | None, typer.Option("--policy", help="Folder with tiers.yaml and slas.yaml; default: the shipped policy.")]
-Controls = Annotated[list[Path] | None, typer.Option("--controls", help="Folder with controls of your own; may be repeated.")]
+PolicyFolder = Annotated[
+    Path | None,
+    typer.Option("--policy", envvar="KAFKA_AUDIT_POLICY", help="Folder with tiers.yaml and slas.yaml; default: the shipped policy."),
+]
+Controls = Annotated[
+    list[Path] | None,
+    typer.Option("--controls", envvar="KAFKA_AUDIT_CONTROLS", help="Folder with controls of your own; may be repeated."),
+]
 
 
 def say(text: str) -> None:

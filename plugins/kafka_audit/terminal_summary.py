@@ -1,6 +1,6 @@
 """Runs an audit for a person at a terminal: a line per step while it runs, the worst findings at the end."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ def audit_and_summarise(
     cluster: str,
     root: Path,
     policy: Path | None,
+    controls: Sequence[Path] = (),
     params: Mapping[str, Any],
     say: Callable[[str], None],
     console: Console,
@@ -33,7 +34,7 @@ def audit_and_summarise(
     from kafka_audit.airflow.run_dag import run_audit_through_airflow  # noqa: PLC0415 - prepares an Airflow home
 
     outcome = run_audit_through_airflow(
-        connection=connection, cluster=cluster, root=root, policy_dir=policy.resolve() if policy else None, params=params, progress=say
+        connection=connection, cluster=cluster, root=root, policy_dir=policy, controls_dirs=controls, params=params, progress=say
     )
     print_summary(outcome, console)
     return outcome

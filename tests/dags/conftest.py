@@ -73,6 +73,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def folders_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run's Params may name folders of this test."""
+    monkeypatch.setenv("KAFKA_AUDIT_FOLDERS", str(tmp_path))
+
+
+@pytest.fixture
 def policy_copy(tmp_path: Path) -> Path:
     """A policy folder with the shipped policy's required files."""
     from kafka_audit.policy import shipped_policy_folder

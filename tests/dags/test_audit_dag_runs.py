@@ -35,6 +35,7 @@ def test_a_healthy_cluster_ends_green_with_a_sealed_audit(dag, root: Path, steps
     assert manifest["catalogue_sha256"] and manifest["policy_sha256"]
 
 
+@pytest.mark.usefixtures("folders_allowed")
 def test_the_snapshot_asks_about_the_slas_of_the_runs_policy(dag, root: Path, steps: Steps, policy_copy: Path) -> None:
     Run(dag, policy_dir=str(policy_copy))
     assert steps.policies == [policy_copy]
@@ -108,6 +109,7 @@ def test_a_mistyped_parameter_is_refused_before_the_cluster_is_touched(dag, root
     assert steps.calls == []
 
 
+@pytest.mark.usefixtures("folders_allowed")
 def test_an_invalid_policy_is_refused_before_the_cluster_is_touched(dag, root: Path, steps: Steps, tmp_path: Path) -> None:
     (tmp_path / "tiers.yaml").write_text("version: 1\ndefault_tier: nowhere\ntiers: {}\n")
     (tmp_path / "slas.yaml").write_text("version: 1\n")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_audit.airflow import clusters
 from kafka_audit.airflow.clusters import dag_clusters
 from kafka_audit.errors import ConfigurationError
 
@@ -39,7 +40,13 @@ def test_the_installation_says_when_audits_offsets_snapshots_and_commit_historie
 
 
 def test_an_empty_setting_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("KAFKA_AUDIT_SCHEDULE", "KAFKA_AUDIT_OFFSETS_SCHEDULE", "KAFKA_AUDIT_COMMITS_SCHEDULE", "KAFKA_AUDIT_CLUSTERS"):
+    for name in (
+        "KAFKA_AUDIT_SCHEDULE",
+        "KAFKA_AUDIT_OFFSETS_SCHEDULE",
+        "KAFKA_AUDIT_COMMITS_SCHEDULE",
+        "KAFKA_AUDIT_CLUSTERS",
+        "KAFKA_AUDIT_CLUSTER",
+    ):
         monkeypatch.setenv(name, "")
     (plain,) = dag_clusters()
     assert (plain.audit_schedule, plain.offsets_schedule, plain.commits_schedule) == (None, "*/5 * * * *", "*/15 * * * *")
@@ -59,20 +66,47 @@ def test_audits_can_be_scheduled_on_an_asset(monkeypatch: pytest.MonkeyPatch, sa
     assert [(asset.name, asset.uri) for asset in audit.schedule] == [(name, uri)]
 
 
-def test_each_listed_cluster_has_dags_of_its_own_and_the_plain_ones_run_by_hand_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_listed_cluster_has_dags_of_its_own_and_there_are_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_AUDIT_SCHEDULE", "asset")
     monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "orders=kafka_orders, pay.ments=kafka_2")
     found = dags()
-    assert set(found) == {f"{kind}{cluster}" for kind in KINDS for cluster in ("", "__orders", "__pay.ments")}
-    assert {found[kind].schedule for kind in KINDS} == {None}
+    assert set(found) == {f"{kind}__{cluster}" for kind in KINDS for cluster in ("orders", "pay.ments")}
     audit, offsets, commits = (found[f"{kind}__pay.ments"] for kind in (AUDIT, OFFSETS, COMMITS))
     for one in (audit, offsets, commits):
         assert (one.params["cluster"], one.params["kafka_conn_id"]) == ("pay.ments", "kafka_2")
     assert found[f"{ROLL_UP}__orders"].params["cluster"] == "orders"
     assert [asset.uri for asset in audit.schedule] == ["kafka-audit://offsets/pay.ments"]
     assert (offsets.schedule, commits.schedule) == ("*/5 * * * *", "*/15 * * * *")
-    assert audit.doc_md == found[AUDIT].doc_md
-    assert (found[AUDIT].params["cluster"], found[AUDIT].params["kafka_conn_id"]) == ("kafka", "kafka_default")
+    assert audit.doc_md == found[f"{AUDIT}__orders"].doc_md
+
+
+def test_without_a_list_the_installation_names_its_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (dag_clusters()[0].name, dag_clusters()[0].kafka_conn_id) == ("kafka", "kafka_default")
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTER", "orders")
+    (only,) = dag_clusters()
+    assert (only.name, only.kafka_conn_id, only.dag_id(AUDIT)) == ("orders", "kafka_default", AUDIT)
+
+
+def test_a_name_that_cannot_be_used_and_two_answers_to_one_question_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTER", "../orders")
+    with pytest.raises(ConfigurationError, match=r"KAFKA_AUDIT_CLUSTER: '\.\./orders' is not usable: a name has 1-63"):
+        dag_clusters()
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTER", "orders")
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "payments=kafka_payments")
+    with pytest.raises(ConfigurationError, match="names one cluster and KAFKA_AUDIT_CLUSTERS lists payments: set one of the two"):
+        dag_clusters()
+
+
+def test_the_kinds_are_those_of_the_dag_files() -> None:
+    assert {path.stem for path in (Path(__file__).parents[2] / "dags").glob("*.py")} == set(KINDS) == set(clusters.KINDS)
+
+
+@pytest.mark.parametrize("dag_id", [AUDIT, f"{AUDIT}__payment", f"{AUDIT}__", "another__orders", "orders"])
+def test_a_dag_that_the_installation_does_not_have_reads_no_cluster(monkeypatch: pytest.MonkeyPatch, dag_id: str) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "orders=kafka_orders,payments=kafka_payments")
+    assert clusters.cluster_of_dag(f"{COMMITS}__orders").kafka_conn_id == "kafka_orders"
+    with pytest.raises(ConfigurationError, match=f"the DAG {dag_id} is none of this installation, whose clusters are orders, payments"):
+        clusters.cluster_of_dag(dag_id)
 
 
 @pytest.mark.parametrize("value", ["orders", "orders=", "=kafka_orders", "Orders=kafka_orders", "a/b=c", "orders kafka_orders"])

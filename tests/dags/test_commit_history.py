@@ -58,8 +58,11 @@ def dag(load_dag):
     return load_dag(DAG)
 
 
-def test_the_job_gets_its_history_the_jars_and_the_connection_but_no_password_on_the_command_line(dag, submit: Submit, root: Path) -> None:
-    run = Run(dag, cluster="orders", kafka_conn_id="kafka_secured", behaviour_hours=48)
+def test_the_job_gets_its_history_the_jars_and_the_connection_but_no_password_on_the_command_line(
+    load_dag, submit: Submit, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "orders=kafka_secured")
+    run = Run(load_dag(f"{DAG}__orders"), behaviour_hours=48)
     assert run.state == "success"
     assert submit.seen is not None
     arguments = submit.seen["arguments"]
@@ -78,7 +81,7 @@ def test_the_job_gets_its_history_the_jars_and_the_connection_but_no_password_on
     [
         ({"cluser": "a"}, "cluser: is not a parameter of kafka_commit_history; did you mean 'cluster'"),
         ({"policy_dir": "/"}, "policy_dir: is not a parameter of kafka_commit_history"),
-        ({"kafka_conn_id": "nowhere"}, "there is no Airflow connection 'nowhere'"),
+        ({"kafka_conn_id": "kafka_secured"}, "'kafka_secured' is not one of ['kafka_default']"),
     ],
 )
 def test_what_cannot_be_used_is_refused_before_spark_starts(dag, submit: Submit, conf: dict, message: str) -> None:

@@ -84,8 +84,12 @@ def test_a_cleared_task_finds_its_snapshot_and_another_run_takes_another(load_da
     assert len(snapshots(root)) == 2
 
 
-def test_a_run_for_another_cluster_updates_that_clusters_asset(dag, root: Path, steps: Steps, events, policy_copy: Path) -> None:
-    assert Run(dag, cluster="payments", policy_dir=str(policy_copy)).state == "success"
+@pytest.mark.usefixtures("folders_allowed")
+def test_a_run_of_a_listed_cluster_updates_that_clusters_asset(
+    *, load_dag, root: Path, steps: Steps, events, policy_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "payments=kafka_default")
+    assert Run(load_dag(f"{DAG}__payments"), policy_dir=str(policy_copy)).state == "success"
     assert snapshots(root, "payments") and not snapshots(root)
     assert [uri for _, uri, _ in events()] == ["kafka-audit://offsets/payments"]
     assert steps.policies == [policy_copy]
@@ -96,7 +100,7 @@ def test_a_run_for_another_cluster_updates_that_clusters_asset(dag, root: Path, 
     [
         ({"group": "a*"}, "group: is not a parameter of kafka_offsets_snapshot; did you mean 'groups'"),
         ({"policy_dir": "relative"}, "write an absolute path"),
-        ({"kafka_conn_id": "nowhere"}, "there is no Airflow connection 'nowhere'"),
+        ({"kafka_conn_id": "nowhere"}, "'nowhere' is not one of ['kafka_default']"),
         ({"topics": " , "}, "the scope has no pattern for topics"),
     ],
 )

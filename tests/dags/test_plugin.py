@@ -11,6 +11,7 @@ from kafka_audit.evidence import EvidenceRoot, seal_audit, write_json
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
 
+DAG = "kafka_reliability_audit"
 AUDIT_ID = "20261120T231500Z-ab12cd34"
 OLDER_ID = "20261119T231500Z-ab12cd34"
 HOSTILE = "<script>alert(1)</script>"
@@ -38,12 +39,12 @@ def audits(root: Path) -> Path:
     """Two audits: an older one that failed in a step and has no report, and a sealed one with every file."""
     made = EvidenceRoot(path=root)
     failed = made.audit("kafka", OLDER_ID)
-    write_json(failed.run_file, {"audit_id": OLDER_ID})
+    write_json(failed.run_file, {"audit_id": OLDER_ID, "dag_id": DAG, "run_id": "older"})
     write_json(
         failed.path / "failures" / "snapshot.json", {"step": "snapshot", "exit_code": 1, "error": "x", "message": f"no broker {HOSTILE}"}
     )
     audit = made.audit("kafka", AUDIT_ID)
-    write_json(audit.run_file, {"audit_id": AUDIT_ID})
+    write_json(audit.run_file, {"audit_id": AUDIT_ID, "dag_id": DAG, "run_id": "newer"})
     report = {"verdict": "FAILED", "coverage": {"ratio": 0.975}, "generated_at": "2026-11-20T23:16:00+00:00"}
     write_json(audit.report / "report.json", report)
     (audit.report / "report.html").write_text("<p>the report itself</p>", encoding="utf-8")
@@ -51,6 +52,9 @@ def audits(root: Path) -> Path:
     (audit.gate / "data_docs").mkdir(parents=True)
     (audit.gate / "data_docs" / "index.html").write_text("<p>gates</p>", encoding="utf-8")
     (audit.gate / "data_docs" / "outside.html").symlink_to(root / "secret.html")
+    (failed.path / "report").mkdir()
+    for name in ("report.html", "report.json", "junit.xml"):
+        (failed.path / "report" / name).symlink_to(root / "secret.html")
     (root / "secret.html").write_text("secret", encoding="utf-8")
     seal_audit(made, "kafka", AUDIT_ID, {})
     return root
@@ -91,7 +95,9 @@ def test_every_route_of_the_plugin_refuses_who_is_not_logged_in(client, audits: 
         address = "/kafka-audit" + re.sub(r"\{(\w+)\}", lambda found: values[found.group(1)], path)
         for headers in ({}, {"Authorization": "Bearer forged"}):
             answer = client.get(address, headers=headers)
-            assert answer.status_code in (401, 403), (address, answer.status_code)
+            # Airflow's own answer to a token that it did not sign is 403.
+            assert answer.status_code == (403 if headers else 401), (address, answer.status_code)
+            assert answer.headers["cache-control"] == "private, no-store"
             assert "report itself" not in answer.text
 
 
@@ -112,7 +118,7 @@ def test_the_list_shows_the_newest_audit_first_with_verdict_and_coverage(client,
 
 
 def test_an_empty_folder_says_how_to_begin(client, login, root: Path) -> None:
-    assert "There is no audit yet" in client.get("/kafka-audit/", headers=login).text
+    assert "There is no audit yet that you may read" in client.get("/kafka-audit/", headers=login).text
 
 
 def test_an_audits_page_shows_its_report_and_offers_its_files(client, login, audits: Path) -> None:
@@ -144,6 +150,23 @@ def test_no_page_may_run_scripts_or_load_anything(client, login, audits: Path) -
     assert "sandbox" in client.get(f"{base}/report.html", headers=login).headers["content-security-policy"]
 
 
+def test_words_that_would_reorder_or_hide_others_are_spelled_out(client, login, audits: Path) -> None:
+    audit = EvidenceRoot(path=audits).audit("kafka", OLDER_ID)
+    step = {"step": "snapshot", "exit_code": 1, "error": "x", "message": "one\u202ereversed\ntwo"}
+    write_json(audit.path / "failures" / "snapshot.json", step)
+    page = client.get(f"/kafka-audit/audits/kafka/{OLDER_ID}/", headers=login).text
+    assert "one\\u202ereversed\ntwo" in page
+
+
+def test_a_broken_note_or_report_of_one_audit_hides_no_other(client, login, audits: Path) -> None:
+    audit = EvidenceRoot(path=audits).audit("kafka", OLDER_ID)
+    (audit.path / "failures" / "snapshot.json").write_text("{")
+    page = client.get("/kafka-audit/", headers=login)
+    assert page.status_code == 200
+    assert AUDIT_ID in page.text
+    assert OLDER_ID in page.text
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -157,6 +180,9 @@ def test_no_page_may_run_scripts_or_load_anything(client, login, audits: Path) -
         f"audits/kafka/{AUDIT_ID}/data-docs/outside.html",
         f"audits/kafka/{AUDIT_ID}/data-docs/%00.html",
         "audits/kafka/20261120T231500Z-ffffffff/",
+        f"audits/kafka/{OLDER_ID}/report.html",
+        f"audits/kafka/{OLDER_ID}/report.json",
+        f"audits/kafka/{OLDER_ID}/junit.xml",
         "audits/KAFKA/20261120T231500Z-ab12cd34/",
         "audits/kafka/x/",
     ],
@@ -168,8 +194,8 @@ def test_nothing_outside_the_reports_can_be_read(client, login, audits: Path, pa
     assert "audit_id" not in answer.text
 
 
-@pytest.mark.parametrize("dag_id", ["kafka_reliability_audit", "kafka_reliability_audit__orders"])
-def test_a_run_leads_to_its_audit(client, login, root: Path, dag_id: str) -> None:
+@pytest.mark.parametrize(("dag_id", "cluster"), [(DAG, "kafka"), (DAG, "demo"), (f"{DAG}__orders", "orders")])
+def test_a_run_leads_to_its_audit(*, client, login, root: Path, dag_id: str, cluster: str) -> None:
     from airflow.models.dagrun import DagRun
     from airflow.utils.session import create_session
     from airflow.utils.types import DagRunTriggeredByType, DagRunType
@@ -185,12 +211,14 @@ def test_a_run_leads_to_its_audit(client, login, root: Path, dag_id: str) -> Non
     try:
         address = f"/kafka-audit/dags/{dag_id}/runs/manual__2026-11-20T01%3A02%3A03%2B00%3A00"
         assert "has not begun its audit" in client.get(address, headers=login).text
-        audit = EvidenceRoot(path=root).audit("kafka", audit_id_of(dag_id, run_id, when))
-        write_json(audit.run_file, {"audit_id": audit.path.name})
+        audit = EvidenceRoot(path=root).audit(cluster, audit_id_of(dag_id, run_id, when))
+        write_json(audit.run_file, {"audit_id": audit.path.name, "dag_id": dag_id, "run_id": "another"})
+        assert "has not begun its audit" in client.get(address, headers=login).text
+        write_json(audit.run_file, {"audit_id": audit.path.name, "dag_id": dag_id, "run_id": run_id})
         answer = client.get(address, headers=login)
         assert answer.status_code == 307
         landed = client.get(address, headers=login, follow_redirects=True)
-        assert landed.url.path == f"/kafka-audit/audits/kafka/{audit.path.name}/"
+        assert landed.url.path == f"/kafka-audit/audits/{cluster}/{audit.path.name}/"
         assert audit.path.name in landed.text
         assert client.get(f"/kafka-audit/dags/{dag_id}/runs/other", headers=login).status_code == 404
     finally:

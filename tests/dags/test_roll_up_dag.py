@@ -41,10 +41,30 @@ def test_spark_rolls_up_until_the_day_before_the_runs_own(dag, root: Path, steps
     assert run.returned("delete_expired") == {"deleted": 0, "kept": 0}
 
 
-def test_a_run_for_another_cluster_and_policy_tells_spark_so(dag, root: Path, steps: Steps, policy_copy: Path) -> None:
-    Run(dag, cluster="payments", policy_dir=str(policy_copy))
+@pytest.mark.usefixtures("folders_allowed")
+def test_a_run_of_a_listed_cluster_with_a_policy_of_its_own_tells_spark_so(
+    load_dag, root: Path, steps: Steps, policy_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "payments=kafka_default")
+    Run(load_dag(f"{DAG}__payments"), policy_dir=str(policy_copy))
     assert steps.arguments[2:4] == ["--cluster", "payments"]
     assert steps.arguments[-2:] == ["--policy", str(policy_copy)]
+
+
+def test_a_scheduled_run_rolls_up_and_deletes_by_the_installations_policy(
+    dag, root: Path, steps: Steps, policy_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kafka_audit import retention
+
+    kept: list[int] = []
+    monkeypatch.setattr(retention, "delete_expired", lambda root, cluster, history, *_, **__: kept.append(history.commits.keep_days) or [])
+    tiers = policy_copy / "tiers.yaml"
+    tiers.write_text(tiers.read_text().replace("keep_days: 31", "keep_days: 77"))
+    assert "keep_days: 77" in tiers.read_text()
+    monkeypatch.setenv("KAFKA_AUDIT_POLICY", str(policy_copy))
+    assert Run(dag).state == "success"
+    assert steps.arguments[-2:] == ["--policy", str(policy_copy)]
+    assert kept == [77]
 
 
 def test_a_snapshot_is_kept_as_long_as_its_day_is_not_rolled_up(dag, old_snapshot: Path, steps: Steps) -> None:

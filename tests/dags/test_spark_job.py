@@ -5,6 +5,7 @@ import os
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,6 +32,8 @@ class Submit:
         monkeypatch.setenv("SEEN", str(self.seen))
         monkeypatch.setenv("PATH", os.pathsep.join((str(folder), os.environ["PATH"])))
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[1]"}')
+        monkeypatch.setenv("KAFKA_AUDIT_ROOT", str(folder / "audit-root"))
+        monkeypatch.setenv("KAFKA_AUDIT_FOLDERS", str(folder))
         monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
 
     def run(self, body: str, **request: object) -> None:
@@ -42,10 +45,14 @@ class Submit:
         script.write_text(SCRIPT.format(python=sys.executable, body=body))
         script.chmod(0o755)
         when = datetime(2026, 11, 20, tzinfo=timezone.utc)
-        plan = make_plan(AuditRequest(**request), root=self.folder / "audit-root", dag_id="d", run_id="r", run_after=when)
+        plan = make_plan(
+            AuditRequest(**request), root=self.folder / "audit-root", dag_id="kafka_reliability_audit", run_id="r", run_after=when
+        )
         self.plan = plan
         write_json(plan.audit.run_file, {"audit_id": plan.audit_id})
-        AuditJob(task_id="verify_lag", job="verify_lag", plan=plan.model_dump(mode="json")).execute({})
+        AuditJob(task_id="verify_lag", job="verify_lag", plan=plan.model_dump(mode="json")).execute(
+            {"params": request, "dag_run": SimpleNamespace(dag_id=plan.dag_id, run_id="r", run_after=when, conf=None)}
+        )
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.airflow.plan import AuditPlan
+from kafka_audit.airflow.plan_check import checked_plan
 from kafka_audit.airflow.spark_job import SparkJob
 from kafka_audit.airflow.step import audit_step
 
@@ -22,7 +23,7 @@ class AuditJob(SparkJob):
 
     def execute(self, context: "Context") -> None:
         """Submit the job unless its result is evidence already; a failure is noted where the gate finds it."""
-        plan = AuditPlan(**self.plan)
+        plan = checked_plan(self.plan, context)
         with audit_step(plan, self.job) as due:
             if due:
                 self.application_args = _arguments(plan)

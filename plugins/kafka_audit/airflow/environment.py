@@ -4,11 +4,13 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.airflow.home import RETRIES_VARIABLE, ROOT_VARIABLE, project_home
+from kafka_audit.airflow.clusters import CLUSTER_VARIABLE, CLUSTERS_VARIABLE
+from kafka_audit.airflow.home import CONTROLS_VARIABLE, POLICY_VARIABLE, RETRIES_VARIABLE, ROOT_VARIABLE, project_home
+from kafka_audit.errors import ConfigurationError
 
 _MOST_CORES = 4
 
@@ -52,3 +54,20 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
         environment["AIRFLOW_CONN_KAFKA_DEFAULT"] = json.dumps({"conn_type": "kafka", "extra": dict(connection)})
     environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return environment
+
+
+def chosen(*, cluster: str, policy: Path | None, controls: Sequence[Path]) -> dict[str, str]:
+    """The environment variables that make one person's choice of cluster, policy and controls that of an Airflow of their own.
+
+    In an installation that people share, the environment fixes them for everyone who may start a run. None and an empty list are the
+    shipped policy and no further controls. ConfigurationError when a folder is none.
+    """
+    for option, folder in [*([("--policy", policy)] if policy else []), *(("--controls", folder) for folder in controls)]:
+        if not folder.is_dir():
+            raise ConfigurationError(f"{option}: there is no folder {folder}")
+    return {
+        CLUSTERS_VARIABLE: "",
+        CLUSTER_VARIABLE: cluster,
+        POLICY_VARIABLE: str(policy.resolve()) if policy else "",
+        CONTROLS_VARIABLE: os.pathsep.join(str(folder.resolve()) for folder in controls),
+    }

@@ -8,7 +8,7 @@ from airflow.sdk import BaseOperator, BaseOperatorLink
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_audit.airflow.outcome import audit_result
-from kafka_audit.airflow.plan import AuditPlan
+from kafka_audit.airflow.plan_check import checked_plan
 from kafka_audit.airflow.step import STEPS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class AuditGate(BaseOperator):
         """Return {verdict, exit_code, report} when the audit passed; AirflowFailException with every reason otherwise."""
         if not self.plan:
             raise AirflowFailException("the run was refused before it began: the log of the task plan says why")
-        plan = AuditPlan(**self.plan)
+        plan = checked_plan(self.plan, context)
         run = context["ti"].get_task_states(dag_id=plan.dag_id, task_ids=list(STEPS), run_ids=[plan.run_id])
         result = audit_result(plan.audit, plan.snapshot, run.get(plan.run_id, {}))
         if result.exit_code:

@@ -1,4 +1,4 @@
-"""What an Airflow process of this project reads from its environment: the audit folder, the project and retries."""
+"""What an Airflow process of this project reads from its environment: its folders, the project and retries."""
 
 import os
 from pathlib import Path
@@ -8,6 +8,9 @@ from kafka_audit.errors import ConfigurationError
 ROOT_VARIABLE = "KAFKA_AUDIT_ROOT"
 HOME_VARIABLE = "KAFKA_AUDIT_HOME"
 RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
+POLICY_VARIABLE = "KAFKA_AUDIT_POLICY"
+CONTROLS_VARIABLE = "KAFKA_AUDIT_CONTROLS"
+FOLDERS_VARIABLE = "KAFKA_AUDIT_FOLDERS"
 
 
 def audit_root() -> Path:
@@ -19,6 +22,44 @@ def audit_root() -> Path:
     if named:
         return Path(named).resolve()
     return Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser().resolve().parent / "audit-root"
+
+
+def policy_folder() -> Path | None:
+    """The installation's policy, that of every run whose Params name none: the folder ``KAFKA_AUDIT_POLICY``, without links.
+
+    None when that is not set: the shipped policy holds. ConfigurationError (exit 2) when it is not the absolute path of a folder.
+    """
+    return next(iter(_folders(POLICY_VARIABLE, os.environ.get(POLICY_VARIABLE) or "", several=False)), None)
+
+
+def control_folders() -> tuple[Path, ...]:
+    """The installation's own controls, those of every run whose Params name none: the folders ``KAFKA_AUDIT_CONTROLS``, without links.
+
+    Several are separated by the platform's path separator (``:``). ConfigurationError (exit 2) as above.
+    """
+    found = _folders(CONTROLS_VARIABLE, os.environ.get(CONTROLS_VARIABLE) or "")
+    for folder in found:
+        if "," in str(folder):
+            raise ConfigurationError(
+                f"{CONTROLS_VARIABLE}: {folder} holds a comma, which separates folders in the Params of a run: rename it"
+            )
+    return found
+
+
+def open_folders() -> tuple[Path, ...]:
+    """The folders below which a run's Params may name a policy and controls: ``KAFKA_AUDIT_FOLDERS``, separated as in a PATH.
+
+    ConfigurationError (exit 2) when one is not an absolute path of a folder.
+    """
+    return _folders(FOLDERS_VARIABLE, os.environ.get(FOLDERS_VARIABLE) or "")
+
+
+def _folders(variable: str, value: str, *, several: bool = True) -> tuple[Path, ...]:
+    named = [Path(part) for part in (value.split(os.pathsep) if several else [value]) if part]
+    for folder in named:
+        if not folder.is_absolute() or not folder.is_dir():
+            raise ConfigurationError(f"{variable}: {folder} is not the absolute path of a folder on this machine: correct it or unset it")
+    return tuple(folder.resolve() for folder in named)
 
 
 def snapshot_retries() -> int:

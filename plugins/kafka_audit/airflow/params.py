@@ -4,7 +4,7 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from kafka_audit.airflow.clusters import CLUSTER_PATTERN, DagCluster
+from kafka_audit.airflow.clusters import DagCluster
 from kafka_audit.airflow.request import LONGEST_BEHAVIOUR_HOURS
 
 _FOLDER: dict[str, Any] = {"type": ["null", "string"], "section": "Policy"}
@@ -18,7 +18,8 @@ def roll_up_params(one: DagCluster) -> dict[str, Param]:
         "policy_dir": Param(
             None,
             title="Policy folder",
-            description_md="Absolute path of a folder with `tiers.yaml` and `slas.yaml`. Empty: the policy that ships with the product.",
+            description_md="Absolute path of a folder with `tiers.yaml` and `slas.yaml`, below one of `KAFKA_AUDIT_FOLDERS`. "
+            "Empty: the installation's policy (`KAFKA_AUDIT_POLICY`), or else the one that ships with the product.",
             **_FOLDER,
         ),
     }
@@ -70,7 +71,8 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
         "controls_dirs": Param(
             None,
             title="Folders of your own controls",
-            description_md="Absolute paths, separated by commas; the control files there are added to the shipped ones. Empty: none.",
+            description_md="Absolute paths, separated by commas, below `KAFKA_AUDIT_FOLDERS`; the control files there are added to the "
+            "shipped ones. Empty: the installation's own (`KAFKA_AUDIT_CONTROLS`), or else none.",
             **_FOLDER,
         ),
         "fail_on": Param(
@@ -109,22 +111,21 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
 
 
 def _cluster(one: DagCluster) -> Param:
-    return Param(
+    return _fixed(
         one.name,
-        type="string",
-        pattern=CLUSTER_PATTERN,
         title="Cluster",
-        description_md="The name under which this cluster's evidence and audits are filed: lower-case letters, digits and `. _ -`.",
-        section="Cluster",
+        description_md="Fixed: this DAG reads this cluster only. Its evidence and audits are filed under this name.",
     )
 
 
 def _connection(one: DagCluster) -> Param:
-    return Param(
+    return _fixed(
         one.kafka_conn_id,
-        type="string",
-        minLength=1,
         title="Kafka connection",
-        description_md="Id of an Airflow connection of type `kafka`; its Extra holds librdkafka keys such as `bootstrap.servers`.",
-        section="Cluster",
+        description_md="Fixed: the Airflow connection of type `kafka` that this DAG reads by; its Extra holds librdkafka keys.",
     )
+
+
+def _fixed(value: str, *, title: str, description_md: str) -> Param:
+    """A list of one in the trigger form, so that a person sees what the run will read; ``const`` would hide it."""
+    return Param(value, type="string", enum=[value], title=title, description_md=description_md, section="Cluster")

@@ -1,6 +1,7 @@
-"""The Python tasks of the roll-up DAG: which days are rolled up, and what is deleted after that."""
+"""The tasks of the roll-up DAG: which days are rolled up, the Spark job that does it, and what is deleted after that."""
 
 import logging
+from collections.abc import Mapping
 from datetime import date, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -8,10 +9,13 @@ from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_audit.airflow.home import audit_root
+from kafka_audit.airflow.plan_check import refuse_another_plan
 from kafka_audit.airflow.request import PolicyRequest, check_request
 from kafka_audit.airflow.retries import final_errors
+from kafka_audit.airflow.spark_job import SparkJob
 
 if TYPE_CHECKING:
+    from airflow.sdk.definitions.context import Context
     from airflow.sdk.types import DagRunProtocol
 
 log = logging.getLogger(__name__)
@@ -25,9 +29,15 @@ def plan_roll_up(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol 
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
 
     with final_errors():
-        request = check_request(PolicyRequest, dag_run.dag_id, params, dag_run.conf)
-        load_policy(request.policy_folder)
-    today = dag_run.run_after.astimezone(timezone.utc).date()
+        planned = _planned(params, dag_run)
+        load_policy(PolicyRequest(**planned["request"]).policy_folder)
+    return planned
+
+
+def _planned(params: Mapping[str, Any], run: "DagRunProtocol") -> dict[str, Any]:
+    """What a run does, from its own Params, its DAG and its time: {request, today, arguments}."""
+    request = check_request(PolicyRequest, run.dag_id, params, run.conf)
+    today = run.run_after.astimezone(timezone.utc).date()
     until = today - timedelta(days=1)
     arguments = ["--root", str(audit_root()), "--cluster", request.cluster, "--until", until.isoformat()]
     if request.policy_dir:
@@ -35,16 +45,34 @@ def plan_roll_up(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol 
     return {"request": request.model_dump(mode="json"), "today": today.isoformat(), "arguments": arguments}
 
 
+class RollUp(SparkJob):
+    """Rolls up the finished days, as the run was planned; ``application_args`` is the XCom of the plan."""
+
+    def execute(self, context: "Context") -> None:
+        """Refuse what the run itself does not give, then submit the job and wait for it."""
+        with final_errors():
+            own = _planned(context["params"], context["dag_run"])["arguments"]
+            refuse_another_plan({"arguments": self.application_args}, {"arguments": own})
+        super().execute(context)
+
+
 @task(multiple_outputs=False)
-def delete_expired(request: dict[str, Any], today: str) -> dict[str, int]:
+def delete_expired(
+    request: dict[str, Any], today: str, params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" = None
+) -> dict[str, int]:
     """Delete what the policy keeps no longer: snapshots of rolled-up days, old days, old batches of commits; the log names each."""
+    if params is None or dag_run is None:
+        raise AirflowFailException("this task runs only as part of a DAG run")
     from kafka_audit import retention  # noqa: PLC0415  (heavy)
     from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
 
-    asked = PolicyRequest(**request)
     kept: list[str] = []
     with final_errors():
+        # What is deleted, and of which cluster, must not hang on an XCom, which can be edited.
+        own = _planned(params, dag_run)
+        refuse_another_plan({"request": request, "today": today}, {"request": own["request"], "today": own["today"]})
+        asked = PolicyRequest(**request)
         history = load_policy(asked.policy_folder).history
         root = EvidenceRoot(path=audit_root())
         deleted = retention.delete_expired(root, asked.cluster, history, date.fromisoformat(today), say=kept.append)

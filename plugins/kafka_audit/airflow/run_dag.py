@@ -6,14 +6,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.airflow.environment import airflow_home, audit_environment
+from kafka_audit.airflow.environment import airflow_home, audit_environment, chosen
 from kafka_audit.airflow.interrupted_runs import end_interrupted_runs
 from kafka_audit.airflow.process_group import interruptible, stopped_at_exit
 from kafka_audit.errors import CollectionError
@@ -54,6 +54,7 @@ def run_audit_through_airflow(
     cluster: str,
     root: Path,
     policy_dir: Path | None = None,
+    controls_dirs: Sequence[Path] = (),
     params: Mapping[str, Any] | None = None,
     progress: Callable[[str], None],
 ) -> AuditOutcome:
@@ -61,13 +62,12 @@ def run_audit_through_airflow(
 
     ``connection``: librdkafka-style keys. ``params``: further Params of the DAG. Airflow lives in a process group of its own
     below ``<root>/../.airflow`` and is gone when this returns or raises; Airflow's and Spark's output is kept in ``log_path``.
-    ConfigurationError when the cluster's name or the installation cannot be used, CollectionError when another run is under way.
+    ConfigurationError when the cluster's name, a folder or the installation cannot be used, CollectionError when another run is under way.
     """
     root = root.resolve()
     conf = {**(params or {}), "cluster": check_cluster_name(cluster)}
-    if policy_dir is not None:
-        conf["policy_dir"] = str(policy_dir.resolve())
     environment = audit_environment(root=root, connection=connection)
+    environment |= chosen(cluster=cluster, policy=policy_dir, controls=controls_dirs)
     home = airflow_home(root)
     home.mkdir(parents=True, exist_ok=True)
     home.chmod(0o700)

@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_audit.airflow.home import audit_root
 from kafka_audit.airflow.plan import AuditPlan, make_plan
+from kafka_audit.airflow.plan_check import checked_plan
 from kafka_audit.airflow.request import AuditRequest, check_request
 from kafka_audit.airflow.retries import final_errors, while_unreachable
 from kafka_audit.airflow.step import audit_step, clock_of, is_chained
@@ -68,7 +69,7 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.snapshot import take_snapshot  # noqa: PLC0415  (heavy)
 
-    made = AuditPlan(**plan)
+    made = checked_plan(plan)
     with audit_step(made, "snapshot"):
         root = made.evidence_root
         if root.find_snapshot(made.cluster, made.snapshot_id) is None:
@@ -93,7 +94,7 @@ def evidence_gate(plan: dict[str, Any]) -> dict[str, Any]:
     """Judge whether the evidence is fit to be judged; records the answer and never fails the run."""
     from expectations.gate import judge_evidence  # noqa: PLC0415  (heavy)
 
-    made = AuditPlan(**plan)
+    made = checked_plan(plan)
     with audit_step(made, "evidence_gate") as due:
         found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
         if due:
@@ -107,7 +108,7 @@ def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
     from expectations.gate import judge_findings  # noqa: PLC0415  (heavy)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
 
-    made = AuditPlan(**plan)
+    made = checked_plan(plan)
     with audit_step(made, "findings_gate") as due:
         found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
         if due:
@@ -130,7 +131,7 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.report import write_report  # noqa: PLC0415  (heavy)
 
-    made = AuditPlan(**plan) if plan else None
+    made = checked_plan(plan) if plan else None
     found = made.snapshot if made else None
     if made is None or found is None:
         raise AirflowSkipException("there is no snapshot, so there is nothing to report on; the gate says why")

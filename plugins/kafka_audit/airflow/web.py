@@ -1,16 +1,18 @@
-"""The web pages of the Airflow UI: the list of audits, and each audit's report and files, for people who may read the DAG's runs."""
+"""The web pages of the Airflow UI: the list of audits, and each audit's report and files, for people who may read runs of its DAG."""
 
 # No "from __future__ import annotations": FastAPI could not resolve the dependency types that are imported inside app().
+from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from kafka_audit.airflow.audit_list import LISTED, ListedAudit, audit_of_id, find_audit, newest_audits
+from kafka_audit.airflow.audit_list import FoundAudit, MayRead, audit_of_run, find_audit, newest_audits, read_audit
 from kafka_audit.airflow.clusters import of_kind
 from kafka_audit.airflow.home import audit_root
 from kafka_audit.airflow.plan import audit_id_of
 from kafka_audit.airflow.request import DAG_ID
 from kafka_audit.evidence import EvidenceRoot
+from kafka_audit.safe_text import visible
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -33,88 +35,105 @@ def _pages() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  (only the api-server renders pages)
 
     folder = Path(__file__).parent / "templates"
-    return Environment(loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    made = Environment(loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    # What stands in an audit's files comes from the cluster and from whoever holds the folder.
+    made.filters["visible"] = lambda text: "\n".join(visible(line) for line in str(text).split("\n"))
+    return made
 
 
 def _render(template: str, **facts: object) -> str:
     return _pages().get_template(template).render(**facts)
 
 
-def _below(folder: Path, name: str) -> Path | None:
-    """The file ``name`` below ``folder``, or None: links and ``..`` that lead elsewhere and other files than pages are refused."""
-    try:
-        found = (folder / name).resolve(strict=True)
-    except (OSError, ValueError):
-        return None
-    inside = found.is_relative_to(folder.resolve())
-    return found if inside and found.is_file() and found.suffix == ".html" else None
-
-
 def app() -> "FastAPI":
-    """The FastAPI application. Every route needs a login with the right to read runs of the audit DAG."""
-    from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity  # noqa: PLC0415
+    """The FastAPI application. Every route needs a login, and shows only audits of DAGs whose runs the person may read.
+
+    What a person may not read is answered as what does not exist: 404, with the same words.
+    """
+    from airflow.api_fastapi.app import get_auth_manager  # noqa: PLC0415
+    from airflow.api_fastapi.auth.managers.models.base_user import BaseUser  # noqa: PLC0415
+    from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails  # noqa: PLC0415
     from airflow.api_fastapi.common.db.common import SessionDep  # noqa: PLC0415
-    from airflow.api_fastapi.core_api.security import requires_access_dag  # noqa: PLC0415
+    from airflow.api_fastapi.core_api.security import get_user  # noqa: PLC0415
+    from airflow.models.dag import DagModel
     from airflow.models.dagrun import DagRun
-    from fastapi import Depends, FastAPI, HTTPException  # noqa: PLC0415
+    from fastapi import Depends, FastAPI, HTTPException, Request  # noqa: PLC0415
     from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response  # noqa: PLC0415
     from sqlalchemy import select  # noqa: PLC0415
 
-    may_read = Depends(requires_access_dag("GET", DagAccessEntity.RUN, param_dag_id=DAG_ID))
     # The interactive API pages would be public: they are outside the dependencies.
-    web = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, dependencies=[may_read])
+    web = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])
 
-    def page(template: str, *, status_code: int = 200, **facts: object) -> Response:
-        headers = {**_EVERY_PAGE, "Content-Security-Policy": PAGE_POLICY}
-        return HTMLResponse(_render(template, **facts), status_code=status_code, headers=headers)
+    @web.middleware("http")
+    async def on_every_answer(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
+        """Refusals too: a kept "404" would hide an audit that a person may read meanwhile."""
+        response = await answer(request)
+        for name, value in {"Content-Security-Policy": _INERT, **_EVERY_PAGE}.items():
+            response.headers.setdefault(name, value)
+        return response
 
-    def known(cluster: str, audit_id: str) -> ListedAudit:
-        found = find_audit(_root(), cluster, audit_id)
+    def rights(user: Annotated[BaseUser, Depends(get_user)]) -> MayRead:
+        @cache  # for this request
+        def may_read(dag_id: str) -> bool:
+            dag = DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
+            return get_auth_manager().is_authorized_dag(method="GET", access_entity=DagAccessEntity.RUN, details=dag, user=user)
+
+        return may_read
+
+    Rights = Annotated[MayRead, Depends(rights)]
+
+    def asked(cluster: str, audit_id: str, may_read: Rights) -> FoundAudit:
+        found = find_audit(_root(), cluster, audit_id, may_read)
         if found is None:
             raise HTTPException(status_code=404, detail="there is no such audit")
         return found
 
+    Asked = Annotated[FoundAudit, Depends(asked)]
+
+    def page(template: str, *, status_code: int = 200, **facts: object) -> Response:
+        return HTMLResponse(_render(template, **facts), status_code=status_code, headers={"Content-Security-Policy": PAGE_POLICY})
+
+    def served(path: Path | None, policy: str, media_type: str, **more: Any) -> Response:  # noqa: ANN401  (FileResponse's own)
+        if path is None:
+            raise HTTPException(status_code=404, detail="this audit has no such file")
+        return FileResponse(path, media_type=media_type, headers={"Content-Security-Policy": policy}, **more)
+
     @web.get("/")
-    def audits() -> Response:
-        return page("audits.html.j2", audits=newest_audits(_root()), limit=LISTED, dag_id=DAG_ID)
+    def audits(may_read: Rights) -> Response:
+        return page("audits.html.j2", found=newest_audits(_root(), may_read))
 
     @web.get("/dags/{dag_id}/runs/{run_id}")
-    def audit_of_run(dag_id: str, run_id: str, session: SessionDep) -> Response:
-        run_after = session.scalar(select(DagRun.run_after).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
-        if not of_kind(dag_id, DAG_ID) or run_after is None:
+    def audit_of_a_run(dag_id: str, run_id: str, may_read: Rights, session: SessionDep) -> Response:
+        if not of_kind(dag_id, DAG_ID):
             return page("no_audit.html.j2", status_code=404, message=f"Only runs of {DAG_ID} have an audit report.")
-        found = audit_of_id(_root(), audit_id_of(dag_id, run_id, run_after))
+        run = select(DagRun.run_after).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)
+        run_after = session.scalar(run) if may_read(dag_id) else None
+        if run_after is None:
+            return page("no_audit.html.j2", status_code=404, message="There is no such run, or you may not read it.")
+        found = audit_of_run(_root(), dag_id, run_id, audit_id_of(dag_id, run_id, run_after), may_read)
         if found is None:
             message = "This run has not begun its audit: the task plan is waiting, or it refused the run's parameters (see its log)."
             return page("no_audit.html.j2", message=message)
-        return RedirectResponse(f"../../../audits/{found.cluster}/{found.audit_id}/", headers=_EVERY_PAGE)
+        return RedirectResponse(f"../../../audits/{found.cluster}/{found.audit_id}/")
 
     @web.get("/audits/{cluster}/{audit_id}/")
-    def audit(cluster: str, audit_id: str) -> Response:
-        return page("audit.html.j2", audit=known(cluster, audit_id))
+    def audit(found: Asked) -> Response:
+        return page("audit.html.j2", audit=read_audit(found))
 
     @web.get("/audits/{cluster}/{audit_id}/report.html")
-    def report(cluster: str, audit_id: str) -> Response:
-        return served(known(cluster, audit_id).folder / "report" / "report.html", REPORT_POLICY, _HTML)
+    def report(found: Asked) -> Response:
+        return served(found.file("report", "report.html"), REPORT_POLICY, _HTML)
 
     @web.get("/audits/{cluster}/{audit_id}/data-docs/{name}")
-    def data_docs(cluster: str, audit_id: str, name: str) -> Response:
-        found = _below(known(cluster, audit_id).folder / "gate" / "data_docs", name)
-        if found is None:
-            raise HTTPException(status_code=404, detail="there is no such page")
-        return served(found, DOCS_POLICY, _HTML)
+    def data_docs(found: Asked, name: str) -> Response:
+        return served(found.file("gate", "data_docs", name) if name.endswith(".html") else None, DOCS_POLICY, _HTML)
 
     @web.get("/audits/{cluster}/{audit_id}/{name}")
-    def download(cluster: str, audit_id: str, name: str) -> Response:
-        if name not in _DOWNLOADS:
+    def download(found: Asked, name: str) -> Response:
+        media_type = _DOWNLOADS.get(name)
+        if media_type is None:
             raise HTTPException(status_code=404, detail=f"only {', '.join(_DOWNLOADS)} can be downloaded")
-        found = known(cluster, audit_id)
-        return served(found.folder / "report" / name, _INERT, _DOWNLOADS[name], filename=f"{found.cluster}-{found.audit_id}-{name}")
-
-    def served(path: Path, policy: str, media_type: str, **more: Any) -> Response:  # noqa: ANN401  (FileResponse's own)
-        if not path.is_file():
-            raise HTTPException(status_code=404, detail="this audit has no such file yet")
-        return FileResponse(path, media_type=media_type, headers={**_EVERY_PAGE, "Content-Security-Policy": policy}, **more)
+        return served(found.file("report", name), _INERT, media_type, filename=f"{found.cluster}-{found.audit_id}-{name}")
 
     return web
 

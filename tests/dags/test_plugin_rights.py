@@ -1,0 +1,203 @@
+"""Who sees which audit, where rights are granted DAG by DAG."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from per_dag_rights import AUDIT, GRANTED
+
+from kafka_audit.evidence import EvidenceRoot, write_json
+
+pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
+
+WHEN = datetime(2026, 11, 20, 1, 2, 3, tzinfo=timezone.utc)
+RUN_ID = "manual__2026-11-20T01:02:03+00:00"
+MADE_BY = {"orders": f"{AUDIT}__orders", "payments": f"{AUDIT}__payments", "kafka": AUDIT}
+"""The clusters of the tests and the DAG that made the audit of each."""
+SEEN = {"orders": {"orders"}, "payments": {"payments"}, "plain": {"kafka"}, "offsets": set(), "nothing": set(), "all": set(MADE_BY)}
+NAMES = ("", "report.html", "report.json", "junit.xml", "data-docs/index.html")
+
+
+@pytest.fixture(scope="module")
+def get(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """Airflow's own web application with that auth manager; asks for an address as a user, or as nobody."""
+    from airflow.api_fastapi.app import create_app, purge_cached_app
+    from fastapi.testclient import TestClient
+
+    passwords = tmp_path_factory.mktemp("users") / "passwords.json"
+    passwords.write_text(json.dumps({name: name for name in GRANTED}), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AIRFLOW__CORE__AUTH_MANAGER", "per_dag_rights.PerDagRights")
+        patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS", ",".join(f"{name}:viewer" for name in GRANTED))
+        patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE", str(passwords))
+        purge_cached_app()
+        with TestClient(create_app(apps="core"), base_url="http://testserver", follow_redirects=False) as client:
+            tokens: dict[str, str] = {}
+
+            def ask(user: str | None, path: str = "") -> Any:
+                if user and user not in tokens:
+                    answer = client.post("/auth/token", json={"username": user, "password": user})
+                    tokens[user] = answer.json()["access_token"]
+                return client.get(f"/kafka-audit/{path}", headers={"Authorization": f"Bearer {tokens[user]}"} if user else {})
+
+            yield ask
+        purge_cached_app()
+
+
+def audit_id(cluster: str) -> str:
+    from kafka_audit.airflow.plan import audit_id_of
+
+    return audit_id_of(MADE_BY[cluster], RUN_ID, WHEN)
+
+
+@pytest.fixture
+def audits(root: Path) -> Path:
+    """One audit of each cluster, whose every file says whose it is."""
+    for cluster, dag_id in MADE_BY.items():
+        audit = EvidenceRoot(path=root).audit(cluster, audit_id(cluster))
+        write_json(audit.run_file, {"dag_id": dag_id, "run_id": RUN_ID})
+        write_json(audit.report / "report.json", {"verdict": f"of {cluster}", "coverage": {"ratio": 1}})
+        (audit.report / "report.html").write_text(f"of {cluster}", encoding="utf-8")
+        (audit.report / "junit.xml").write_text(f"of {cluster}", encoding="utf-8")
+        (audit.gate / "data_docs").mkdir(parents=True)
+        (audit.gate / "data_docs" / "index.html").write_text(f"of {cluster}", encoding="utf-8")
+    return root
+
+
+@pytest.fixture
+def runs() -> Iterator[None]:
+    """In Airflow's database, the run of each DAG that made an audit."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from airflow.utils.types import DagRunTriggeredByType, DagRunType
+
+    facts = {"run_type": DagRunType.MANUAL, "triggered_by": DagRunTriggeredByType.TEST, "state": "failed"}
+    with create_session() as session:
+        for dag_id in MADE_BY.values():
+            session.add(DagRun(dag_id=dag_id, run_id=RUN_ID, run_after=WHEN, **facts))
+    yield
+    with create_session() as session:
+        session.query(DagRun).filter(DagRun.run_id == RUN_ID).delete()
+
+
+@pytest.mark.usefixtures("audits")
+@pytest.mark.parametrize("user", GRANTED)
+def test_the_list_has_the_audits_of_the_dags_whose_runs_the_user_may_read(get, user: str) -> None:
+    page = get(user)
+    assert page.status_code == 200
+    assert {cluster for cluster in MADE_BY if f"of {cluster}" in page.text} == SEEN[user]
+    assert {cluster for cluster in MADE_BY if audit_id(cluster) in page.text} == SEEN[user]
+    assert ("There is no audit yet that you may read" in page.text) == (not SEEN[user])
+
+
+@pytest.mark.usefixtures("audits")
+@pytest.mark.parametrize("user", GRANTED)
+def test_every_page_and_file_of_any_other_audit_is_answered_like_one_that_does_not_exist(get, user: str) -> None:
+    for cluster in MADE_BY:
+        for name in NAMES:
+            answer = get(user, f"audits/{cluster}/{audit_id(cluster)}/{name}")
+            if cluster in SEEN[user]:
+                assert answer.status_code == 200, (cluster, name)
+                assert f"of {cluster}" in answer.text
+            else:
+                missing = get(user, f"audits/{cluster}/20200101T000000Z-00000000/{name}")
+                assert (
+                    (answer.status_code, answer.text) == (missing.status_code, missing.text) == (404, '{"detail":"there is no such audit"}')
+                )
+                assert answer.headers["cache-control"] == "private, no-store"
+
+
+@pytest.mark.usefixtures("audits", "runs")
+@pytest.mark.parametrize("user", GRANTED)
+def test_a_run_leads_only_its_readers_to_its_audit(get, user: str) -> None:
+    for cluster, dag_id in MADE_BY.items():
+        answer = get(user, f"dags/{dag_id}/runs/{RUN_ID.replace('+', '%2B')}")
+        missing = get(user, f"dags/{dag_id}/runs/no-such-run")
+        assert missing.status_code == 404
+        if cluster in SEEN[user]:
+            assert answer.status_code == 307
+            assert answer.headers["location"] == f"../../../audits/{cluster}/{audit_id(cluster)}/"
+        else:
+            assert (answer.status_code, answer.text) == (404, missing.text)
+
+
+@pytest.mark.usefixtures("audits", "runs")
+def test_who_is_not_logged_in_is_told_so_everywhere(get) -> None:
+    addresses = ["", *(f"dags/{dag_id}/runs/{RUN_ID}" for dag_id in MADE_BY.values())]
+    addresses += [f"audits/{cluster}/{audit_id(cluster)}/{name}" for cluster in MADE_BY for name in NAMES]
+    assert {get(None, address).status_code for address in addresses} == {401}
+
+
+@pytest.mark.usefixtures("audits")
+def test_a_right_that_is_taken_away_is_gone_with_the_next_request(get, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = f"audits/orders/{audit_id('orders')}/report.html"
+    assert get("orders", address).status_code == 200
+    monkeypatch.setitem(GRANTED, "orders", set())
+    assert get("orders", address).status_code == 404
+    assert audit_id("orders") not in get("orders").text
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        None,
+        "{",
+        "[]",
+        {},
+        {"dag_id": None},
+        {"dag_id": [f"{AUDIT}__orders"]},
+        {"dag_id": ""},
+        {"dag_id": "kafka_offsets_snapshot__orders"},
+        {"dag_id": f"{AUDIT}__payments"},
+    ],
+    ids=str,
+)
+def test_an_audit_that_does_not_say_which_of_its_clusters_dags_made_it_is_shown_to_nobody(get, audits: Path, run: Any) -> None:
+    """The name of the DAG is a file among the evidence: forged, it must not open a cluster's audit to the readers of another."""
+    file = EvidenceRoot(path=audits).audit("orders", audit_id("orders")).run_file
+    file.unlink()
+    if run is not None:
+        file.write_text(run if isinstance(run, str) else json.dumps({"run_id": RUN_ID, **run}), encoding="utf-8")
+    for user in ("all", "orders", "payments", "plain"):
+        assert get(user, f"audits/orders/{audit_id('orders')}/").status_code == 404
+        assert audit_id("orders") not in get(user).text
+
+
+@pytest.mark.parametrize("linked", ["cluster", "audit", "run.json"])
+def test_a_link_among_the_audits_opens_no_other_clusters_audit(get, audits: Path, linked: str) -> None:
+    here, there = EvidenceRoot(path=audits).audit("kafka", audit_id("kafka")), EvidenceRoot(path=audits).audit("mirror", audit_id("kafka"))
+    target, link = {
+        "cluster": (here.path.parent, there.path.parent),
+        "audit": (here.path, there.path),
+        "run.json": (here.run_file, there.run_file),
+    }[linked]
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(target)
+    assert get("plain", f"audits/kafka/{audit_id('kafka')}/").status_code == 200
+    assert get("plain", f"audits/mirror/{audit_id('kafka')}/").status_code == 404
+    assert "mirror" not in get("plain").text
+
+
+def test_the_list_stays_short_and_says_when_it_is_not_whole(root: Path) -> None:
+    from kafka_audit.airflow import audit_list
+
+    made = EvidenceRoot(path=root)
+    for number in range(30):
+        for cluster, dag_id in (("orders", f"{AUDIT}__orders"), ("payments", AUDIT)):
+            write_json(made.audit(cluster, f"20261120T2315{number:02}Z-ab12cd34").run_file, {"dag_id": dag_id, "run_id": "r"})
+
+    def listed(dag_ids: set[str], **limits: int) -> tuple[list[str], bool]:
+        found = audit_list.newest_audits(made, dag_ids.__contains__, **limits)
+        return [f"{audit.cluster} {audit.audit_id[13:15]}" for audit in found.audits], found.cut
+
+    assert listed({f"{AUDIT}__orders"}, limit=3) == (["orders 29", "orders 28", "orders 27"], True)
+    assert listed({AUDIT}, limit=2) == (["payments 29", "payments 28"], True)
+    assert listed({AUDIT, f"{AUDIT}__orders"}, limit=2) == (["payments 29", "orders 29"], True)
+    everything, cut = listed({f"{AUDIT}__orders"}, limit=30)
+    assert (len(everything), cut) == (30, False)
+    # The audits of orders are looked at too: one by the plain DAG could be among them. Beyond the limit it is said, not hidden.
+    assert listed({AUDIT}, looked_at=10) == ([f"payments {number}" for number in (29, 28, 27, 26, 25)], True)
+    assert listed(set()) == ([], False)
