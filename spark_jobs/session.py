@@ -5,9 +5,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS
+from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, LOOPBACK_CONF
 
 # A verdict depends on these, so they hold whatever spark-submit was told.
 _FIXED = (
@@ -39,7 +40,8 @@ def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> Spark
     if not submitted:
         builder = builder.master("local[2]").config("spark.driver.extraJavaOptions", DRIVER_JAVA_OPTIONS)
     wanted = {name: value for name, value in DEFAULT_CONF.items() if not submitted or name.startswith("spark.sql.")}
-    for name, value in {**wanted, **(conf or {})}.items():
+    local = not submitted or str(SparkConf().get("spark.master")).startswith("local")
+    for name, value in {**wanted, **(conf or {}), **(LOOPBACK_CONF if local else {})}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     for name in _FIXED:
