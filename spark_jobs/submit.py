@@ -1,5 +1,6 @@
 """What a caller of spark-submit needs to know about the jobs, without Spark: paths, default configuration and driver options."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -42,7 +43,7 @@ DEFAULT_CONF: Mapping[str, str] = {
 """For ``--conf``, and what the session uses when nothing else is said."""
 
 LOOPBACK_CONF: Mapping[str, str] = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-"""For a local master, which nobody on another machine has to reach."""
+"""For a local master (``is_local``), which nobody on another machine has to reach."""
 
 SECRET_SETTINGS = "(?i)secret|password|token|access[.]?key|jaas|keystore[.]key"
 """Finds the names of settings whose values are secret, those of Kafka's Java client included."""
@@ -63,6 +64,11 @@ READ_COMMITS_CONF: Mapping[str, str] = {
     "spark.sql.redaction.options.regex": f"{SECRET_SETTINGS}|url",
 }
 """For read_commits, on top of DEFAULT_CONF; its ``--jars`` are the Kafka connector's (kafka_audit.sandbox.jars)."""
+
+
+def is_local(master: str) -> bool:
+    """Whether the executors are threads of the driver."""
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 def job_path(name: str) -> Path:

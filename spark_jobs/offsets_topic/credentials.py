@@ -4,9 +4,8 @@ import re
 from collections.abc import Mapping
 
 from kafka_audit.errors import ConfigurationError
-from spark_jobs.submit import SECRET_SETTINGS
+from spark_jobs.submit import SECRET_SETTINGS, is_local
 
-_LOCAL = re.compile(r"local(\[.*\])?")
 _ENCRYPTED = ("spark.network.crypto.enabled", "spark.ssl.rpc.enabled")
 
 
@@ -17,7 +16,7 @@ def check_transport(conf: Mapping[str, str], client: Mapping[str, str]) -> None:
     """
     secrets = sorted(name for name in client if re.search(SECRET_SETTINGS, name))
     master = conf.get("spark.master", "")
-    if not secrets or _LOCAL.fullmatch(master):
+    if not secrets or is_local(master):
         return
     missing = [] if _is_true(conf, "spark.authenticate") else ["spark.authenticate=true"]
     if not any(_is_true(conf, name) for name in _ENCRYPTED):

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from kafka_audit.airflow.guard import guarded
-from kafka_audit.airflow.run_dag import MARK, only_one
+from kafka_audit.airflow.run_dag import only_one
 from kafka_audit.errors import CollectionError
 
 # A command that starts a child which is nobody's: in a session of its own, its parent gone, deaf to every polite signal. It tells both ids.

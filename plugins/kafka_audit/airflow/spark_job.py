@@ -74,10 +74,10 @@ class SparkJob(SparkSubmitOperator):
             raise _ERRORS.get(code, CollectionError)(said) from problem
 
     def _get_hook(self) -> SparkSubmitHook:
-        from spark_jobs.submit import LOOPBACK_CONF  # noqa: PLC0415  (pyspark-free)
+        from spark_jobs.submit import LOOPBACK_CONF, is_local  # noqa: PLC0415  (pyspark-free)
 
         hook = super()._get_hook()
-        if str(hook._connection["master"]).startswith("local"):
+        if is_local(str(hook._connection["master"])):
             hook._conf = {**hook._conf, **LOOPBACK_CONF}
         binary, submit = hook._get_spark_binary_path, hook.submit
         # A task that is killed leaves no job behind, nor does one whose supervisor is: Airflow takes it for failed then, and repeats it.
