@@ -282,18 +282,3 @@ run_audit_through_airflow(connection={{"bootstrap.servers": {brokers!r}}}, clust
     with only_one(home), contextlib.closing(sqlite3.connect(home / "airflow.db")) as database:
         assert database.execute("SELECT state FROM dag_run").fetchall() == [("failed",)]
     assert not list((tmp_path / "audit-root").glob("audits/*/*/manifest.json"))
-
-
-def test_a_killed_airflow_with_its_ui_leaves_no_process_behind_and_the_next_one_may_start(tmp_path: Path) -> None:
-    root = tmp_path / "audit-root"
-    command = [sys.executable, "-m", "kafka_audit.airflow.standalone", "--root", str(root), "--port", str(free_port())]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    home, until = airflow_home(root), time.monotonic() + 300
-    while not all(any(name in line for line in processes_of(home)) for name in ("scheduler", "triggerer", "dag-processor", "api")):
-        assert time.monotonic() < until, processes_of(home)
-        time.sleep(0.2)
-    process.kill()
-    process.wait()
-    assert left_of(home, 10) == []
-    with only_one(home):
-        pass
