@@ -20,6 +20,7 @@ from kafka_audit.errors import AuditError, CollectionError
 from kafka_audit.sandbox.jars import spark_connector_jars
 from spark_jobs.exit_code import exit_code_of, failure_of, say
 from spark_jobs.offsets_topic.behaviour import Window, describe
+from spark_jobs.offsets_topic.credentials import check_transport
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.offsets_topic.source import Bounds, bounds, stream
 from spark_jobs.offsets_topic.topic import TRANSACTIONS
@@ -88,6 +89,7 @@ def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, beha
     further = {name: str(value) for name, value in read_keys(client_file).items()} if client_file else {}
     client = {**further, "bootstrap.servers": bootstrap}
     spark = spark_session(f"kafka_audit {NAME}", {**READ_COMMITS_CONF, **_jars()})
+    check_transport(dict(spark.sparkContext.getConf().getAll()), client)
     history = History(path=folder)
     transactions = History(path=folder / "transactions", topic=TRANSACTIONS)
     with history.claimed():

@@ -5,9 +5,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, READ_COMMITS_CONF
+from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, LOOPBACK_CONF, READ_COMMITS_CONF, is_local
 
 # A verdict depends on these, so they hold whatever spark-submit was told.
 _FIXED = (
@@ -58,7 +59,8 @@ def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> Spark
     if not submitted:
         builder = builder.master("local[2]").config("spark.driver.extraJavaOptions", DRIVER_JAVA_OPTIONS)
     wanted = {name: value for name, value in DEFAULT_CONF.items() if not submitted or name.startswith("spark.sql.")}
-    for name, value in {**wanted, **(conf or {})}.items():
+    local = not submitted or is_local(str(SparkConf().get("spark.master")))
+    for name, value in {**wanted, **(conf or {}), **(LOOPBACK_CONF if local else {})}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     hold_settings(session, conf or {})

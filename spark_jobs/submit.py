@@ -1,5 +1,6 @@
 """What a caller of spark-submit needs to know about the jobs, without Spark: paths, default configuration and driver options."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -43,6 +44,12 @@ DEFAULT_CONF: Mapping[str, str] = {
 }
 """For ``--conf``, and what the session uses when nothing else is said."""
 
+LOOPBACK_CONF: Mapping[str, str] = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+"""For a local master (``is_local``), which nobody on another machine has to reach."""
+
+SECRET_SETTINGS = "(?i)secret|password|token|access[.]?key|jaas|keystore[.]key"
+"""Finds the names of settings whose values are secret, those of Kafka's Java client included."""
+
 _READ_COMMITS_JAVA_OPTIONS = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"
 
 READ_COMMITS_CONF: Mapping[str, str] = {
@@ -54,8 +61,16 @@ READ_COMMITS_CONF: Mapping[str, str] = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Plans and logs show the options of a source; by default a private key would be among them.
+    "spark.redaction.regex": SECRET_SETTINGS,
+    "spark.sql.redaction.options.regex": f"{SECRET_SETTINGS}|url",
 }
 """For read_commits, on top of DEFAULT_CONF; its ``--jars`` are the Kafka connector's (kafka_audit.sandbox.jars)."""
+
+
+def is_local(master: str) -> bool:
+    """Whether the executors are threads of the driver."""
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 def job_path(name: str) -> Path:

@@ -17,7 +17,8 @@ import json, os, sys
 from pathlib import Path
 arguments = sys.argv[1:]
 client = Path(arguments[arguments.index("--client") + 1])
-seen = {{"arguments": arguments, "client": json.loads(client.read_text()), "mode": oct(client.parent.stat().st_mode)}}
+seen = {{"arguments": arguments, "a file": client.is_file(), "mode": oct(client.parent.stat().st_mode)}}
+seen["client"] = json.loads(client.read_text())
 Path(os.environ["SEEN"]).write_text(json.dumps(seen))
 {body}
 """
@@ -73,6 +74,7 @@ def test_the_job_gets_its_history_the_jars_and_the_connection_but_no_password_on
     assert "hunter2" in submit.seen["client"]["sasl.jaas.config"]
     assert not any("hunter2" in argument for argument in arguments)
     assert submit.seen["mode"].endswith("700")
+    assert not submit.seen["a file"], "a killed task would leave it behind"
     assert not Path(arguments[arguments.index("--client") + 1]).exists()
 
 
@@ -88,6 +90,15 @@ def test_what_cannot_be_used_is_refused_before_spark_starts(dag, submit: Submit,
     run = Run(dag, **conf)
     assert run.state == "failed"
     assert message in str(run.errors["read_commits"])
+    assert submit.seen is None
+
+
+def test_a_driver_on_another_machine_is_refused_because_the_credentials_stay_on_this_one(
+    dag, submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark = {"conn_type": "spark", "host": "spark://host", "port": 7077, "extra": {"deploy-mode": "cluster"}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
+    assert "use the deploy mode client" in str(Run(dag, kafka_conn_id="kafka_secured").errors["read_commits"])
     assert submit.seen is None
 
 

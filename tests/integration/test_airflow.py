@@ -1,7 +1,9 @@
 """A real Airflow with its scheduler, workers and UI audits real brokers; and one audit is run without services, and interrupted."""
 
+import contextlib
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_audit.airflow.environment import airflow_home
-from kafka_audit.airflow.run_dag import run_audit_through_airflow
+from kafka_audit.airflow.run_dag import only_one, run_audit_through_airflow
+from kafka_audit.errors import CollectionError
 from kafka_audit.evidence import problems_of, read_json
 from kafka_audit.sandbox.brokers import free_ports
 from kafka_audit.sandbox.lifecycle import Sandbox
@@ -95,7 +98,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory, healthy_cluster: Sandbox) 
 
     root = tmp_path_factory.mktemp("airflow") / "audit-root"
     port = free_port()
-    with running_airflow(root=root, connection=healthy_cluster.audit_connection, port=port, log_ports=(free_port(), free_port())):
+    with running_airflow(root=root, connection=healthy_cluster.audit_connection, port=port):
         yield f"http://127.0.0.1:{port}", root
     assert processes_of(airflow_home(root)) == []
 
@@ -110,16 +113,36 @@ def api(airflow: tuple[str, Path]) -> Api:
     return made
 
 
+def belonging_to(home: Path) -> Iterator[psutil.Process]:
+    """The living processes of an Airflow home."""
+    for one in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if one.environ().get("AIRFLOW_HOME") == str(home) and one.status() != psutil.STATUS_ZOMBIE:
+                yield one
+
+
 def processes_of(home: Path) -> list[str]:
     """Command lines of the living processes that belong to an Airflow home."""
     found = []
-    for one in psutil.process_iter():
-        try:
-            if one.environ().get("AIRFLOW_HOME") == str(home) and one.status() != psutil.STATUS_ZOMBIE:
-                found.append(" ".join(one.cmdline()))
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
+    for one in belonging_to(home):
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            found.append(" ".join(one.cmdline()))
     return found
+
+
+def left_of(home: Path, seconds: float) -> list[str]:
+    """What still runs when that time is over; empty as soon as nothing does."""
+    until = time.monotonic() + seconds
+    while (left := processes_of(home)) and time.monotonic() < until:
+        time.sleep(0.2)
+    return left
+
+
+def test_airflow_listens_on_loopback_only(api: Api, airflow: tuple[str, Path]) -> None:
+    family = list(belonging_to(airflow_home(airflow[1])))
+    listening = {each.laddr for one in family for each in one.net_connections() if each.status == psutil.CONN_LISTEN}
+    assert {each.port for each in listening} >= {int(airflow[0].rpartition(":")[2])}
+    assert [each for each in listening if each.ip not in ("127.0.0.1", "::1")] == []
 
 
 def test_the_dag_and_the_plugin_load_without_errors(api: Api) -> None:
@@ -231,7 +254,7 @@ def test_an_unreachable_cluster_ends_in_one_clear_error_and_no_snapshot(tmp_path
     assert processes_of(airflow_home(tmp_path / "audit-root")) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_audit_leaves_no_process_behind(tmp_path: Path, brokers: str, number: signal.Signals) -> None:
     script = f"""
 from pathlib import Path
@@ -251,5 +274,11 @@ run_audit_through_airflow(connection={{"bootstrap.servers": {brokers!r}}}, clust
         time.sleep(0.2)
     child.send_signal(number)
     assert child.wait(timeout=120) != 0
-    assert processes_of(home) == []
+    # Whoever is killed cannot wait; and until all of it is gone, its run is nobody's to end.
+    if number == signal.SIGKILL and processes_of(home):
+        with contextlib.suppress(CollectionError), only_one(home):
+            assert processes_of(home) == []
+    assert left_of(home, 10 if number == signal.SIGKILL else 0) == []
+    with only_one(home), contextlib.closing(sqlite3.connect(home / "airflow.db")) as database:
+        assert database.execute("SELECT state FROM dag_run").fetchall() == [("failed",)]
     assert not list((tmp_path / "audit-root").glob("audits/*/*/manifest.json"))

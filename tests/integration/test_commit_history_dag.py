@@ -90,6 +90,8 @@ class Airflow:
         (task,) = self.api.call("GET", f"{place}/taskInstances")[1]["task_instances"]
         log = json.dumps(self.api.call("GET", f"{place}/taskInstances/read_commits/logs/1?full_content=true")[1], ensure_ascii=False)
         assert not [secret for secret in SECRETS if secret in log]
+        history = [path for path in self.root.glob("history/**/*") if path.is_file()]
+        assert not [path for path in history for secret in SECRETS if secret.encode() in path.read_bytes()]
         return task, log
 
     def last_run(self) -> dict[str, Any]:
@@ -117,7 +119,7 @@ def airflow(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_AUDIT_CLUSTERS", "other=kafka_other")  # the plain DAG has no schedule then: runs are those of the tests
         patch.setenv("KAFKA_AUDIT_SNAPSHOT_RETRIES", "2")
-        with running_airflow(root=root, connection=cluster.keys, port=port, log_ports=(free_port(), free_port())):
+        with running_airflow(root=root, connection=cluster.keys, port=port):
             made = Airflow(Api(f"http://127.0.0.1:{port}", "admin"), root)
             made.connect("kafka_tls", cluster.tls.connection)
             made.connect("kafka_refused", connection(int(cluster.keys["bootstrap.servers"].rpartition(":")[2]), AUDITOR))

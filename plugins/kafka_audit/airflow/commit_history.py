@@ -1,13 +1,16 @@
 """The task that reads the offsets topic: a Spark job with the Kafka connector and the connection's credentials."""
 
-import tempfile
-from pathlib import Path
+import json
 from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from kafka_audit.airflow.home import audit_root
 from kafka_audit.airflow.request import CommitHistoryRequest, check_request
 from kafka_audit.airflow.retries import final_errors
+from kafka_audit.airflow.secret_pipe import readable_once
 from kafka_audit.airflow.spark_job import SparkJob
+from kafka_audit.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
@@ -23,10 +26,9 @@ class ReadCommits(SparkJob):
         self.conf = {**DEFAULT_CONF, **READ_COMMITS_CONF}
 
     def execute(self, context: "Context") -> None:
-        """Check the request, submit the job and wait for it; the credentials reach it in a file that only this user may read."""
+        """Check the request, submit the job and wait for it; the credentials reach it by a pipe that only this user may read."""
         from kafka_audit.airflow.hook import KafkaAuditHook  # noqa: PLC0415  (heavy)
         from kafka_audit.cluster.java_client import java_client  # noqa: PLC0415  (heavy)
-        from kafka_audit.durable_files import write_json  # noqa: PLC0415  (not at DAG parse)
         from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
         from kafka_audit.sandbox.jars import spark_connector_jars  # noqa: PLC0415  (not at DAG parse)
 
@@ -36,11 +38,18 @@ class ReadCommits(SparkJob):
             keys = java_client(KafkaAuditHook(request.kafka_conn_id).get_settings())
             history = EvidenceRoot(path=audit_root()).commit_history(request.cluster)
             self.jars = ",".join(map(str, spark_connector_jars(self.log.info)))
-            with tempfile.TemporaryDirectory(prefix="kafka-audit-") as folder:  # its mode is 0700
-                client = Path(folder) / "client.json"
-                write_json(client, keys)
+            with readable_once("client.json", json.dumps(keys)) as client:
                 self.application_args = [
                     *("--history", str(history), "--bootstrap", keys["bootstrap.servers"], "--client", str(client)),
                     *("--behaviour-hours", str(request.behaviour_hours)),
                 ]
                 super().execute(context)
+
+    def _get_hook(self) -> SparkSubmitHook:
+        hook = super()._get_hook()
+        if hook._connection["deploy_mode"] == "cluster":
+            raise ConfigurationError(
+                f"the Spark connection {self.spark_conn_id!r} has the deploy mode cluster, and the credentials of Kafka reach "
+                "only a driver on this machine: use the deploy mode client for read_commits"
+            )
+        return hook

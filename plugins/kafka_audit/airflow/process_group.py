@@ -59,15 +59,15 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _stop(process: "subprocess.Popen[bytes]", grace_seconds: float) -> None:
     # Noted before anything ends: the children of a process that is gone can no longer be found through it.
-    family = _family(process.pid)
+    seen = family(process.pid)
     if process.poll() is None:
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGINT)
     until = time.monotonic() + grace_seconds
-    while time.monotonic() < until and (process.poll() is None or _alive(family)):
-        family |= _family(process.pid)
+    while time.monotonic() < until and (process.poll() is None or alive(seen)):
+        seen |= family(process.pid)
         time.sleep(0.2)
-    stubborn = _alive(family)
+    stubborn = alive(seen)
     for one in stubborn:
         with suppress(psutil.NoSuchProcess):
             one.kill()
@@ -75,7 +75,7 @@ def _stop(process: "subprocess.Popen[bytes]", grace_seconds: float) -> None:
     psutil.wait_procs(stubborn, timeout=_KILLED_SECONDS)
 
 
-def _family(pid: int) -> set[psutil.Process]:
+def family(pid: int) -> set[psutil.Process]:
     """The process, its descendants, and whoever else is in the session that it leads."""
     found: set[psutil.Process] = set()
     with suppress(psutil.NoSuchProcess):
@@ -88,10 +88,26 @@ def _family(pid: int) -> set[psutil.Process]:
     return found
 
 
-def _alive(family: Iterable[psutil.Process]) -> list[psutil.Process]:
-    alive = []
-    for one in family:
+def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Those that still run: a zombie does not, nor does another process that got the same id."""
+    found = []
+    for one in processes:
         with suppress(psutil.NoSuchProcess):
             if one.is_running() and one.status() != psutil.STATUS_ZOMBIE:
-                alive.append(one)
-    return alive
+                found.append(one)
+    return found
+
+
+def end_marked(name: str, value: str) -> int:
+    """Kill every process of this user that has ``name=value`` in its environment, with its descendants; returns how many there were."""
+    found: set[psutil.Process] = set()
+    for one in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if one.environ().get(name) == value and one.pid != os.getpid():
+                found |= {one, *one.children(recursive=True)}
+    left = alive(found)
+    for one in left:
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
+    psutil.wait_procs(left, timeout=_KILLED_SECONDS)
+    return len(left)

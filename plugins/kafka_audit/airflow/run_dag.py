@@ -14,10 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.airflow.environment import airflow_home, audit_environment, chosen
+from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.interrupted_runs import end_interrupted_runs
-from kafka_audit.airflow.process_group import interruptible, stopped_at_exit
+from kafka_audit.airflow.process_group import end_marked, interruptible, stopped_at_exit
 from kafka_audit.errors import CollectionError
 from kafka_audit.evidence import check_cluster_name
+
+MARK = "KAFKA_AUDIT_AIRFLOW"
+"""The environment variable by which the processes of an Airflow of ours are known again: it holds the Airflow home."""
 
 _TAIL_LINES = 12
 _DATABASE = "airflow database"
@@ -71,14 +75,16 @@ def run_audit_through_airflow(
     home = airflow_home(root)
     home.mkdir(parents=True, exist_ok=True)
     home.chmod(0o700)
-    with only_one(home):
+    with only_one(home) as lock:
         log_path = _new_log(home)
         if not any(home.glob("migrated-*")):
             progress("first run: creating Airflow's database")
-        return _run(conf, environment, home, log_path, progress)
+        return _run(conf, environment, home=home, lock=lock, log_path=log_path, progress=progress)
 
 
-def _run(conf: Mapping[str, Any], environment: dict[str, str], home: Path, log_path: Path, progress: Callable[[str], None]) -> AuditOutcome:
+def _run(
+    conf: Mapping[str, Any], environment: dict[str, str], *, home: Path, lock: int, log_path: Path, progress: Callable[[str], None]
+) -> AuditOutcome:
     began = time.monotonic()
     reader, writer = os.pipe()
     with log_path.open("w", encoding="utf-8") as log, os.fdopen(reader, encoding="utf-8") as events:
@@ -86,13 +92,13 @@ def _run(conf: Mapping[str, Any], environment: dict[str, str], home: Path, log_p
         try:
             # A session of its own: the terminal's Ctrl-C reaches only us, and we stop Airflow and Spark as one group.
             process = interruptible(
-                command,
-                env=environment,
+                guarded(command, lock=lock, hand_over=[writer]),
+                env={**environment, MARK: str(home)},
                 cwd=home,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                pass_fds=[writer],
+                pass_fds=[writer, lock],
             )
         finally:
             os.close(writer)
@@ -140,10 +146,12 @@ def _tell(name: str, took: float, state: str, seconds: dict[str, float], progres
 
 
 @contextmanager
-def only_one(home: Path) -> Iterator[None]:
+def only_one(home: Path) -> Iterator[int]:
     """Hold the home's lock; CollectionError when another run has it (SQLite and the chain of audits allow one at a time).
 
-    Runs that an interrupted Airflow left open here are ended first.
+    Yields the lock's file descriptor, for the guard of what is started: after we were killed it holds the lock until nothing of that lives.
+    Whoever gets the lock knows that neither we nor a guard is there: what is left of an Airflow whose guard was killed, too, is ended,
+    and only then the runs that it left open are marked as failed.
     """
     with (home / "lock").open("w") as lock:
         try:
@@ -152,8 +160,9 @@ def only_one(home: Path) -> Iterator[None]:
             raise CollectionError(
                 f"another audit, or Airflow's UI, is running in {home}: wait for it, stop it or use another --root"
             ) from problem
+        end_marked(MARK, str(home))
         end_interrupted_runs(home / "airflow.db")
-        yield
+        yield lock.fileno()
 
 
 def _new_log(home: Path) -> Path:

@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
+from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
 
@@ -72,7 +74,15 @@ class SparkJob(SparkSubmitOperator):
             raise _ERRORS.get(code, CollectionError)(said) from problem
 
     def _get_hook(self) -> SparkSubmitHook:
+        from spark_jobs.submit import LOOPBACK_CONF, is_local  # noqa: PLC0415  (pyspark-free)
+
         hook = super()._get_hook()
+        if is_local(str(hook._connection["master"])):
+            hook._conf = {**hook._conf, **LOOPBACK_CONF}
+        binary, submit = hook._get_spark_binary_path, hook.submit
+        # A task that is killed leaves no job behind, nor does one whose supervisor is: Airflow takes it for failed then, and repeats it.
+        hook._get_spark_binary_path = lambda: guarded(binary(), needs=[os.getppid()])  # type: ignore[method-assign]
+        hook.submit = partial(submit, env=job_environment())  # type: ignore[method-assign]
         read = hook._process_spark_submit_log
         self._last_error = self._last_line = ""
         # The provider offers no way to look at the driver's output, which goes to the task log only.
@@ -85,6 +95,11 @@ class SparkJob(SparkSubmitOperator):
                 self._last_error = found.group(1).strip()
             self._last_line = line.strip() or self._last_line
             yield line
+
+
+def job_environment() -> dict[str, str]:
+    """This process's environment without Airflow's own part: connections, database, keys. A job needs none of it."""
+    return {name: value for name, value in os.environ.items() if not name.lstrip("_").startswith("AIRFLOW_") or name == "AIRFLOW_HOME"}
 
 
 def prepare_environment() -> None:

@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kafka_audit.airflow.environment import airflow_home, audit_environment
+from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.process_group import interruptible, stopped_at_exit
-from kafka_audit.airflow.run_dag import only_one
+from kafka_audit.airflow.run_dag import MARK, only_one
 from kafka_audit.errors import CollectionError
 
 _GRACE_SECONDS = 30
@@ -26,13 +27,11 @@ _USERS = {"admin": "admin", "viewer": "viewer"}
 
 
 @contextmanager
-def running_airflow(
-    *, root: Path, connection: Mapping[str, str] | None = None, port: int = 8080, log_ports: tuple[int, int] = (8793, 8794)
-) -> Iterator["subprocess.Popen[bytes]"]:
+def running_airflow(*, root: Path, connection: Mapping[str, str] | None = None, port: int = 8080) -> Iterator["subprocess.Popen[bytes]"]:
     """A running Airflow, ready for requests on ``http://127.0.0.1:<port>``; it is stopped with all its children at the end.
 
-    ``connection``: the keys of the connection ``kafka_default``; None leaves it to be defined in the UI. ``log_ports``: of the worker's
-    and the triggerer's log servers. CollectionError when it does not get ready; its output is in ``<root>/../.airflow/standalone.log``.
+    ``connection``: the keys of the connection ``kafka_default``; None leaves it to be defined in the UI.
+    CollectionError when it does not get ready; its output is in ``<root>/../.airflow/standalone.log``.
     """
     home = airflow_home(root)
     home.mkdir(parents=True, exist_ok=True)
@@ -49,13 +48,14 @@ def running_airflow(
         "AIRFLOW__CORE__PARALLELISM": "2",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in _USERS.items()),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
-        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(log_ports[0]),
-        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(log_ports[1]),
+        MARK: str(home),
     }
     log_path = home / "standalone.log"
-    with only_one(home), log_path.open("w", encoding="utf-8") as log:
-        command = [str(Path(sys.executable).with_name("airflow")), "standalone"]
-        process = interruptible(command, env=environment, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+    with only_one(home) as lock, log_path.open("w", encoding="utf-8") as log:
+        command = guarded([sys.executable, "-m", "kafka_audit.airflow.services"], lock=lock)
+        process = interruptible(
+            command, env=environment, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, pass_fds=[lock]
+        )
         with stopped_at_exit(process, grace_seconds=_GRACE_SECONDS):
             _wait_until_ready(process, port, log_path)
             yield process

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -12,7 +13,11 @@ from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.definition import SEEDS
 from kafka_audit.sandbox.past import make_past
 from kafka_audit.sandbox.seeded_findings import Comparison, compare_failures, compare_not_assessed
+from kafka_audit.sandbox.watch import stopped_when_killed
 from kafka_audit.terminal_summary import audit_and_summarise
+
+if TYPE_CHECKING:
+    from kafka_audit.airflow.run_dag import AuditOutcome
 
 POLICIES = Path(__file__).with_name("policy")
 
@@ -27,22 +32,10 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
         raise ConfigurationError(f"there is no seed {seed!r}: write SEED={' or SEED='.join(known)}")
     say(f"Starting three Kafka brokers and writing the seed '{seed}'")
     # Beside the root, as Airflow's home is: a sandbox that the user runs for something else is left alone.
-    sandbox = lifecycle.start(seed, directory=root.parent / ".demo-kafka", replace=True, progress=say)
-    try:
-        make_past(sandbox, seed, root=root, cluster=f"demo-{seed}", progress=say)
-        say(f"Auditing {sandbox.bootstrap} through Airflow")
-        outcome = audit_and_summarise(
-            connection=sandbox.audit_connection,
-            cluster=f"demo-{seed}",
-            root=root,
-            policy=POLICIES / seed,
-            params={},
-            say=say,
-            console=console,
-        )
-    finally:
-        say("Stopping the brokers and their clients")
-        sandbox.stop(say)
+    directory = root.parent / ".demo-kafka"
+    with stopped_when_killed(directory):
+        sandbox = lifecycle.start(seed, directory=directory, replace=True, progress=say)
+        outcome = _audit(sandbox, seed, root=root, say=say, console=console)
     if outcome.report_path is None:
         return outcome.exit_code or 1
     audit = Audit(path=outcome.report_path.parent.parent)
@@ -56,6 +49,24 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     elif not as_seeded:
         console.print(Text(f"This is not what the seed asks for: expected exit code {wanted}, got {outcome.exit_code}", style="bold red"))
     return 0 if as_seeded else 1
+
+
+def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[str], None], console: Console) -> "AuditOutcome":
+    try:
+        make_past(sandbox, seed, root=root, cluster=f"demo-{seed}", progress=say)
+        say(f"Auditing {sandbox.bootstrap} through Airflow")
+        return audit_and_summarise(
+            connection=sandbox.audit_connection,
+            cluster=f"demo-{seed}",
+            root=root,
+            policy=POLICIES / seed,
+            params={},
+            say=say,
+            console=console,
+        )
+    finally:
+        say("Stopping the brokers and their clients")
+        sandbox.stop(say)
 
 
 def print_comparison(comparison: Comparison, what: str, console: Console) -> None:

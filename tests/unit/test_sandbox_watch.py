@@ -1,0 +1,62 @@
+"""The demo's brokers end with it, however it is ended."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from kafka_audit.sandbox.state import Folder
+
+# A demo whose one broker is a process that sleeps, in a session of its own.
+DEMO = """
+import sys, time
+from pathlib import Path
+from kafka_audit.sandbox import processes
+from kafka_audit.sandbox.state import Folder, State
+from kafka_audit.sandbox.watch import stopped_when_killed
+folder = Folder(Path(sys.argv[1]))
+folder.claim()
+folder.data.mkdir()
+with stopped_when_killed(folder.path):
+    argument = str(folder.properties(1))
+    command = [sys.executable, "-c", "import time; time.sleep(600)", argument]
+    record = processes.launch("broker-1", command, argument=argument, log=folder.log("broker-1"), cwd=folder.data)
+    folder.save(State(seed="none", cluster_id="", bootstrap="", brokers=(), processes=(record,)))
+    print(record.pid, flush=True)
+    if sys.argv[2] == "wait":
+        time.sleep(600)
+"""
+
+
+def demo(folder: Path, then: str) -> tuple["subprocess.Popen[bytes]", psutil.Process]:
+    process = subprocess.Popen([sys.executable, "-c", DEMO, str(folder), then], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    return process, psutil.Process(int(process.stdout.readline()))
+
+
+def watchers(folder: Path) -> list[int]:
+    found = psutil.process_iter(["pid", "cmdline"])
+    return [one.pid for one in found if {"kafka_audit.sandbox.watch", str(folder)} <= set(one.info["cmdline"] or ())]
+
+
+def test_a_killed_demo_leaves_no_broker_no_data_and_no_watcher(tmp_path: Path) -> None:
+    process, broker = demo(tmp_path / "demo", "wait")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    end = time.monotonic() + 30
+    while (broker.is_running() or watchers(tmp_path / "demo")) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not broker.is_running()
+    assert watchers(tmp_path / "demo") == []
+    assert not Folder(tmp_path / "demo").data.exists()
+
+
+def test_a_demo_that_ends_by_itself_stops_its_brokers_itself(tmp_path: Path) -> None:
+    process, broker = demo(tmp_path / "demo", "end")
+    assert process.wait() == 0
+    assert broker.is_running()
+    assert watchers(tmp_path / "demo") == []
+    broker.kill()
