@@ -58,9 +58,9 @@ class Commits:
             (folder / "offsets" / str(number)).touch()
 
     def delete(self) -> list[str]:
-        deleted = delete_expired(self.root, "prod", KEEP_10_DAYS, TODAY, self.said.append)
-        assert all(name.startswith("commits/") for name in deleted)
-        return [name.removeprefix("commits/") for name in deleted]
+        decided = delete_expired(self.root, "prod", KEEP_10_DAYS, TODAY, lambda one: self.said.append(str(one)))
+        assert all(one.name.startswith("commits") for one in decided)
+        return [one.name.removeprefix("commits/") for one in decided if one.goes]
 
     def kept(self, kind: str) -> set[str]:
         return {path.name for path in (self.path / kind).iterdir()}
@@ -91,6 +91,16 @@ def test_a_batch_that_is_not_decoded_stays_and_is_named(commits: Commits) -> Non
     commits.batch(1, 1)
     assert commits.delete() == []
     assert commits.said == [f"commits/{waiting} stays: it is not decoded; the next run of read_commits does that"]
+
+
+def test_a_dry_run_names_what_would_go_and_touches_nothing_and_waits_for_nobody(commits: Commits) -> None:
+    old, new = commits.batch(0, 80), commits.batch(1, 1)
+    with (commits.path / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        decided = delete_expired(commits.root, "prod", KEEP_10_DAYS, TODAY, dry_run=True)
+    assert [str(one) for one in decided] == [f"commits/{old} goes: its newest record is older than 2026-11-11"]
+    assert commits.kept("raw") == commits.kept("decoded") == {old, new}
+    assert not has_deleted(commits.path)
 
 
 def test_the_batch_that_the_checkpoint_is_at_stays(commits: Commits) -> None:
@@ -154,7 +164,7 @@ def test_batches_of_transactions_go_in_the_same_way(commits: Commits) -> None:
     commits.batch(0, 1)
     commits.path = commits.path / "transactions"
     old, new = commits.batch(0, 80), commits.batch(1, 1)
-    assert delete_expired(commits.root, "prod", KEEP_10_DAYS, TODAY) == [f"commits/transactions/{old}"]
+    assert [one.name for one in delete_expired(commits.root, "prod", KEEP_10_DAYS, TODAY)] == [f"commits/transactions/{old}"]
     assert commits.kept("raw") == commits.kept("decoded") == {new}
 
 
@@ -176,7 +186,7 @@ def test_how_far_batches_reach_is_noted_before_they_are_deleted(commits: Commits
     def killed(_: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(retention, "_remove", killed)
+    monkeypatch.setattr(retention, "remove_folder", killed)
     with pytest.raises(KeyboardInterrupt):
         commits.delete()
     shutil.rmtree(commits.path / "raw" / old)

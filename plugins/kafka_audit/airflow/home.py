@@ -7,6 +7,7 @@ from kafka_audit.errors import ConfigurationError
 
 ROOT_VARIABLE = "KAFKA_AUDIT_ROOT"
 HOME_VARIABLE = "KAFKA_AUDIT_HOME"
+POLICY_VARIABLE = "KAFKA_AUDIT_POLICY"
 RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
 
 
@@ -19,6 +20,19 @@ def audit_root() -> Path:
     if named:
         return Path(named).resolve()
     return Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser().resolve().parent / "audit-root"
+
+
+def policy_folder() -> Path | None:
+    """The installation's policy: the folder that ``KAFKA_AUDIT_POLICY`` names; None when it is not set.
+
+    ConfigurationError (exit 2) when it is no absolute path of a folder.
+    """
+    named = os.environ.get(POLICY_VARIABLE)
+    if not named:
+        return None
+    if not Path(named).is_absolute() or not Path(named).is_dir():
+        raise ConfigurationError(f"{POLICY_VARIABLE}={named}: write the absolute path of a folder with tiers.yaml and slas.yaml")
+    return Path(named)
 
 
 def snapshot_retries() -> int:

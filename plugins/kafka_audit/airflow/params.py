@@ -12,7 +12,7 @@ _SCOPE: dict[str, Any] = {"type": "string", "minLength": 1, "section": "Scope"}
 
 
 def roll_up_params(one: DagCluster) -> dict[str, Param]:
-    """Those of a :class:`~kafka_audit.airflow.request.PolicyRequest`."""
+    """Those of a :class:`~kafka_audit.airflow.request.RollUpRequest`."""
     return {
         "cluster": _cluster(one),
         "policy_dir": Param(
@@ -20,6 +20,13 @@ def roll_up_params(one: DagCluster) -> dict[str, Param]:
             title="Policy folder",
             description_md="Absolute path of a folder with `tiers.yaml` and `slas.yaml`. Empty: the policy that ships with the product.",
             **_FOLDER,
+        ),
+        "dry_run": Param(
+            False,
+            type="boolean",
+            title="Delete nothing",
+            description_md="Only say, in the log of `delete_expired`, what would go, what stays, and why.",
+            section="Retention",
         ),
     }
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException
 
-from kafka_audit.airflow.home import audit_root
-from kafka_audit.airflow.request import PolicyRequest, check_request
+from kafka_audit.airflow.home import POLICY_VARIABLE, audit_root, policy_folder
+from kafka_audit.airflow.request import RollUpRequest, check_request
 from kafka_audit.airflow.retries import final_errors
 
 if TYPE_CHECKING:
     from airflow.sdk.types import DagRunProtocol
+
+    from kafka_audit.retention import Decision
 
 log = logging.getLogger(__name__)
 
@@ -25,30 +27,44 @@ def plan_roll_up(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol 
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
 
     with final_errors():
-        request = check_request(PolicyRequest, dag_run.dag_id, params, dag_run.conf)
-        load_policy(request.policy_folder)
+        request = check_request(RollUpRequest, dag_run.dag_id, params, dag_run.conf)
+        policy = request.policy_folder or policy_folder()
+        load_policy(policy)
     today = dag_run.run_after.astimezone(timezone.utc).date()
     until = today - timedelta(days=1)
     arguments = ["--root", str(audit_root()), "--cluster", request.cluster, "--until", until.isoformat()]
-    if request.policy_dir:
-        arguments += ["--policy", request.policy_dir]
+    if policy:
+        arguments += ["--policy", str(policy)]
     return {"request": request.model_dump(mode="json"), "today": today.isoformat(), "arguments": arguments}
 
 
 @task(multiple_outputs=False)
 def delete_expired(request: dict[str, Any], today: str) -> dict[str, int]:
-    """Delete what the policy keeps no longer: snapshots of rolled-up days, old days, old batches of commits; the log names each."""
+    """Delete what the policy keeps no longer: snapshots of rolled-up days, old days, old batches of commits; the log names each.
+
+    Only by a policy that the run or ``KAFKA_AUDIT_POLICY`` names: without one nothing is deleted, and the log says what would have gone
+    under the shipped policy. Nor is anything deleted in a dry run.
+    """
     from kafka_audit import retention  # noqa: PLC0415  (heavy)
     from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
 
-    asked = PolicyRequest(**request)
-    kept: list[str] = []
+    asked = RollUpRequest(**request)
     with final_errors():
-        history = load_policy(asked.policy_folder).history
-        root = EvidenceRoot(path=audit_root())
-        deleted = retention.delete_expired(root, asked.cluster, history, date.fromisoformat(today), say=kept.append)
-    log.info("deleted: %s", ", ".join(deleted) or "nothing had expired")
-    for reason in kept:
-        log.warning("%s", reason)
-    return {"deleted": len(deleted), "kept": len(kept)}
+        policy = asked.policy_folder or policy_folder()
+        history = load_policy(policy).history
+        root, day = EvidenceRoot(path=audit_root()), date.fromisoformat(today)
+        dry_run = asked.dry_run or policy is None
+        decided = retention.delete_expired(root, asked.cluster, history, day, lambda one: _log(one, dry_run), dry_run=dry_run)
+    gone = sum(one.goes for one in decided)
+    if policy is None:
+        log.warning(
+            "nothing was deleted, because nobody named a policy: set %s in Airflow's environment to the absolute path of a folder "
+            "with tiers.yaml and slas.yaml, or name one as the run's Policy folder. What would have gone under the shipped policy is above",
+            POLICY_VARIABLE,
+        )
+    return {"deleted": 0 if dry_run else gone, "would_go": gone if dry_run else 0, "kept": len(decided) - gone}
+
+
+def _log(one: "Decision", dry_run: bool) -> None:
+    log.log(logging.INFO if one.goes else logging.WARNING, "%s%s", "dry run: " if dry_run else "", one)
