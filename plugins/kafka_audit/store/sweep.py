@@ -98,7 +98,7 @@ def _is_old(path: Path) -> bool:
 
 def _last_change(path: Path) -> float:
     newest = path.lstat().st_mtime
-    for parent, folders, files in os.walk(path):
+    for parent, folders, files in () if path.is_symlink() else os.walk(path):
         for name in (*folders, *files):
             with contextlib.suppress(FileNotFoundError):
                 newest = max(newest, (Path(parent) / name).lstat().st_mtime)
