@@ -42,8 +42,11 @@ def hold_new(folder: Path, mode: int) -> int:
     """Make a folder and lock it; returns the descriptor, which releases it when it is closed. OSError when refused."""
     while True:
         folder.mkdir(mode=mode)
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        # A sweep may have come between the two steps: it has the lock, or the folder is gone.
+        # A sweep may come between two of these steps: then it has the lock, or the folder is gone.
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue
         if is_free(descriptor) is not False and is_at(descriptor, folder):
             return descriptor
         os.close(descriptor)

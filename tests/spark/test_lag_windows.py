@@ -19,6 +19,7 @@ from kafka_audit.history import read_history
 from kafka_audit.lag_samples import OTHER_SCOPE
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.retention import delete_expired
+from kafka_audit.unfinished import hidden_name
 from spark_jobs.datasets import Evidence
 from spark_jobs.lag_history.reading import read_window
 from spark_jobs.lag_history.roll_up import roll_up
@@ -148,8 +149,11 @@ def test_the_job_rolls_up_finished_days_and_refuses_one_that_is_not_over(
 ) -> None:
     place = EvidenceRoot(path=shutil.copytree(root, tmp_path / "root"))
     arguments = ["--root", str(place.path), "--cluster", CLUSTER, "--policy", str(policy.folder)]
+    killed = hidden_name(place.lag_days(CLUSTER) / DAY.isoformat())
+    killed.mkdir(parents=True)
     assert main([*arguments, "--until", "2025-02-28"]) == 0
     assert "rolled up 1 days: 2025-02-28" in capsys.readouterr().out
+    assert not killed.exists()
     made, before = (EvidenceRoot(path=one).lag_days(CLUSTER) / DAY.isoformat() / "manifest.json" for one in (place.path, rolled_root))
     assert made.read_bytes() == before.read_bytes()
     assert main([*arguments, "--until", "2999-01-01"]) == 2

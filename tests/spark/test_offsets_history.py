@@ -16,6 +16,7 @@ from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.commit_batches import note_reached
 from kafka_audit.durable_files import sync_tree, write_json
 from kafka_audit.errors import IntegrityError
+from kafka_audit.unfinished import hidden_name
 from spark_jobs.offsets_topic.behaviour_sources import newest_record
 from spark_jobs.offsets_topic.completeness import coverage, totals
 from spark_jobs.offsets_topic.history import History
@@ -39,6 +40,15 @@ def planned(folder: Path, *ends: int) -> History:
         path.write_text(f"\0v1\n{offsets}" if name.startswith("sources") else f"v1\n{{}}\n{offsets}\n")
     (folder / "checkpoint" / "metadata").write_text('{"id":"query"}')
     return history
+
+
+def test_a_run_sweeps_what_a_killed_one_left(tmp_path: Path) -> None:
+    left = [hidden_name(tmp_path / kind / "b-00000000") for kind in ("raw", "decoded", "behaviour")]
+    for folder in left:
+        folder.mkdir(parents=True)
+    with History(path=tmp_path).claimed():
+        assert [folder for folder in left if folder.exists()] == []
+    assert (tmp_path / ".lock").is_file()
 
 
 def test_every_offset_of_a_range_is_accounted_for() -> None:
