@@ -1,5 +1,6 @@
 """Windows over the lag history: figures that a hand count gives, whether days are rolled up or not."""
 
+import errno
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from lag_samples import FRIDAY, cluster_at, now, policy_folder, sample, write_sa
 from pyspark.sql import SparkSession
 from snapshot_builder import CLUSTER, HOUR_MS, READ_AT
 
-from kafka_audit.errors import IntegrityError
+from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.evidence import OFFSETS, EvidenceRoot
 from kafka_audit.history import read_history
 from kafka_audit.lag_samples import OTHER_SCOPE
@@ -21,6 +22,7 @@ from kafka_audit.policy import Policy, load_policy
 from kafka_audit.retention import delete_expired
 from kafka_audit.unfinished import hidden_name
 from spark_jobs.datasets import Evidence
+from spark_jobs.lag_history import roll_up as roll_up_module
 from spark_jobs.lag_history.reading import read_window
 from spark_jobs.lag_history.roll_up import roll_up
 from spark_jobs.lag_history.window import partition_figures, sla_figures, sla_samples, sla_spans
@@ -248,6 +250,23 @@ def test_a_narrow_snapshot_displaces_no_full_one_and_is_never_deleted(
     decided = delete_expired(place, CLUSTER, policy.history, READ_AT.date() + timedelta(days=30))
     assert full.snapshot_id in {one.name for one in decided if one.goes}
     assert narrow.path.is_dir()
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_roll_up_keeps_the_day_as_it_was(
+    spark: SparkSession, rolled_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
+    sample(place.path, FRIDAY + timedelta(hours=11))
+    before = {path: path.read_bytes() for path in place.path.rglob("*") if path.is_file()}
+
+    def full(_rows: object, _order: object, target: Path) -> None:
+        target.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(roll_up_module, "write_one_file", full)
+    with pytest.raises(CollectionError, match="the disk is full"):
+        roll_up(spark, place, CLUSTER, DAY, 3600)
+    assert {path: path.read_bytes() for path in place.path.rglob("*") if path.is_file()} == before
 
 
 def test_a_broken_day_is_made_again_only_while_its_snapshots_are_there(spark: SparkSession, rolled_root: Path, tmp_path: Path) -> None:

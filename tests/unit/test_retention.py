@@ -1,5 +1,6 @@
 """Which batches of a commit history are deleted, and which stay whatever their age."""
 
+import errno
 import fcntl
 import json
 import os
@@ -16,7 +17,7 @@ import pytest
 from kafka_audit import commit_batches, retention
 from kafka_audit.commit_batches import has_deleted, reached
 from kafka_audit.durable_files import write_json
-from kafka_audit.errors import IntegrityError
+from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.policy.tiers import CommitsHistory, History
 from kafka_audit.retention import delete_expired
@@ -191,6 +192,18 @@ def test_how_far_batches_reach_is_noted_before_they_are_deleted(commits: Commits
         commits.delete()
     shutil.rmtree(commits.path / "raw" / old)
     assert reached(commits.path) == {0: 20, 7: 900}
+
+
+def test_a_full_disk_deletes_nothing(commits: Commits, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = commits.batch(0, 80, ends={7: 900}), commits.batch(1, 1, ends={0: 20})
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(CollectionError, match="the disk is full"):
+        commits.delete()
+    assert commits.kept("raw") == commits.kept("decoded") == {old, new}
 
 
 def test_a_history_of_which_nothing_expired_says_so(commits: Commits) -> None:
