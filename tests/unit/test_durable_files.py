@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,9 +14,9 @@ import pytest
 from kafka_audit import durable_files
 from kafka_audit.durable_files import make_folder, remove_folder, replaced_folder, sync_tree, write_json
 from kafka_audit.errors import CollectionError
-from kafka_audit.evidence import EvidenceRoot
+from kafka_audit.evidence import EvidenceRoot, new_id
 
-SNAPSHOT = "20261120T120000Z-ab12cd34"
+SNAPSHOT = new_id(datetime(2026, 11, 20, 12, tzinfo=timezone.utc), "x")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,11 +17,12 @@ from snapshot_taking import fake_cluster, snapshot_taker  # noqa: F401  (fixture
 from kafka_audit import durable_files
 from kafka_audit.durable_files import replaced_folder, write_json
 from kafka_audit.errors import AuditError
-from kafka_audit.evidence import EvidenceRoot, verify
+from kafka_audit.evidence import EvidenceRoot, new_id, verify
 from kafka_audit.store.sweep import OLDEST_SECONDS, sweep, sweep_folder
 from kafka_audit.unfinished import hidden_name
 
-SEALED, UNFINISHED = "20261120T120000Z-ab12cd34", "20261120T130000Z-ab12cd34"
+NOON = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
+SEALED, UNFINISHED = new_id(NOON, "sealed"), new_id(NOON + timedelta(hours=1), "unfinished")
 ELSEWHERE = f".{UNFINISHED}.0badb007-12345678"
 """A name as another machine gives it, or this one before it was restarted."""
 
@@ -152,9 +154,7 @@ def test_a_file_half_written_is_swept_after_a_day(root: EvidenceRoot) -> None:
     assert run.is_file()
 
 
-@pytest.mark.parametrize(
-    "place", ["audits/prod/20261120T130000Z-ab12cd34", "audits/prod/20261120T130000Z-ab12cd34/gate", "history/prod/lag"]
-)
+@pytest.mark.parametrize("place", [f"audits/prod/{UNFINISHED}", f"audits/prod/{UNFINISHED}/gate", "history/prod/lag"])
 def test_a_folder_half_replaced_is_swept_wherever_a_step_writes_one(root: EvidenceRoot, place: str) -> None:
     with pytest.raises(RuntimeError), replaced_folder(root.path / place / "result") as folder:
         killed = folder.with_name(hidden_name(root.path / place / "result").name)  # as one that a kill left: its writer's lock is gone
