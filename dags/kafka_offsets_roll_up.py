@@ -22,8 +22,8 @@ def kafka_offsets_roll_up() -> None:
     | `delete_expired` | deletes what `tiers.yaml` (`history`) keeps no longer: snapshots of rolled-up days, old days, batches of commits |
 
     A day is the same however often it is rolled up, and a missed run is made up for by the next one. Nothing is deleted when the
-    roll-up failed. **Paused until a person switches it on**; it is of use only where `kafka_offsets_snapshot` or `kafka_commit_history`
-    is on.
+    roll-up failed, in a dry run, or where nobody named a policy: neither the run's Policy folder nor `KAFKA_AUDIT_POLICY`.
+    **Paused until a person switches it on**; it is of use only where `kafka_offsets_snapshot` or `kafka_commit_history` is on.
 
     Needs the connection `spark_default`. In the environment of every Airflow component:
 

@@ -1,9 +1,16 @@
-"""Prints a ``.env`` file with fresh secrets for docker-compose.yaml: ``python3 docker/make_env.py > .env``."""
+"""Writes ``.env`` with fresh secrets for docker-compose.yaml, readable by its owner only: ``python3 docker/make_env.py``.
+
+A file that is there is kept: secrets that are in use cannot be had again. With ``-`` as argument it prints instead.
+"""
 
 import base64
+import os
 import secrets
 import sys
 from collections.abc import Callable
+from pathlib import Path
+
+FILE = Path(__file__).resolve().parents[1] / ".env"
 
 SECRETS: dict[str, Callable[[], str]] = {
     "POSTGRES_PASSWORD": lambda: secrets.token_hex(16),
@@ -16,8 +23,20 @@ SECRETS: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    """Write the file to standard output."""
-    sys.stdout.write("".join(f"{name}={make()}\n" for name, make in SECRETS.items()))
+    """Write the file, or print it."""
+    text = "".join(f"{name}={make()}\n" for name, make in SECRETS.items())
+    if sys.argv[1:] == ["-"]:
+        sys.stdout.write(text)
+        return
+    if sys.argv[1:]:
+        sys.exit("usage: make_env.py [-]")
+    try:
+        descriptor = os.open(FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        sys.exit(f"{FILE} is there already and was kept; for fresh secrets remove it first")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    sys.stdout.write(f"wrote {FILE}\n")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 
+from kafka_audit.durable_files import keep_new_files_private
 from kafka_audit.errors import AuditError, CollectionError
 
 
@@ -29,6 +30,7 @@ def say(problem: AuditError) -> None:
 
 def exit_code_of(job: str, run: Callable[[], object]) -> int:
     """Run a job: 0, or the exit code of its error (kafka_audit.errors), which is said."""
+    keep_new_files_private()
     problem = failure_of(job, run)
     if problem is None:
         return 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.policy import load_policy
+from kafka_audit.store.sweep import sweep
 from spark_jobs.exit_code import exit_code_of
 from spark_jobs.lag_history.roll_up import roll_up
 from spark_jobs.session import spark_session
@@ -31,7 +32,9 @@ def _run(root: Path, cluster: str, until: date, policy: Path | None) -> None:
     if until >= datetime.now(timezone.utc).date():
         raise ConfigurationError(f"--until {until}: this day is not over (UTC): write an earlier one")
     offsets = load_policy(policy).history.offsets
-    made = roll_up(spark_session(f"kafka_audit {NAME}"), EvidenceRoot(path=root), cluster, until, offsets.interval_seconds)
+    evidence = EvidenceRoot(path=root)
+    sweep(evidence, cluster, print)
+    made = roll_up(spark_session(f"kafka_audit {NAME}"), evidence, cluster, until, offsets.interval_seconds)
     print(f"rolled up {len(made)} days{': ' if made else ''}{', '.join(day.isoformat() for day in made)}")  # noqa: T201 - the job's interface
 
 

@@ -41,6 +41,8 @@ DEFAULT_CONF: Mapping[str, str] = {
     "spark.sql.dataFrameQueryContext.enabled": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.sql.parquet.compression.codec": "zstd",
+    # Hadoop gives each file it writes a mode of its own, whatever the umask of the process.
+    "spark.hadoop.fs.permissions.umask-mode": "027",
 }
 """For ``--conf``, and what the session uses when nothing else is said."""
 

@@ -26,9 +26,11 @@ from kafka_audit.cli_options import (
     printable,
     say,
 )
+from kafka_audit.durable_files import keep_new_files_private
 from kafka_audit.errors import AuditError, ConfigurationError
 from kafka_audit.findings import Severity
 from kafka_audit.lag_view.command import lag
+from kafka_audit.retention_command import retention
 from kafka_audit.sandbox.commands import app as sandbox_app
 
 app = typer.Typer(help="Reliability audit for Apache Kafka: evidence, verdicts and reports.", no_args_is_help=True, add_completion=False)
@@ -38,6 +40,7 @@ app.add_typer(sandbox_app, name="sandbox")
 app.add_typer(controls_app, name="controls")
 app.add_typer(policy_app, name="policy")
 app.command()(lag)
+app.command()(retention)
 # A log file or a pipe has no width of its own; the table of findings needs about this much.
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
@@ -263,6 +266,7 @@ def main(call: Callable[[], None] = app) -> None:
     """Run the command; every expected error becomes one message on standard error and its exit code."""
     # A supervisor's TERM takes the same way out as Ctrl-C, so that brokers and Spark are stopped.
     signal.signal(signal.SIGTERM, _interrupted)
+    keep_new_files_private()
     try:
         call()
     except AuditError as problem:

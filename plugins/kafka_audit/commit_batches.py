@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from kafka_audit.durable_files import read_json, write_json
+from kafka_audit.durable_files import lock_file, read_json, write_json
 from kafka_audit.lag_days import day_start_ms
 from kafka_audit.manifest import MANIFEST
 
@@ -23,7 +23,7 @@ _REACHED = "reached.json"
 def held(history: Path) -> Iterator[bool]:
     """Hold the history for the block, so that no run reads into it; False when runs have had it for a quarter of an hour."""
     until = time.monotonic() + _PATIENCE_SECONDS
-    with (history / ".lock").open("a") as lock:
+    with lock_file(history / ".lock").open("a") as lock:
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -56,11 +56,11 @@ def has_deleted(history: Path) -> bool:
     return (history / _REACHED).is_file()
 
 
-def expired_batches(history: Path, before: date, say: Callable[[str], None]) -> list[str]:
+def expired_batches(history: Path, before: date, stays: Callable[[str, str], None]) -> list[str]:
     """Names of the batches whose newest record is older than the UTC day ``before``, oldest first.
 
     The newest batch stays, because behaviour tables are made from one at least; so does the one that the checkpoint is at, which Spark
-    would read again; and ``say`` is told of each old one that is not decoded.
+    would read again; and ``stays`` is told of each old one that is not decoded.
     """
     newest = {found.parent.name: _newest_us(found.parent) for found in history.glob(f"raw/[!.]*/{MANIFEST}")}
     old = [batch for batch, at in newest.items() if at < day_start_ms(before) * 1000 and at < max(newest.values())]
@@ -68,7 +68,7 @@ def expired_batches(history: Path, before: date, say: Callable[[str], None]) -> 
     expired = []
     for batch in sorted(old, key=lambda batch: (newest[batch], batch)):
         if not (history / "decoded" / batch / MANIFEST).is_file():
-            say(f"{history.name}/{batch} stays: it is not decoded; the next run of read_commits does that")
+            stays(batch, "it is not decoded; the next run of read_commits does that")
         elif batch != kept:
             expired.append(batch)
     return expired

@@ -15,7 +15,6 @@ import hashlib
 import os
 import re
 import shutil
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,10 +25,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_audit.durable_files import read_json, replaced_folder, sha256_of, write_failed, write_json
+from kafka_audit.durable_files import FOLDER_MODE, make_folder, read_json, replaced_folder, sha256_of, sync_file, write_failed, write_json
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, problems_of, tree_files, verify
 from kafka_audit.times import parse_time, stamp
+from kafka_audit.unfinished import hidden_name, hold_new
 
 SNAPSHOT, OFFSETS = "snapshot", "offsets"
 """Kinds of snapshots, as their manifests name them: a whole one, and one of groups, commits and log ends only."""
@@ -72,10 +72,12 @@ class SnapshotWriter:
     kind: str = SNAPSHOT
     _rows: dict[str, int] = field(default_factory=dict)
     _sealed: bool = False
+    _held: int = -1
 
     def __enter__(self) -> "SnapshotWriter":
         try:
-            self.folder.mkdir(parents=True)
+            make_folder(self.folder.parent)
+            self._held = hold_new(self.folder, FOLDER_MODE)
         except OSError as problem:
             raise write_failed(self.final, problem) from problem
         return self
@@ -85,8 +87,7 @@ class SnapshotWriter:
         path = self.folder / f"{dataset}.parquet"
         try:
             pq.write_table(table, path, compression="zstd")
-            with path.open("rb") as stream:
-                os.fsync(stream.fileno())
+            sync_file(path)
         except OSError as problem:
             raise write_failed(path, problem) from problem
         self._rows[path.name] = table.num_rows
@@ -108,6 +109,7 @@ class SnapshotWriter:
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
         if not self._sealed:
             shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._held)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,8 +188,7 @@ class EvidenceRoot:
     def snapshot_writer(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> SnapshotWriter:
         """A writer for a new snapshot; use it as a context manager and call ``seal`` at the end."""
         final = self.snapshot_dir(cluster, snapshot_id, kind)
-        folder = final.with_name(f".{snapshot_id}.{uuid.uuid4().hex[:8]}")
-        return SnapshotWriter(cluster=cluster, snapshot_id=snapshot_id, final=final, folder=folder, kind=kind)
+        return SnapshotWriter(cluster=cluster, snapshot_id=snapshot_id, final=final, folder=hidden_name(final), kind=kind)
 
     def find_snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot | None:
         """The sealed snapshot of that id, or None. Hashes are not checked here: call :func:`verify`."""

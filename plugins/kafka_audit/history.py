@@ -73,14 +73,15 @@ def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], forei
             if kind == OFFSETS and scope_of(one.manifest) != scope_of(snapshot.manifest):
                 unusable.insert(0, f"{snapshot_id}: {OTHER_SCOPE}")
                 continue
+            if one.manifest.get("cluster_id") != snapshot.manifest.get("cluster_id"):
+                foreign.insert(0, snapshot_id)  # it takes no place: strays would push the cluster's own history out
+                continue
             problems = problems_of(one.path)
         except IntegrityError as problem:
             problems = [str(problem)]
         looked_at += 1
         if problems:
             unusable.insert(0, f"{snapshot_id}: {'; '.join(problems[:3])}")
-        elif one.manifest.get("cluster_id") != snapshot.manifest.get("cluster_id"):
-            foreign.insert(0, snapshot_id)
         else:
             found.append(one)
     return sorted(found, key=lambda one: one.taken_ms)

@@ -88,14 +88,17 @@ def snapshot_days(root: EvidenceRoot, cluster: str) -> list[date]:
 
 
 def needs_work(day: LagDay | None, samples: Samples, interval_ms: int, previous_sha256: str | None) -> bool:
-    """Whether a day has to be made of these samples; one that was made of a snapshot that is gone or was changed is kept as it is."""
+    """Whether a day has to be made of these samples, for the first time or anew.
+
+    One that was made of a snapshot that is gone or was changed since is kept as it is: nothing could make it again.
+    """
     if not samples.used:
         return False
     if day is None:
         return True
     known = {source["snapshot_id"]: source["manifest_sha256"] for source in day.sources}
     now = {one.snapshot_id: one.manifest_sha256 for one in samples.used}
-    if not known.keys() <= now.keys():
+    if not known.items() <= {**now, **{one.snapshot_id: one.manifest_sha256 for one in samples.foreign}}.items():
         return False
     made_with = (day.manifest["interval_seconds"] * 1000, day.manifest["previous_sha256"])
     listed = {one["snapshot_id"] for one in day.manifest["left_out"]}
@@ -115,11 +118,12 @@ def can_be_replaced(folder: Path, samples: Samples) -> bool:
 def manifest_of(cluster: str, day: date, samples: Samples, interval_ms: int, previous_sha256: str | None) -> dict[str, Any]:
     """The manifest of a day, without its list of files."""
     start = day_start_ms(day)
+    duplicates = {one.snapshot_id: {"manifest_sha256": one.manifest_sha256} for one in samples.duplicates}
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
         "cluster": cluster,
-        "cluster_id": str(samples.used[-1].manifest.get("cluster_id")),
+        "cluster_id": samples.cluster_id,
         "day": day.isoformat(),
         "interval_seconds": interval_ms // 1000,
         "previous_sha256": previous_sha256,
@@ -127,5 +131,5 @@ def manifest_of(cluster: str, day: date, samples: Samples, interval_ms: int, pre
             {"snapshot_id": one.snapshot_id, "manifest_sha256": one.manifest_sha256, "taken_ms": one.taken_ms} for one in samples.used
         ],
         "gaps": gaps([one.taken_ms for one in samples.used], interval_ms, start, start + DAY_MS),
-        "left_out": [{"snapshot_id": name, "reason": reason} for name, reason in samples.left_out],
+        "left_out": [{"snapshot_id": name, "reason": reason, **duplicates.get(name, {})} for name, reason in samples.left_out],
     }

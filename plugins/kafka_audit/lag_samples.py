@@ -16,14 +16,26 @@ BRIDGED = 2
 Scope = tuple[frozenset[str], frozenset[str]]
 """Patterns of the topics and of the groups that a snapshot covers."""
 OTHER_SCOPE = "covers another scope of topics or groups"
+OTHER_CLUSTER = "is of another cluster that had this name"
+DUPLICATE = "is not the first of its interval"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Samples:
-    """Samples of one cluster, oldest first, and (snapshot id, reason) of what was left out."""
+    """Samples of one cluster, oldest first, and (snapshot id, reason) of what was left out.
+
+    ``duplicates`` are those left out whose interval has a sample, ``foreign`` those of another cluster.
+    """
 
     used: tuple[Snapshot, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
+    duplicates: tuple[Snapshot, ...] = ()
+    foreign: tuple[Snapshot, ...] = ()
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster that the samples are of; None without samples."""
+        return str(self.used[-1].manifest["cluster_id"]) if self.used else None
 
 
 def bridged_ms(interval_ms: int) -> int:
@@ -73,13 +85,15 @@ def read_samples(
     last_ms: int,
     interval_ms: int,
     cluster_id: str | None,
+    before: str | None = None,
     scope: Scope = WHOLE,
     skip: Collection[date] = (),
 ) -> Samples:
     """The offsets snapshots that were begun from ``first_ms`` on and before ``last_ms``: of several in one interval the first.
 
-    Without a ``cluster_id`` that of the newest usable one decides. A snapshot that was changed, or is another cluster's, or covers another
-    ``scope``, is left out. Those of the UTC days ``skip`` are not looked at.
+    Without a ``cluster_id`` the one that was seen in most intervals decides: a stray snapshot, or a hundred of one interval, then displaces
+    nothing. Of equals it is the one of ``before``, the day before, or else the one seen first. A snapshot that was changed, or is another
+    cluster's, or covers another ``scope``, is left out. Those of the UTC days ``skip`` are not looked at.
     """
     usable: list[Snapshot] = []
     left_out: list[tuple[str, str]] = []
@@ -95,15 +109,24 @@ def read_samples(
             left_out.append((snapshot_id, "; ".join(problems[:3])))
         elif inside and scope_of(one.manifest) != scope:
             left_out.append((snapshot_id, OTHER_SCOPE))
+        elif inside and not one.manifest.get("cluster_id"):
+            left_out.append((snapshot_id, "does not say which cluster it is of"))
         elif inside:
             usable.append(one)
     usable.sort(key=lambda one: (one.taken_ms, one.snapshot_id))
-    wanted = cluster_id or (str(usable[-1].manifest.get("cluster_id")) if usable else None)
-    own = [one for one in usable if one.manifest.get("cluster_id") == wanted]
-    left_out += [(one.snapshot_id, "is of another cluster that had this name") for one in usable if one not in own]
+    wanted = cluster_id or _most_seen(usable, interval_ms, before)
+    own = [one for one in usable if one.manifest["cluster_id"] == wanted]
+    foreign = [one for one in usable if one.manifest["cluster_id"] != wanted]
     used, duplicates = first_of_each_interval(own, interval_ms)
-    left_out += [(one.snapshot_id, "is not the first of its interval") for one in duplicates]
-    return Samples(used=tuple(used), left_out=tuple(sorted(left_out)))
+    left_out += [(one.snapshot_id, OTHER_CLUSTER) for one in foreign] + [(one.snapshot_id, DUPLICATE) for one in duplicates]
+    return Samples(used=tuple(used), left_out=tuple(sorted(left_out)), duplicates=tuple(duplicates), foreign=tuple(foreign))
+
+
+def _most_seen(by_time: Sequence[Snapshot], interval_ms: int, before: str | None) -> str | None:
+    intervals: dict[str, set[int]] = {}
+    for one in by_time:
+        intervals.setdefault(str(one.manifest["cluster_id"]), set()).add(one.taken_ms // interval_ms)
+    return max(intervals, key=lambda found: (len(intervals[found]), found == before), default=None)  # of equals the first
 
 
 def first_of_each_interval(snapshots: Sequence[Snapshot], interval_ms: int) -> tuple[list[Snapshot], list[Snapshot]]:

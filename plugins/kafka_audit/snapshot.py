@@ -12,6 +12,7 @@ from kafka_audit import __version__
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
 from kafka_audit.evidence import SNAPSHOT, EvidenceRoot
+from kafka_audit.store.sweep import sweep
 
 if TYPE_CHECKING:
     from kafka_audit.cluster.facade import Cluster
@@ -108,6 +109,7 @@ def store(
     # Imported here: kafka-python is needed to read a cluster, not to find an existing snapshot.
     from kafka_audit.cluster.facade import Cluster  # noqa: PLC0415
 
+    sweep(root, cluster, progress)
     started_at = now()
     progress(f"connecting to {', '.join(settings.bootstrap_servers)}")
     with Cluster(settings, deadline_seconds=deadline_seconds) as connected, root.snapshot_writer(cluster, snapshot_id, kind) as writer:

@@ -38,9 +38,17 @@ def roll_up(spark: SparkSession, root: EvidenceRoot, cluster: str, until: date, 
     made, broken = [], []
     for day in [one for one in snapshot_days(root, cluster) if one <= until]:
         start, interval_ms = day_start_ms(day), interval_seconds * 1000
-        samples = read_samples(root, cluster, first_ms=start, last_ms=start + DAY_MS, interval_ms=interval_ms, cluster_id=None)
         found = {one.day: one for one in read_days(root, cluster, day - _A_DAY, day)[0]}
-        previous = _of_same_cluster(found.get(day - _A_DAY), samples)
+        yesterday = found.get(day - _A_DAY)
+        samples = read_samples(
+            *(root, cluster),
+            first_ms=start,
+            last_ms=start + DAY_MS,
+            interval_ms=interval_ms,
+            cluster_id=None,
+            before=yesterday.cluster_id if yesterday else None,
+        )
+        previous = yesterday if yesterday and yesterday.cluster_id == samples.cluster_id else None
         previous_sha256 = previous.manifest_sha256 if previous else None
         place = root.lag_days(cluster) / day.isoformat()
         if place.exists() and day not in found and not can_be_replaced(place, samples):
@@ -55,11 +63,6 @@ def roll_up(spark: SparkSession, root: EvidenceRoot, cluster: str, until: date, 
             f"{', '.join(broken)}: restore it from a copy, or remove it"
         )
     return made
-
-
-def _of_same_cluster(day: LagDay | None, samples: Samples) -> LagDay | None:
-    same = day is not None and samples.used and day.cluster_id == str(samples.used[-1].manifest.get("cluster_id"))
-    return day if same else None
 
 
 def _write(spark: SparkSession, folder: Path, samples: Samples, previous: LagDay | None, manifest: Mapping[str, Any]) -> None:

@@ -6,7 +6,6 @@ They are derived: made from the decoded batches, once for each window, and old o
 commit of a group that is idle, when a group lost its last member) comes from the tables before it, and at first from all batches.
 """
 
-import shutil
 from collections.abc import Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -18,7 +17,7 @@ from pyspark.sql import functions as F
 
 from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folder_name, folders_until, open_behaviour
-from kafka_audit.durable_files import replaced_folder, write_json
+from kafka_audit.durable_files import remove_folder, replaced_folder, write_json
 from kafka_audit.manifest import MANIFEST
 from kafka_audit.times import parse_time
 from spark_jobs.offsets_topic.behaviour_sources import manifest_of, newest_record
@@ -92,7 +91,7 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
         about = {"start": window.start, "end": window.end, "offsets_retention_ms": window.retention_ms, "rows": rows, **seen}
         write_json(folder / MANIFEST, manifest_of(history, used, before, folder, about))
     for old in sorted(history.glob("behaviour/[!.]*"))[:-KEPT]:
-        shutil.rmtree(old)
+        remove_folder(old)
     return target
 
 

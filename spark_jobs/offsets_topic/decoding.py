@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_audit.durable_files import rename_durably
 from spark_jobs.offsets_topic.commits import RAW
 from spark_jobs.offsets_topic.records import RAW_DDL, Record, taken_apart
 from spark_jobs.offsets_topic.tables import Table, write_tables
@@ -91,4 +92,4 @@ def _regular_of(regular: Regular, source: Path, target: Path) -> Iterator[pa.Rec
                 writer.write_batch(rows)
                 if len(rest):
                     yield rest.cast(RAW)
-    partial_.rename(target)
+    rename_durably(partial_, target)  # here: the driver may be another machine

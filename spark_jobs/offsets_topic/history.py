@@ -6,7 +6,7 @@
     raw/<batch>/records.parquet, completeness.parquet, manifest.json
     decoded/<batch>/<table>.parquet, manifest.json
 
-A batch is written under another name and renamed when it is whole, so one that is there is whole; it is never written again.
+A batch is written under another name and renamed when it is whole and durable, so one that is there is whole; it is never written again.
 """
 
 import fcntl
@@ -23,9 +23,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.batch_files import REPAIR_OF_RAW, file_hashes, verify_batch
 from kafka_audit.commit_batches import reached
-from kafka_audit.durable_files import read_json, replaced_folder, write_json
+from kafka_audit.durable_files import lock_file, make_folder, read_json, replaced_folder, write_json
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.manifest import MANIFEST
+from kafka_audit.store.sweep import sweep_folder
 from spark_jobs.offsets_topic.checkpoint import BEGIN_ANEW, Checkpoint, Offsets
 from spark_jobs.offsets_topic.completeness import LOST_ITS_END, PartitionCoverage, coverage, totals
 from spark_jobs.offsets_topic.landing import land
@@ -48,14 +49,16 @@ class History:
     @contextmanager
     def claimed(self) -> Iterator[None]:
         """Hold the folder for the block, and remove what a killed run left half-written; ConfigurationError when another run has it."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / ".lock").open("w") as lock:
+        make_folder(self.path)
+        with lock_file(self.path / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ConfigurationError(f"another run reads into {self.path}: wait until it ends") from None
             for leftover in [*self.path.glob("raw/.*"), *self.path.glob("decoded/.*")]:
                 shutil.rmtree(leftover)
+            for place in (self.path, self.path / "behaviour"):
+                sweep_folder(place)
             yield
 
     @property

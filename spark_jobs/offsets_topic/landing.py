@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
+from kafka_audit.durable_files import rename_durably
 from spark_jobs.offsets_topic.commits import RAW
 
 _COUNTS = "partition int, count bigint, first bigint, last bigint"
@@ -58,7 +59,7 @@ def _write(folder: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
         for batch in batches:
             writer.write_batch(batch.cast(RAW), row_group_size=_ROWS_OF_A_GROUP)
             seen.append(pa.Table.from_batches([batch.select(["partition", "offset"])]).group_by("partition").aggregate(_SUMS))
-    partial_.rename(target)
+    rename_durably(partial_, target)  # here: the driver may be another machine
     if seen:
         whole = pa.concat_tables(seen)
         columns = [whole[name] for name in ("partition", "offset_count", "offset_min", "offset_max")]

@@ -8,6 +8,7 @@ from steps import Steps, spark_failure
 
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.evidence import EvidenceRoot, problems_of, read_json, verify, write_json
+from kafka_audit.unfinished import hidden_name
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
 
@@ -33,6 +34,16 @@ def test_a_healthy_cluster_ends_green_with_a_sealed_audit(dag, root: Path, steps
     )
     assert manifest["snapshot"]["snapshot_id"] == read_json(audit / "run.json")["snapshot_id"]
     assert manifest["catalogue_sha256"] and manifest["policy_sha256"]
+
+
+def test_a_run_sweeps_what_a_killed_one_of_its_cluster_left(dag, root: Path, steps: Steps) -> None:
+    left = [hidden_name(root / place / "kafka" / "20261119T120000Z-ab12cd34") for place in ("audits", "evidence", "history")]
+    other = hidden_name(root / "evidence" / "payments" / "20261119T120000Z-ab12cd34")
+    for folder in (*left, other):
+        folder.mkdir(parents=True)
+    assert Run(dag).state == "success"
+    assert [folder for folder in left if folder.exists()] == []
+    assert other.is_dir()
 
 
 @pytest.mark.usefixtures("folders_allowed")

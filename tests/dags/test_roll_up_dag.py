@@ -1,6 +1,7 @@
 """The roll-up DAG: what Spark is told, and what is deleted after that and only after that."""
 
 import os
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from steps import Steps, spark_failure
 from kafka_audit.evidence import OFFSETS, EvidenceRoot, write_json
 from kafka_audit.policy import load_policy
 
-pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
+pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db", "folders_allowed")]
 DAG = "kafka_offsets_roll_up"
 
 
@@ -38,7 +39,7 @@ def test_spark_rolls_up_until_the_day_before_the_runs_own(dag, root: Path, steps
     assert run.state == "success"
     assert steps.calls == ["roll_up_offsets"]
     assert steps.arguments == ["--root", str(root), "--cluster", "kafka", "--until", "2026-11-19"]
-    assert run.returned("delete_expired") == {"deleted": 0, "kept": 0}
+    assert run.returned("delete_expired") == {"deleted": 0, "would_go": 0, "kept": 0}
 
 
 @pytest.mark.usefixtures("folders_allowed")
@@ -51,36 +52,60 @@ def test_a_run_of_a_listed_cluster_with_a_policy_of_its_own_tells_spark_so(
     assert steps.arguments[-2:] == ["--policy", str(policy_copy)]
 
 
-def test_a_scheduled_run_rolls_up_and_deletes_by_the_installations_policy(
-    dag, root: Path, steps: Steps, policy_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from kafka_audit import retention
-
-    kept: list[int] = []
-    monkeypatch.setattr(retention, "delete_expired", lambda root, cluster, history, *_, **__: kept.append(history.commits.keep_days) or [])
-    tiers = policy_copy / "tiers.yaml"
-    tiers.write_text(tiers.read_text().replace("keep_days: 31", "keep_days: 77"))
-    assert "keep_days: 77" in tiers.read_text()
-    monkeypatch.setenv("KAFKA_AUDIT_POLICY", str(policy_copy))
-    assert Run(dag).state == "success"
-    assert steps.arguments[-2:] == ["--policy", str(policy_copy)]
-    assert kept == [77]
-
-
-def test_a_snapshot_is_kept_as_long_as_its_day_is_not_rolled_up(dag, old_snapshot: Path, steps: Steps) -> None:
-    assert Run(dag).returned("delete_expired") == {"deleted": 0, "kept": 1}
+def test_a_snapshot_is_kept_as_long_as_its_day_is_not_rolled_up(dag, old_snapshot: Path, steps: Steps, policy_copy: Path) -> None:
+    assert Run(dag, policy_dir=str(policy_copy)).returned("delete_expired") == {"deleted": 0, "would_go": 0, "kept": 1}
     assert EvidenceRoot(path=old_snapshot.parents[2]).find_snapshot("kafka", old_snapshot.name, OFFSETS)
 
 
-def test_old_batches_of_commits_are_deleted_in_the_same_step(dag, root: Path, steps: Steps) -> None:
+@pytest.fixture
+def commits(root: Path) -> Callable[[], set[str]]:
+    """A history with a batch of the summer before and a new one; gives the names of those that are there."""
     history = EvidenceRoot(path=root).commit_history("kafka")
     for name, when in (("old", datetime(2026, 7, 20, tzinfo=timezone.utc)), ("new", WHEN)):
         for kind in ("raw", "decoded"):
             manifest = history / kind / name / "manifest.json"
             write_json(manifest, {"partitions": []})
             os.utime(manifest, (when.timestamp(), when.timestamp()))
-    assert Run(dag).returned("delete_expired") == {"deleted": 1, "kept": 0}
-    assert {path.parent.name for path in history.glob("*/*/manifest.json")} == {"new"}
+    return lambda: {path.parent.name for path in history.glob("*/*/manifest.json")}
+
+
+def test_old_batches_of_commits_are_deleted_in_the_same_step(dag, commits: Callable, steps: Steps, policy_copy: Path) -> None:
+    assert Run(dag, policy_dir=str(policy_copy)).returned("delete_expired") == {"deleted": 1, "would_go": 0, "kept": 0}
+    assert commits() == {"new"}
+
+
+def test_nothing_is_deleted_by_the_shipped_policy_and_the_log_says_what_would_have_gone(
+    dag, commits: Callable, steps: Steps, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = Run(dag)
+    assert (run.state, run.returned("delete_expired")) == ("success", {"deleted": 0, "would_go": 1, "kept": 0})
+    assert commits() == {"old", "new"}
+    assert "dry run: commits/old goes: its newest record is older than" in caplog.text
+    assert "set KAFKA_AUDIT_POLICY in Airflow's environment" in caplog.text
+
+
+def test_the_installations_policy_is_named_once_in_the_environment(
+    dag, commits: Callable, steps: Steps, policy_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_POLICY", str(policy_copy))
+    assert Run(dag).returned("delete_expired") == {"deleted": 1, "would_go": 0, "kept": 0}
+    assert steps.arguments[-2:] == ["--policy", str(policy_copy)]
+    assert commits() == {"new"}
+
+
+def test_a_policy_in_the_environment_that_is_no_folder_stops_the_run_before_anything_goes(
+    dag, commits: Callable, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_POLICY", "policy")
+    run = Run(dag)
+    assert "KAFKA_AUDIT_POLICY: policy is not the absolute path of a folder" in str(run.errors["plan_roll_up"])
+    assert commits() == {"old", "new"}
+
+
+def test_a_dry_run_deletes_nothing(dag, commits: Callable, steps: Steps, policy_copy: Path) -> None:
+    run = Run(dag, policy_dir=str(policy_copy), dry_run=True)
+    assert run.returned("delete_expired") == {"deleted": 0, "would_go": 1, "kept": 0}
+    assert commits() == {"old", "new"}
 
 
 def test_nothing_is_deleted_when_the_roll_up_failed(dag, root: Path, steps: Steps) -> None:

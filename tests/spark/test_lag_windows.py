@@ -1,6 +1,8 @@
 """Windows over the lag history: figures that a hand count gives, whether days are rolled up or not."""
 
+import errno
 import json
+import os
 import shutil
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -12,13 +14,15 @@ from lag_samples import FRIDAY, cluster_at, now, policy_folder, sample, write_sa
 from pyspark.sql import SparkSession
 from snapshot_builder import CLUSTER, HOUR_MS, READ_AT
 
-from kafka_audit.errors import IntegrityError
+from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.evidence import OFFSETS, EvidenceRoot
 from kafka_audit.history import read_history
 from kafka_audit.lag_samples import OTHER_SCOPE
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.retention import delete_expired
+from kafka_audit.unfinished import hidden_name
 from spark_jobs.datasets import Evidence
+from spark_jobs.lag_history import roll_up as roll_up_module
 from spark_jobs.lag_history.reading import read_window
 from spark_jobs.lag_history.roll_up import roll_up
 from spark_jobs.lag_history.window import partition_figures, sla_figures, sla_samples, sla_spans
@@ -147,8 +151,11 @@ def test_the_job_rolls_up_finished_days_and_refuses_one_that_is_not_over(
 ) -> None:
     place = EvidenceRoot(path=shutil.copytree(root, tmp_path / "root"))
     arguments = ["--root", str(place.path), "--cluster", CLUSTER, "--policy", str(policy.folder)]
+    killed = hidden_name(place.lag_days(CLUSTER) / DAY.isoformat())
+    killed.mkdir(parents=True)
     assert main([*arguments, "--until", "2025-02-28"]) == 0
     assert "rolled up 1 days: 2025-02-28" in capsys.readouterr().out
+    assert not killed.exists()
     made, before = (EvidenceRoot(path=one).lag_days(CLUSTER) / DAY.isoformat() / "manifest.json" for one in (place.path, rolled_root))
     assert made.read_bytes() == before.read_bytes()
     assert main([*arguments, "--until", "2999-01-01"]) == 2
@@ -158,10 +165,43 @@ def test_the_job_rolls_up_finished_days_and_refuses_one_that_is_not_over(
 def test_snapshots_go_only_when_their_day_is_rolled_up_and_whole(rolled_root: Path, policy: Policy, tmp_path: Path) -> None:
     place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
     later, said = READ_AT.date() + timedelta(days=30), []
-    deleted = delete_expired(place, CLUSTER, policy.history, later, said.append)
-    assert len(deleted) == 22
-    assert {line.partition(" stays: ")[2] for line in said} == {"its day 2025-03-01 is not rolled up"}
-    assert delete_expired(place, CLUSTER, policy.history, later + timedelta(days=400)) == [DAY.isoformat()]
+    asked = delete_expired(place, CLUSTER, policy.history, later, dry_run=True)
+    decided = delete_expired(place, CLUSTER, policy.history, later, said.append)
+    assert asked == decided == said
+    assert sum(one.goes for one in decided) == 22
+    assert {one.reason for one in decided if not one.goes} == {"its day 2025-03-01 is not rolled up"}
+    much_later = delete_expired(place, CLUSTER, policy.history, later + timedelta(days=400))
+    assert [one.name for one in much_later if one.goes] == [DAY.isoformat()]
+
+
+def test_one_stray_snapshot_at_the_end_of_a_day_takes_none_of_its_samples_away(
+    spark: SparkSession, rolled_root: Path, policy: Policy, tmp_path: Path
+) -> None:
+    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
+    at = FRIDAY + timedelta(hours=23, minutes=59)
+    stray = cluster_at(at).write(place.path, at, OFFSETS, cluster_id="another")
+    folder = place.lag_days(CLUSTER) / DAY.isoformat()
+    shutil.rmtree(folder)
+    assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert (manifest["cluster_id"], len(manifest["sources"])) == ("cluster-id", 20)
+    assert {"snapshot_id": stray.snapshot_id, "reason": "is of another cluster that had this name"} in manifest["left_out"]
+    decided = delete_expired(place, CLUSTER, policy.history, READ_AT.date() + timedelta(days=30))
+    assert sum(one.goes for one in decided) == 22
+    assert stray.path.is_dir()
+
+
+def test_a_rolled_up_day_is_for_owner_and_group_only_and_leaves_no_hidden_name(spark: SparkSession, root: Path, tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        place = EvidenceRoot(path=shutil.copytree(root, tmp_path / "root"))
+        assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
+    finally:
+        os.umask(before)
+    made = [place.path / "history", *(place.path / "history").rglob("*")]
+    assert {oct(path.stat().st_mode & 0o777) for path in made if path.is_dir()} == {"0o750"}
+    assert {oct(path.stat().st_mode & 0o777) for path in made if path.is_file()} == {"0o640"}
+    assert [path for path in made if path.name.startswith(".")] == []
 
 
 def test_without_its_snapshots_a_rolled_up_day_gives_the_same_figures_and_stays(
@@ -196,7 +236,7 @@ def test_a_changed_snapshot_and_one_of_another_cluster_or_scope_are_left_out(
     assert (figures["samples"], figures["out"]) == (raw["late part"]["samples"] - 1, 4)
 
 
-def test_a_narrow_snapshot_displaces_no_full_one_and_goes_with_it(
+def test_a_narrow_snapshot_displaces_no_full_one_and_is_never_deleted(
     spark: SparkSession, rolled_root: Path, policy: Policy, tmp_path: Path
 ) -> None:
     place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
@@ -207,9 +247,26 @@ def test_a_narrow_snapshot_displaces_no_full_one_and_goes_with_it(
     manifest = json.loads((place.lag_days(CLUSTER) / DAY.isoformat() / "manifest.json").read_text())
     assert full.snapshot_id in {source["snapshot_id"] for source in manifest["sources"]}
     assert {"snapshot_id": narrow.snapshot_id, "reason": OTHER_SCOPE} in manifest["left_out"]
-    assert {narrow.snapshot_id, full.snapshot_id} <= set(
-        delete_expired(place, CLUSTER, policy.history, READ_AT.date() + timedelta(days=30))
-    )
+    decided = delete_expired(place, CLUSTER, policy.history, READ_AT.date() + timedelta(days=30))
+    assert full.snapshot_id in {one.name for one in decided if one.goes}
+    assert narrow.path.is_dir()
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_roll_up_keeps_the_day_as_it_was(
+    spark: SparkSession, rolled_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
+    sample(place.path, FRIDAY + timedelta(hours=11))
+    before = {path: path.read_bytes() for path in place.path.rglob("*") if path.is_file()}
+
+    def full(_rows: object, _order: object, target: Path) -> None:
+        target.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(roll_up_module, "write_one_file", full)
+    with pytest.raises(CollectionError, match="the disk is full"):
+        roll_up(spark, place, CLUSTER, DAY, 3600)
+    assert {path: path.read_bytes() for path in place.path.rglob("*") if path.is_file()} == before
 
 
 def test_a_broken_day_is_made_again_only_while_its_snapshots_are_there(spark: SparkSession, rolled_root: Path, tmp_path: Path) -> None:

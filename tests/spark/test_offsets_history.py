@@ -1,6 +1,7 @@
 """What a history folder keeps, what it refuses, and the arithmetic of completeness; no Kafka is needed for it."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,12 @@ import pytest
 from offsets_topic_rows import recorded
 from pyspark.sql import SparkSession
 
+from kafka_audit import durable_files
 from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.commit_batches import note_reached
-from kafka_audit.durable_files import write_json
+from kafka_audit.durable_files import sync_tree, write_json
 from kafka_audit.errors import IntegrityError
+from kafka_audit.unfinished import hidden_name
 from spark_jobs.offsets_topic.behaviour_sources import newest_record
 from spark_jobs.offsets_topic.completeness import coverage, totals
 from spark_jobs.offsets_topic.history import History
@@ -37,6 +40,15 @@ def planned(folder: Path, *ends: int) -> History:
         path.write_text(f"\0v1\n{offsets}" if name.startswith("sources") else f"v1\n{{}}\n{offsets}\n")
     (folder / "checkpoint" / "metadata").write_text('{"id":"query"}')
     return history
+
+
+def test_a_run_sweeps_what_a_killed_one_left(tmp_path: Path) -> None:
+    left = [hidden_name(tmp_path / kind / "b-00000000") for kind in ("raw", "decoded", "behaviour")]
+    for folder in left:
+        folder.mkdir(parents=True)
+    with History(path=tmp_path).claimed():
+        assert [folder for folder in left if folder.exists()] == []
+    assert (tmp_path / ".lock").is_file()
 
 
 def test_every_offset_of_a_range_is_accounted_for() -> None:
@@ -71,6 +83,36 @@ def test_a_batch_is_kept_once_and_its_first_copy_stays(spark: SparkSession, tmp_
     assert json.loads((decoded / "manifest.json").read_text())["rows"] == {"offset_commits": 3942, "group_records": 227, "undecoded": 0}
     assert pq.read_table(decoded / "offset_commits.parquet").num_rows == 3942
     assert list(tmp_path.glob("*/.*")) == []
+
+
+@pytest.mark.spark
+def test_raw_and_decoded_batches_are_durable_before_they_count_and_for_owner_and_group_only(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history, steps = planned(tmp_path, 3_000_000), []
+
+    def put(fresh: Path, target: Path) -> None:
+        steps.append(f"named {target.parent.name}")
+        fresh.rename(target)
+
+    def synced(folder: Path) -> None:
+        steps.append(f"synced {folder.parent.name}")
+        sync_tree(folder)
+
+    monkeypatch.setattr(durable_files, "sync_tree", synced)
+    monkeypatch.setattr(durable_files, "_put_in_place", put)
+    before = os.umask(0o022)
+    try:
+        history.land(recorded(spark), 0, bounds().log_start)
+        (batch,) = history.raw_batches()
+        history.decode(spark, batch)
+    finally:
+        os.umask(before)
+    assert steps == ["synced raw", "named raw", "synced decoded", "named decoded"]
+    for kind in ("raw", "decoded"):
+        made = [tmp_path / kind, *(tmp_path / kind).rglob("*")]
+        assert {oct(path.stat().st_mode & 0o777) for path in made if path.is_dir()} == {"0o750"}
+        assert {oct(path.stat().st_mode & 0o777) for path in made if path.is_file()} == {"0o640"}
 
 
 @pytest.mark.spark

@@ -172,4 +172,22 @@ def test_the_first_start_writes_the_password_so_that_only_its_owner_can_read_it(
 
 def made_env() -> str:
     script = ROOT / "docker" / "make_env.py"
-    return subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([sys.executable, str(script), "-"], capture_output=True, text=True, check=True).stdout
+
+
+def test_make_env_writes_a_file_of_its_owner_alone_and_keeps_one_that_is_there(tmp_path: Path) -> None:
+    script = tmp_path / "docker" / "make_env.py"
+    script.parent.mkdir()
+    shutil.copy(ROOT / "docker" / "make_env.py", script)
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, str(script)], capture_output=True, text=True, umask=0o000, check=False)
+
+    assert run().returncode == 0
+    written = tmp_path / ".env"
+    assert written.stat().st_mode & 0o777 == 0o600
+    before = written.read_text(encoding="utf-8")
+    assert "POSTGRES_PASSWORD=" in before
+    refused = run()
+    assert (refused.returncode, written.read_text(encoding="utf-8")) == (1, before)
+    assert "is there already and was kept" in refused.stderr

@@ -58,6 +58,14 @@ def test_another_cluster_of_the_same_name_is_not_its_history(tmp_path: Path) -> 
     assert history.unusable == ()
 
 
+def test_snapshots_of_another_cluster_push_none_of_its_own_out(tmp_path: Path) -> None:
+    own = snapshot(tmp_path, 0)
+    strays = [snapshot(tmp_path, 1 + number, "other") for number in range(3)]
+    history = read_history(snapshot(tmp_path, 9), limit=2)
+    assert history.snapshots == (own,)
+    assert history.foreign == tuple(one.snapshot_id for one in strays)
+
+
 def test_offsets_snapshots_stand_among_the_whole_ones_by_their_time(tmp_path: Path) -> None:
     whole = [snapshot(tmp_path, hour) for hour in range(3)]
     light = [snapshot(tmp_path, hour, kind=OFFSETS) for hour in (0.5, 1.5, 2.5)]

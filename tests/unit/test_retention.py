@@ -1,5 +1,6 @@
 """Which batches of a commit history are deleted, and which stay whatever their age."""
 
+import errno
 import fcntl
 import json
 import os
@@ -16,7 +17,7 @@ import pytest
 from kafka_audit import commit_batches, retention
 from kafka_audit.commit_batches import has_deleted, reached
 from kafka_audit.durable_files import write_json
-from kafka_audit.errors import IntegrityError
+from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.policy.tiers import CommitsHistory, History
 from kafka_audit.retention import delete_expired
@@ -58,9 +59,9 @@ class Commits:
             (folder / "offsets" / str(number)).touch()
 
     def delete(self) -> list[str]:
-        deleted = delete_expired(self.root, "prod", KEEP_10_DAYS, TODAY, self.said.append)
-        assert all(name.startswith("commits/") for name in deleted)
-        return [name.removeprefix("commits/") for name in deleted]
+        decided = delete_expired(self.root, "prod", KEEP_10_DAYS, TODAY, lambda one: self.said.append(str(one)))
+        assert all(one.name.startswith("commits") for one in decided)
+        return [one.name.removeprefix("commits/") for one in decided if one.goes]
 
     def kept(self, kind: str) -> set[str]:
         return {path.name for path in (self.path / kind).iterdir()}
@@ -91,6 +92,16 @@ def test_a_batch_that_is_not_decoded_stays_and_is_named(commits: Commits) -> Non
     commits.batch(1, 1)
     assert commits.delete() == []
     assert commits.said == [f"commits/{waiting} stays: it is not decoded; the next run of read_commits does that"]
+
+
+def test_a_dry_run_names_what_would_go_and_touches_nothing_and_waits_for_nobody(commits: Commits) -> None:
+    old, new = commits.batch(0, 80), commits.batch(1, 1)
+    with (commits.path / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        decided = delete_expired(commits.root, "prod", KEEP_10_DAYS, TODAY, dry_run=True)
+    assert [str(one) for one in decided] == [f"commits/{old} goes: its newest record is older than 2026-11-11"]
+    assert commits.kept("raw") == commits.kept("decoded") == {old, new}
+    assert not has_deleted(commits.path)
 
 
 def test_the_batch_that_the_checkpoint_is_at_stays(commits: Commits) -> None:
@@ -154,7 +165,7 @@ def test_batches_of_transactions_go_in_the_same_way(commits: Commits) -> None:
     commits.batch(0, 1)
     commits.path = commits.path / "transactions"
     old, new = commits.batch(0, 80), commits.batch(1, 1)
-    assert delete_expired(commits.root, "prod", KEEP_10_DAYS, TODAY) == [f"commits/transactions/{old}"]
+    assert [one.name for one in delete_expired(commits.root, "prod", KEEP_10_DAYS, TODAY)] == [f"commits/transactions/{old}"]
     assert commits.kept("raw") == commits.kept("decoded") == {new}
 
 
@@ -176,11 +187,23 @@ def test_how_far_batches_reach_is_noted_before_they_are_deleted(commits: Commits
     def killed(_: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(retention, "_remove", killed)
+    monkeypatch.setattr(retention, "remove_folder", killed)
     with pytest.raises(KeyboardInterrupt):
         commits.delete()
     shutil.rmtree(commits.path / "raw" / old)
     assert reached(commits.path) == {0: 20, 7: 900}
+
+
+def test_a_full_disk_deletes_nothing(commits: Commits, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = commits.batch(0, 80, ends={7: 900}), commits.batch(1, 1, ends={0: 20})
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(CollectionError, match="the disk is full"):
+        commits.delete()
+    assert commits.kept("raw") == commits.kept("decoded") == {old, new}
 
 
 def test_a_history_of_which_nothing_expired_says_so(commits: Commits) -> None:

@@ -12,7 +12,7 @@ _SCOPE: dict[str, Any] = {"type": "string", "minLength": 1, "section": "Scope"}
 
 
 def roll_up_params(one: DagCluster) -> dict[str, Param]:
-    """Those of a :class:`~kafka_audit.airflow.request.PolicyRequest`."""
+    """Those of a :class:`~kafka_audit.airflow.request.RollUpRequest`."""
     return {
         "cluster": _cluster(one),
         "policy_dir": Param(
@@ -21,6 +21,13 @@ def roll_up_params(one: DagCluster) -> dict[str, Param]:
             description_md="Absolute path of a folder with `tiers.yaml` and `slas.yaml`, below one of `KAFKA_AUDIT_FOLDERS`. "
             "Empty: the installation's policy (`KAFKA_AUDIT_POLICY`), or else the one that ships with the product.",
             **_FOLDER,
+        ),
+        "dry_run": Param(
+            False,
+            type="boolean",
+            title="Delete nothing",
+            description_md="Only say, in the log of `delete_expired`, what would go, what stays, and why.",
+            section="Retention",
         ),
     }
 

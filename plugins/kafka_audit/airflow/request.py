@@ -53,6 +53,12 @@ class PolicyRequest(ClusterRequest):
         return Path(self.policy_dir) if self.policy_dir else None
 
 
+class RollUpRequest(PolicyRequest):
+    """The Params of a run that rolls up and deletes."""
+
+    dry_run: bool = False
+
+
 class OffsetsRequest(PolicyRequest):
     """The Params of a run that takes a snapshot."""
 

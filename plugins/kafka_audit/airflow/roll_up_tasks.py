@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException
 
-from kafka_audit.airflow.home import audit_root
+from kafka_audit.airflow.home import POLICY_VARIABLE, audit_root
 from kafka_audit.airflow.plan_check import refuse_another_plan
-from kafka_audit.airflow.request import PolicyRequest, check_request
+from kafka_audit.airflow.request import RollUpRequest, check_request
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.spark_job import SparkJob
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
     from airflow.sdk.types import DagRunProtocol
+
+    from kafka_audit.retention import Decision
 
 log = logging.getLogger(__name__)
 
@@ -30,13 +32,13 @@ def plan_roll_up(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol 
 
     with final_errors():
         planned = _planned(params, dag_run)
-        load_policy(PolicyRequest(**planned["request"]).policy_folder)
+        load_policy(RollUpRequest(**planned["request"]).policy_folder)
     return planned
 
 
 def _planned(params: Mapping[str, Any], run: "DagRunProtocol") -> dict[str, Any]:
     """What a run does, from its own Params, its DAG and its time: {request, today, arguments}."""
-    request = check_request(PolicyRequest, run.dag_id, params, run.conf)
+    request = check_request(RollUpRequest, run.dag_id, params, run.conf)
     today = run.run_after.astimezone(timezone.utc).date()
     until = today - timedelta(days=1)
     arguments = ["--root", str(audit_root()), "--cluster", request.cluster, "--until", until.isoformat()]
@@ -60,23 +62,35 @@ class RollUp(SparkJob):
 def delete_expired(
     request: dict[str, Any], today: str, params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" = None
 ) -> dict[str, int]:
-    """Delete what the policy keeps no longer: snapshots of rolled-up days, old days, old batches of commits; the log names each."""
+    """Delete what the policy keeps no longer: snapshots of rolled-up days, old days, old batches of commits; the log names each.
+
+    Only by a policy that the run or ``KAFKA_AUDIT_POLICY`` names: without one nothing is deleted, and the log says what would have gone
+    under the shipped policy. Nor is anything deleted in a dry run.
+    """
     if params is None or dag_run is None:
         raise AirflowFailException("this task runs only as part of a DAG run")
     from kafka_audit import retention  # noqa: PLC0415  (heavy)
     from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
 
-    kept: list[str] = []
     with final_errors():
         # What is deleted, and of which cluster, must not hang on an XCom, which can be edited.
         own = _planned(params, dag_run)
         refuse_another_plan({"request": request, "today": today}, {"request": own["request"], "today": own["today"]})
-        asked = PolicyRequest(**request)
+        asked = RollUpRequest(**own["request"])
         history = load_policy(asked.policy_folder).history
-        root = EvidenceRoot(path=audit_root())
-        deleted = retention.delete_expired(root, asked.cluster, history, date.fromisoformat(today), say=kept.append)
-    log.info("deleted: %s", ", ".join(deleted) or "nothing had expired")
-    for reason in kept:
-        log.warning("%s", reason)
-    return {"deleted": len(deleted), "kept": len(kept)}
+        root, day = EvidenceRoot(path=audit_root()), date.fromisoformat(today)
+        dry_run = asked.dry_run or asked.policy_folder is None
+        decided = retention.delete_expired(root, asked.cluster, history, day, lambda one: _log(one, dry_run), dry_run=dry_run)
+    gone = sum(one.goes for one in decided)
+    if asked.policy_folder is None:
+        log.warning(
+            "nothing was deleted, because nobody named a policy: set %s in Airflow's environment to the absolute path of a folder "
+            "with tiers.yaml and slas.yaml, or name one as the run's Policy folder. What would have gone under the shipped policy is above",
+            POLICY_VARIABLE,
+        )
+    return {"deleted": 0 if dry_run else gone, "would_go": gone if dry_run else 0, "kept": len(decided) - gone}
+
+
+def _log(one: "Decision", dry_run: bool) -> None:
+    log.log(logging.INFO if one.goes else logging.WARNING, "%s%s", "dry run: " if dry_run else "", one)

@@ -21,6 +21,7 @@ from kafka_audit.airflow.outcome import ERROR, AuditResult, audit_result
 from kafka_audit.airflow.plan import audit_id_of
 from kafka_audit.airflow.request import DAG_ID
 from kafka_audit.airflow.retries import expected_error
+from kafka_audit.durable_files import keep_new_files_private
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -115,6 +116,7 @@ def main() -> None:
     parser.add_argument("--conf", type=json.loads, required=True, help="the run's configuration: JSON, the DAG's Params")
     parser.add_argument("--events", type=int, required=True, help="file descriptor for the JSON lines")
     arguments = parser.parse_args()
+    keep_new_files_private()
     with os.fdopen(arguments.events, "w", encoding="utf-8") as stream:
         # Spark must not inherit it: its reader waits until the last process has closed it.
         os.set_inheritable(stream.fileno(), False)

@@ -33,6 +33,7 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
     from kafka_audit.evidence import read_json, unseal_audit, write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.policy.fit import check_policy  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.sweep import sweep  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     with final_errors():
         request = check_request(AuditRequest, dag_run.dag_id, params, dag_run.conf)
@@ -41,6 +42,7 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
         check_policy(load_policy(request.policy_folder), _catalogue(request))
     made = make_plan(request, root=audit_root(), dag_id=dag_run.dag_id, run_id=dag_run.run_id, run_after=dag_run.run_after)
     audit = made.audit
+    sweep(made.evidence_root, made.cluster, log.warning)
     known = read_json(audit.run_file) if audit.run_file.is_file() else {}
     run = {
         "audit_id": made.audit_id,

@@ -1,0 +1,1 @@
+"""What seals, chains, signs, verifies and sweeps folders of evidence."""
