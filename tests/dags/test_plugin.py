@@ -11,8 +11,8 @@ from kafka_audit.evidence import EvidenceRoot, seal_audit, write_json
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
 
-AUDIT_ID = "20261120T231500Z-ab12cd34"
-OLDER_ID = "20261119T231500Z-ab12cd34"
+AUDIT_ID = "20261120T231500Z-ab12cd34ab12cd34"
+OLDER_ID = "20261119T231500Z-ab12cd34ab12cd34"
 HOSTILE = "<script>alert(1)</script>"
 
 
@@ -148,7 +148,7 @@ def test_no_page_may_run_scripts_or_load_anything(client, login, audits: Path) -
     "path",
     [
         "audits/kafka/../secret.html",
-        "audits/..%2f..%2fsecret/20261120T231500Z-ab12cd34/",
+        "audits/..%2f..%2fsecret/20261120T231500Z-ab12cd34ab12cd34/",
         "audits/kafka/..%2f..%2f..%2fsecret.html/",
         f"audits/kafka/{AUDIT_ID}/..%2frun.json",
         f"audits/kafka/{AUDIT_ID}/run.json",
@@ -156,8 +156,8 @@ def test_no_page_may_run_scripts_or_load_anything(client, login, audits: Path) -
         f"audits/kafka/{AUDIT_ID}/data-docs/..%2f..%2f..%2f..%2f..%2fsecret.html",
         f"audits/kafka/{AUDIT_ID}/data-docs/outside.html",
         f"audits/kafka/{AUDIT_ID}/data-docs/%00.html",
-        "audits/kafka/20261120T231500Z-ffffffff/",
-        "audits/KAFKA/20261120T231500Z-ab12cd34/",
+        "audits/kafka/20261120T231500Z-ffffffffffffffff/",
+        "audits/KAFKA/20261120T231500Z-ab12cd34ab12cd34/",
         "audits/kafka/x/",
     ],
 )

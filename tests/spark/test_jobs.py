@@ -214,10 +214,10 @@ def test_an_invalid_policy_is_refused_with_exit_code_2(made, capsys, tmp_path: P
 
 def test_the_audit_of_another_snapshot_is_refused_with_exit_code_2(made, capsys) -> None:
     run_file = made[1].run_file
-    run_file.write_text(json.dumps({**json.loads(run_file.read_text()), "snapshot_id": "20200101T000000Z-00000000"}))
+    run_file.write_text(json.dumps({**json.loads(run_file.read_text()), "snapshot_id": "20200101T000000Z-0000000000000000"}))
     code, line = refuse(made, capsys)
     assert code == 2
-    assert "20200101T000000Z-00000000" in line
+    assert "20200101T000000Z-0000000000000000" in line
 
 
 def test_a_rule_that_spark_refuses_is_named_with_exit_code_2(made, capsys, spark: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""What seals, chains, signs and verifies folders of evidence."""
