@@ -136,8 +136,9 @@ def _rules(audit: Audit, manifest: dict[str, Any], checked: Checked) -> None:
     try:
         found = rule_hashes(audit)
     except ConfigurationError as problem:
-        checked.note(f"policy and controls: not computed again, because this release cannot read the audit's copies ({problem})")
-        return
+        raise IntegrityError(
+            f"the audit's copies are not a policy that this release can read; use the one that made it ({problem})"
+        ) from problem
     for name, sha256, said in zip(("policy", "controls"), found, (manifest["policy_sha256"], manifest["catalogue_sha256"]), strict=True):
         if sha256 == said:
             checked.intact(f"{name}: the audit's copy has the sha256 {said} that the audit names")
