@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from kafka_audit.errors import IntegrityError
 
@@ -38,29 +38,32 @@ class FileHashes:
 
     _known: dict[tuple[int, ...], str] = field(default_factory=dict)
 
-    def of(self, path: Path) -> tuple[str, int]:
+    def of(self, path: Path | str) -> tuple[str, int]:
         """sha256 and size in bytes of a regular file; IntegrityError for anything else, OSError when it cannot be read."""
-        with _opened(path) as stream:
-            about = os.fstat(stream.fileno())
+        descriptor, about = _opened(path)
+        try:
             key = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
             if key not in self._known:
                 digest = hashlib.sha256()
-                while chunk := stream.read(1 << 20):
+                while chunk := os.read(descriptor, 1 << 20):
                     digest.update(chunk)
                 self._known[key] = digest.hexdigest()
             return self._known[key], about.st_size
+        finally:
+            os.close(descriptor)
 
 
-def _opened(path: Path) -> BinaryIO:
-    """A regular file, open for reading. A pipe does not make this wait, and a link is not followed."""
+def _opened(path: Path | str) -> tuple[int, os.stat_result]:
+    """The descriptor of a regular file that is open for reading, and what it is. No pipe makes this wait, and no link is followed."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as problem:
         raise IntegrityError(f"{path}: cannot be read ({problem.strerror}); a link is never followed") from problem
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode):
         os.close(descriptor)
         raise IntegrityError(f"{path}: is not a regular file")
-    return os.fdopen(descriptor, "rb")
+    return descriptor, about
 
 
 def list_files(folder: Path) -> Listing:
@@ -73,7 +76,7 @@ def list_files(folder: Path) -> Listing:
     while waiting:
         inside = waiting.pop()
         try:
-            with os.scandir(folder / inside) as entries:
+            with os.scandir(f"{folder}/{inside}") as entries:
                 found = list(entries)
         except OSError as problem:
             refused.append(f"{inside or folder.name}: cannot be listed ({problem.strerror})")
@@ -102,7 +105,7 @@ def tree_files(folder: Path, hashes: FileHashes | None = None) -> dict[str, dict
     files = {}
     for name in listing.files:
         if not is_hidden(name):
-            sha256, size = known.of(folder / name)
+            sha256, size = known.of(f"{folder}/{name}")
             files[name] = {"sha256": sha256, "bytes": size}
     return files
 
@@ -119,7 +122,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def bytes_of(path: Path) -> bytes:
     """The content of a manifest or signature; IntegrityError when it is no regular file or longer than any of ours."""
-    with _opened(path) as stream:
+    with os.fdopen(_opened(path)[0], "rb") as stream:
         content = stream.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise IntegrityError(f"{path}: is longer than {MOST_BYTES >> 20} MiB, so it is not ours")
@@ -172,7 +175,7 @@ def _differences(folder: Path, recorded: dict[str, Any], listing: Listing, hashe
             yield f"{name}: its entry in the manifest is not usable"
         else:
             try:
-                sha256, _ = hashes.of(folder / name)
+                sha256, _ = hashes.of(f"{folder}/{name}")
             except (OSError, IntegrityError) as problem:
                 yield f"{name}: cannot be read ({problem})"
                 continue

@@ -50,9 +50,9 @@ def audits(root: Path) -> Path:
     (audit.report / "junit.xml").write_text("<testsuites/>", encoding="utf-8")
     (audit.gate / "data_docs").mkdir(parents=True)
     (audit.gate / "data_docs" / "index.html").write_text("<p>gates</p>", encoding="utf-8")
-    (audit.gate / "data_docs" / "outside.html").symlink_to(root / "secret.html")
     (root / "secret.html").write_text("secret", encoding="utf-8")
     seal_audit(made, "kafka", AUDIT_ID, {})
+    (audit.gate / "data_docs" / "outside.html").symlink_to(root / "secret.html")
     return root
 
 

@@ -178,7 +178,7 @@ def test_an_opening_that_is_cut_off_is_finished_by_the_next(root: EvidenceRoot, 
 def test_without_chain_json_the_manifests_tell_the_newest(root: EvidenceRoot) -> None:
     for hour in (2, 1):
         seal(root, hour)
-    (root.audits(CLUSTER) / "chain.json").unlink()
+    (root.audits(CLUSTER) / ".chain.json").unlink()
     assert "chain.json: is not there" in chained(root)
     assert seal(root, 0).sequence == 3
     chained(root)
@@ -290,7 +290,7 @@ def test_a_newest_audit_that_was_rewritten_with_all_that_names_it_is_found_by_th
     assert f"witness: {told.audit_id}, number 2, is as its run told, the newest" in chained(root, "--head", told.manifest_sha256)
     write_json(audit(root, 2).report / "report.json", {"verdict": "PASSED"})
     sha256 = forge(audit(root, 2).path, {"replaces": [told.manifest_sha256]})
-    state = root.audits(CLUSTER) / "chain.json"
+    state = root.audits(CLUSTER) / ".chain.json"
     state.write_text(state.read_text().replace(told.manifest_sha256, sha256))
     chained(root)
     assert "says that it was done again since" in chained(root, "--head", told.manifest_sha256, code=5)
@@ -301,7 +301,7 @@ def test_newest_audits_that_were_removed_with_all_that_names_them_are_found_by_t
     first = seal(root, 1)
     told = seal(root, 2)
     shutil.rmtree(audit(root, 2).path)
-    (root.audits(CLUSTER) / "chain.json").unlink()
+    (root.audits(CLUSTER) / ".chain.json").unlink()
     chained(root)
     assert "the 0 after it" not in chained(root, "--head", first.manifest_sha256)
     assert "it was removed or rewritten" in chained(root, "--head", told.manifest_sha256, code=5)

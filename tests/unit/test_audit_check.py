@@ -45,7 +45,7 @@ def test_an_intact_audit_is_checked_with_all_that_it_names(whole: WholeAudit) ->
         "behaviour tables 20261120T110000Z: as the audit used it",
         f"policy: the audit's copy has the sha256 {load_policy().sha256}",
         f"controls: the audit's copy has the sha256 {load_catalogue([whole.controls]).sha256}",
-        "its manifest has the sha256 that chain.json names",
+        "its manifest has the sha256 that .chain.json names",
     ):
         assert f"intact   {named}" in text or named in text, named
     assert f"intact: audit {whole.audit.path.name} of cluster {CLUSTER}" in text

@@ -128,7 +128,7 @@ def through_a_link(folder: Path) -> None:
 def test_an_audit_whose_signature_does_not_fit_is_refused(key: Path, tmp_path: Path, attack: Callable[[Path], None]) -> None:
     whole = WholeAudit(tmp_path / "root")
     attack(whole.audit.path)
-    (whole.root.audits(CLUSTER) / "chain.json").unlink()
+    (whole.root.audits(CLUSTER) / ".chain.json").unlink()
     assert "manifest.dsse.json" in said("verify", "--key", key, whole.audit.path, code=5)
 
 
@@ -151,7 +151,7 @@ def test_the_newest_of_a_chain_must_be_signed_and_vouches_for_those_before_the_k
     assert "2 of 3 audits are signed" in said(*chain)
     newest = root.audit(CLUSTER, audit_id(3)).path
     rewritten(newest)
-    (root.audits(CLUSTER) / "chain.json").unlink()
+    (root.audits(CLUSTER) / ".chain.json").unlink()
     said(*chain[:-2])
     assert "was changed after it was signed" in said(*chain, code=5)
 

@@ -9,7 +9,7 @@ its number for the time when it is sealed again, and its manifest then lists the
 audit is sealed meanwhile, that one takes the next number and lists the open one under ``reopened``, so that the hole is explained; the
 open one gets a new number at the end. No number is ever given to two audits.
 
-``audits/<cluster>/chain.json`` keeps what no single manifest can: the last number given, the newest sealed audit and those that are open.
+``audits/<cluster>/.chain.json`` keeps what no single manifest can: the last number given, the newest sealed audit and those that are open.
 It also holds the seal that is being written, so that one that was cut off by a crash is finished or forgotten by the next.
 """
 
@@ -28,7 +28,7 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.manifest import MANIFEST, SIGNATURE, FileHashes, bytes_of, is_hidden, list_files, parse_object, read_manifest, tree_files
 from kafka_audit.store.signing import signing_key
 
-STATE = "chain.json"
+STATE = ".chain.json"
 LOCK = ".lock"
 _PENDING = ".manifest.pending"
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}(\.json)?|\.manifest\.pending")
@@ -57,7 +57,7 @@ class Opened:
 
 @dataclass(kw_only=True)
 class ChainState:
-    """What chain.json holds."""
+    """What .chain.json holds."""
 
     last: int = 0
     head: Seal | None = None
@@ -172,7 +172,7 @@ def sealed_as(audit: Path) -> Seal | None:
 
 
 def read_state(folder: Path) -> ChainState | None:
-    """What chain.json says; None when there is none. IntegrityError when it cannot be read."""
+    """What .chain.json says; None when there is none. IntegrityError when it cannot be read."""
     if not os.path.lexists(folder / STATE):
         return None
     value = parse_object(folder / STATE, bytes_of(folder / STATE))
@@ -193,7 +193,7 @@ def read_state(folder: Path) -> ChainState | None:
 def recovered(folder: Path) -> ChainState:
     """The state of a chain, after what a crash cut off was finished or forgotten; the caller holds the lock.
 
-    Without chain.json the manifests tell: the sealed audit with the highest number is the newest.
+    Without .chain.json the manifests tell: the sealed audit with the highest number is the newest.
     """
     state = read_state(folder)
     if state is None:

@@ -81,7 +81,7 @@ def _links(folder: Path, cluster: str, hashes: FileHashes, checked: Checked) -> 
     """Every sealed audit by its number, its own files checked; what only claims to be one is a problem."""
     found = []
     for place in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if place.name.startswith(".") or place.name == chain.STATE:
+        if place.name.startswith("."):
             continue
         if place.is_symlink() or not place.is_dir():
             checked.problem(f"{place.name}: is a link or a file among the audits")
@@ -162,7 +162,7 @@ def _link(link: Link, by_name: Mapping[str, Link], first: Link, opened: Mapping[
 
 
 def _state(folder: Path, state: ChainState | None, links: Sequence[Link], checked: Checked) -> None:
-    """chain.json against the manifests: it knows the newest audit even when its folder is gone."""
+    """.chain.json against the manifests: it knows the newest audit even when its folder is gone."""
     if state is None:
         checked.note(f"{folder / chain.STATE}: is not there; nothing here shows whether the newest audit is still the newest")
         return
