@@ -14,12 +14,24 @@ from pyspark.sql import functions as F
 
 from kafka_audit.behaviour_folders import RECORD, Behaviour, find_behaviour
 from kafka_audit.catalogue import Catalogue, Control, load_catalogue, shipped_controls
-from kafka_audit.errors import CollectionError, ConfigurationError
-from kafka_audit.evidence import SNAPSHOT, Audit, Snapshot, open_snapshot, read_json, replaced_folder, unseal_audit, verify, write_json
+from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
+from kafka_audit.evidence import (
+    SNAPSHOT,
+    Audit,
+    EvidenceRoot,
+    Snapshot,
+    open_snapshot,
+    read_json,
+    replaced_folder,
+    unseal_audit,
+    verify,
+    write_json,
+)
 from kafka_audit.history import read_history
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.fit import check_policy
 from kafka_audit.policy.waivers import began
+from kafka_audit.store.inputs import keep_used
 from kafka_audit.subjects import SUBJECTS
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
@@ -115,7 +127,8 @@ def _run(name: str, arguments: argparse.Namespace, target: Callable[[Audit], Pat
         remember_behaviour(evidence, behaviour)
     overlay = Overlay(policy=policy, at=began(run))
     job = Job(name=name, evidence=evidence, policy=policy, catalogue=catalogue, identity=identity, overlay=overlay)
-    unseal_audit(audit)
+    if not unseal_audit(audit):
+        raise IntegrityError(f"{audit.path} is sealed and a later audit is chained to it: it stays as it is; start a new audit")
     with replaced_folder(target(audit)) as folder:
         write_json(folder / "history.json", history.record())
         if behaviour is not None:
@@ -126,6 +139,7 @@ def _run(name: str, arguments: argparse.Namespace, target: Callable[[Audit], Pat
         _write_summary(job, folder)
         if extra is not None:
             extra(job, folder)
+    keep_used(audit, EvidenceRoot(path=snapshot.path.parents[2]), identity["cluster"])
 
 
 def _behaviour(name: str, catalogue: Catalogue, snapshot: Snapshot, folder: Path) -> Behaviour | None:

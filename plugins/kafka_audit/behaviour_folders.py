@@ -7,10 +7,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.durable_files import read_json, sha256_of
+from kafka_audit.durable_files import sha256_of
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import EvidenceRoot, Snapshot, problems_of
-from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION
+from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, read_manifest
 from kafka_audit.times import parse_time, stamp
 
 KIND = "commit_behaviour"
@@ -85,7 +85,7 @@ def folder_name(end: datetime) -> str:
 
 def open_behaviour(folder: Path) -> Behaviour:
     """A behaviour folder whose files are as its manifest says; IntegrityError (exit 5) names it otherwise."""
-    manifest = read_json(folder / MANIFEST)
+    manifest = read_manifest(folder)
     if manifest.get("kind") != KIND or manifest.get("schema_version") != SCHEMA_VERSION:
         raise IntegrityError(f"{folder / MANIFEST} is not the manifest of a behaviour folder of this release; remove the folder")
     problems = problems_of(folder)

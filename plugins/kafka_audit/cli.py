@@ -29,6 +29,7 @@ from kafka_audit.cli_options import (
 from kafka_audit.durable_files import keep_new_files_private
 from kafka_audit.errors import AuditError, ConfigurationError
 from kafka_audit.findings import Severity
+from kafka_audit.integrity_commands import keys_app, verify
 from kafka_audit.lag_view.command import lag
 from kafka_audit.retention_command import retention
 from kafka_audit.sandbox.commands import app as sandbox_app
@@ -39,8 +40,10 @@ policy_app = typer.Typer(help="The policy: tiers, SLAs, declared clients, waiver
 app.add_typer(sandbox_app, name="sandbox")
 app.add_typer(controls_app, name="controls")
 app.add_typer(policy_app, name="policy")
+app.add_typer(keys_app, name="keys")
 app.command()(lag)
 app.command()(retention)
+app.command()(verify)
 # A log file or a pipe has no width of its own; the table of findings needs about this much.
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
@@ -118,17 +121,6 @@ def snapshot(
         progress=say,
     )
     print(result.path)
-
-
-@app.command(name="verify")
-def verify_command(path: Annotated[Path, typer.Argument(help="Folder of one snapshot or one audit.")]) -> None:
-    """Recompute the sha256 of every file of a snapshot or audit and compare them with its manifest."""
-    from kafka_audit.evidence import verify
-
-    manifest = verify(path)
-    kind = manifest.get("kind", "folder")
-    identity = manifest.get("snapshot_id") or manifest.get("audit_id")
-    print(f"intact: {kind} {identity} of cluster {manifest.get('cluster')}, {len(manifest['files'])} files match their sha256")
 
 
 @controls_app.command(name="list")

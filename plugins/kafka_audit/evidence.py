@@ -6,9 +6,10 @@ Layout below a root::
     offsets/<cluster>/<snapshot_id>/<dataset>.parquet + manifest.json      one offsets snapshot: groups, commits and log ends only
     history/<cluster>/lag/<day>/...parquet + manifest.json                 offsets snapshots of one UTC day rolled up; can be made again
     audits/<cluster>/<audit_id>/{settings,lag,gate,report}/... + run.json + manifest.json
+    audits/<cluster>/<audit_id>/inputs/...                                 what the audit used and retention may delete, at the same paths
 
 A manifest is written last and holds the sha256 of every other file, so a folder with a manifest is whole and a folder
-without one does not count. Audit manifests are chained: each names the sha256 of the previous audit's manifest.
+without one does not count. Audits are numbered and chained: each names the sha256 of the previous audit's manifest (store/chain.py).
 """
 
 import hashlib
@@ -25,9 +26,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_audit.durable_files import FOLDER_MODE, make_folder, read_json, replaced_folder, sha256_of, sync_file, write_failed, write_json
+from kafka_audit.durable_files import (
+    FOLDER_MODE,
+    make_folder,
+    read_json,
+    replaced_folder,
+    sha256_of,
+    sync_file,
+    sync_folder,
+    sync_tree,
+    write_failed,
+    write_json,
+)
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, problems_of, tree_files, verify
+from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, FileHashes, problems_of, read_manifest, tree_files, verify
+from kafka_audit.store import chain
+from kafka_audit.store.signing import SigningKey, signing_key
 from kafka_audit.times import parse_time, stamp
 from kafka_audit.unfinished import hidden_name, hold_new
 
@@ -35,15 +49,15 @@ SNAPSHOT, OFFSETS = "snapshot", "offsets"
 """Kinds of snapshots, as their manifests name them: a whole one, and one of groups, commits and log ends only."""
 _PLACES = {SNAPSHOT: "evidence", OFFSETS: "offsets"}
 _CLUSTER = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-_ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}")
+_ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{16}")
 
 
 def new_id(when: datetime, seed: str) -> str:
-    """The id of a snapshot or audit, like ``20261120T231500Z-ab12cd34``: UTC second plus a hash of ``seed``.
+    """The id of a snapshot or audit, like ``20261120T231500Z-ab12cd34ef56ab78``: UTC second plus 64 bits of a hash of ``seed``.
 
     The same time and seed give the same id, so a cleared and repeated task finds its own folder again.
     """
-    return f"{stamp(when)}-{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
+    return f"{stamp(when)}-{hashlib.sha256(seed.encode()).hexdigest()[:16]}"
 
 
 def check_cluster_name(cluster: str) -> str:
@@ -55,9 +69,14 @@ def check_cluster_name(cluster: str) -> str:
     return cluster
 
 
+def is_id(value: str) -> bool:
+    """Whether this is the id of a snapshot or an audit, and so the name of one folder."""
+    return _ID.fullmatch(value) is not None
+
+
 def _check_id(value: str) -> str:
-    if not _ID.fullmatch(value):
-        raise ConfigurationError(f"{value!r} is not a snapshot or audit id; ids look like 20261120T231500Z-ab12cd34")
+    if not is_id(value):
+        raise ConfigurationError(f"{value!r} is not a snapshot or audit id; ids look like 20261120T231500Z-ab12cd34ef56ab78")
     return value
 
 
@@ -70,6 +89,7 @@ class SnapshotWriter:
     final: Path
     folder: Path
     kind: str = SNAPSHOT
+    key: SigningKey | None = None
     _rows: dict[str, int] = field(default_factory=dict)
     _sealed: bool = False
     _held: int = -1
@@ -93,14 +113,22 @@ class SnapshotWriter:
         self._rows[path.name] = table.num_rows
 
     def seal(self, fields: Mapping[str, Any]) -> Path:
-        """Write the manifest, give the folder its final name and return it."""
+        """Write the manifest, and its signature where the installation signs; give the folder its final name and return it.
+
+        What the manifest vouches for is durable before it is written, and the folder's name when this returns.
+        """
         files = tree_files(self.folder)
         for name, entry in files.items():
             entry["rows"] = self._rows.get(name)
         identity = {"schema_version": SCHEMA_VERSION, "kind": self.kind, "cluster": self.cluster, "snapshot_id": self.snapshot_id}
-        write_json(self.folder / MANIFEST, {**fields, **identity, "files": files})
         try:
+            sync_tree(self.folder)
+            write_json(self.folder / MANIFEST, {**fields, **identity, "files": files})
+            if self.key is not None:
+                self.key.sign(self.folder, self.folder / MANIFEST)
+            sync_folder(self.folder)
             self.folder.rename(self.final)
+            sync_folder(self.final.parent)
         except OSError as problem:
             raise write_failed(self.final, problem) from problem
         self._sealed = True
@@ -164,6 +192,11 @@ class Audit:
         return self.path / "lag"
 
     @property
+    def inputs(self) -> Path:
+        """Copies of what the audit used and retention may delete (kafka_audit.store.inputs)."""
+        return self.path / "inputs"
+
+    @property
     def gate(self) -> Path:
         return self.path / "gate"
 
@@ -186,9 +219,14 @@ class EvidenceRoot:
         return self.path / _PLACES[kind] / check_cluster_name(cluster) / _check_id(snapshot_id)
 
     def snapshot_writer(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> SnapshotWriter:
-        """A writer for a new snapshot; use it as a context manager and call ``seal`` at the end."""
+        """A writer for a new snapshot; use it as a context manager and call ``seal`` at the end.
+
+        ConfigurationError when the installation signs and its key cannot be used: before anything is read or written.
+        """
         final = self.snapshot_dir(cluster, snapshot_id, kind)
-        return SnapshotWriter(cluster=cluster, snapshot_id=snapshot_id, final=final, folder=hidden_name(final), kind=kind)
+        return SnapshotWriter(
+            cluster=cluster, snapshot_id=snapshot_id, final=final, folder=hidden_name(final), kind=kind, key=signing_key()
+        )
 
     def find_snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot | None:
         """The sealed snapshot of that id, or None. Hashes are not checked here: call :func:`verify`."""
@@ -216,24 +254,22 @@ class EvidenceRoot:
         return self.path / "history" / check_cluster_name(cluster) / "lag"
 
     def audit(self, cluster: str, audit_id: str) -> Audit:
-        return Audit(path=self.path / "audits" / check_cluster_name(cluster) / _check_id(audit_id))
+        return Audit(path=self.audits(cluster) / _check_id(audit_id))
 
     def commit_history(self, cluster: str) -> Path:
         """Where the records of the cluster's offsets topic are kept; it may not exist."""
         return self.path / "history" / check_cluster_name(cluster) / "commits"
 
-    def previous_audit(self, cluster: str, audit_id: str) -> Audit | None:
-        """The newest sealed audit of the cluster that is older than ``audit_id``."""
-        folder = self.audit(cluster, audit_id).path.parent
-        earlier = [p.parent for p in folder.glob(f"*/{MANIFEST}") if _ID.fullmatch(p.parent.name) and p.parent.name < audit_id]
-        return Audit(path=max(earlier)) if earlier else None
+    def audits(self, cluster: str) -> Path:
+        """The folder of a cluster's audits, with the state and the lock of their chain."""
+        return self.path / "audits" / check_cluster_name(cluster)
 
 
 def open_snapshot(folder: Path) -> Snapshot:
     """Open a snapshot folder by path; IntegrityError when it has no usable manifest."""
     if not (folder / MANIFEST).is_file():
         raise IntegrityError(f"{folder} has no {MANIFEST}: it is not a finished snapshot")
-    manifest = read_json(folder / MANIFEST)
+    manifest = read_manifest(folder)
     if manifest.get("kind") not in _PLACES or not isinstance(manifest.get("files"), dict):
         raise IntegrityError(f"{folder / MANIFEST} is not the manifest of a snapshot")
     if manifest.get("schema_version") != SCHEMA_VERSION:
@@ -242,19 +278,18 @@ def open_snapshot(folder: Path) -> Snapshot:
     return Snapshot(path=folder, manifest=manifest)
 
 
-def seal_audit(root: EvidenceRoot, cluster: str, audit_id: str, fields: Mapping[str, Any]) -> Path:
-    """Write an audit's manifest over all its files, chained to the previous audit's; returns the manifest's path."""
-    audit = root.audit(cluster, audit_id)
-    previous = root.previous_audit(cluster, audit_id)
-    chain = {"audit_id": previous.path.name, "manifest_sha256": sha256_of(previous.path / MANIFEST)} if previous else None
-    identity = {"schema_version": SCHEMA_VERSION, "kind": "audit", "cluster": cluster, "audit_id": audit_id, "previous": chain}
-    write_json(audit.path / MANIFEST, {**fields, **identity, "files": tree_files(audit.path)})
-    return audit.path / MANIFEST
+def seal_audit(root: EvidenceRoot, cluster: str, audit_id: str, fields: Mapping[str, Any], hashes: FileHashes | None = None) -> chain.Seal:
+    """Write an audit's manifest over all its files, chained to the newest sealed audit of the cluster; returns its place and sha256."""
+    identity = {"schema_version": SCHEMA_VERSION, "kind": "audit", "cluster": cluster}
+    return chain.seal(root.audit(cluster, audit_id).path, {**fields, **identity}, hashes)
 
 
-def unseal_audit(audit: Audit) -> None:
-    """Remove an audit's manifest before one of its steps runs again: a folder being rewritten must not look sealed."""
-    (audit.path / MANIFEST).unlink(missing_ok=True)
+def unseal_audit(audit: Audit) -> bool:
+    """Remove an audit's manifest before one of its steps runs again: a folder being rewritten must not look sealed.
+
+    False, and nothing is done, when a later audit is chained to it.
+    """
+    return chain.reopen(audit.path)
 
 
 __all__ = [
@@ -266,6 +301,7 @@ __all__ = [
     "Snapshot",
     "SnapshotWriter",
     "check_cluster_name",
+    "is_id",
     "new_id",
     "open_snapshot",
     "problems_of",

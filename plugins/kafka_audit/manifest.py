@@ -1,50 +1,201 @@
-"""Manifests: the list of a folder's files with their sha256, written last, and the check that nothing was changed since."""
+"""Manifests: the list of a folder's files with their sha256, written last, and the check that nothing was changed since.
 
+A sealed folder holds regular files and folders only, and nothing but what its manifest lists. A link is refused wherever it lies, and so
+are hidden files and files in names that Spark or pyarrow would pass over: what is read is what was hashed.
+"""
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.durable_files import read_json, sha256_of
 from kafka_audit.errors import IntegrityError
 
 MANIFEST = "manifest.json"
+SIGNATURE = "manifest.dsse.json"
+"""The signature of the manifest, where the installation signs (kafka_audit.store.signing): the one file that no manifest lists."""
 SCHEMA_VERSION = 1
+MOST_BYTES = 32 << 20
+"""How long a manifest may be: some two hundred thousand files."""
+_OUTSIDE_THE_LIST = frozenset({MANIFEST, SIGNATURE})
 
 
-def tree_files(folder: Path) -> dict[str, dict[str, Any]]:
-    """sha256 and size in bytes of every file below a folder, by its name there; the manifest itself and hidden files are left out."""
-    files: dict[str, dict[str, Any]] = {}
-    for path in sorted(folder.rglob("*")):
-        relative = path.relative_to(folder)
-        if not path.is_file() or relative == Path(MANIFEST) or any(part.startswith(".") for part in relative.parts):
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """What lies below a folder: the names of its regular files, and a sentence for each thing that may not be there."""
+
+    files: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+@dataclass(kw_only=True)
+class FileHashes:
+    """The sha256 of files; one that has several names (hard links) is read once."""
+
+    _known: dict[tuple[int, ...], str] = field(default_factory=dict)
+
+    def of(self, path: Path | str) -> tuple[str, int]:
+        """sha256 and size in bytes of a regular file; IntegrityError for anything else, OSError when it cannot be read."""
+        descriptor, about = _opened(path)
+        try:
+            key = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+            if key not in self._known:
+                digest = hashlib.sha256()
+                while chunk := os.read(descriptor, 1 << 20):
+                    digest.update(chunk)
+                self._known[key] = digest.hexdigest()
+            return self._known[key], about.st_size
+        finally:
+            os.close(descriptor)
+
+
+def _opened(path: Path | str) -> tuple[int, os.stat_result]:
+    """The descriptor of a regular file that is open for reading, and what it is. No pipe makes this wait, and no link is followed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as problem:
+        raise IntegrityError(f"{path}: cannot be read ({problem.strerror}); a link is never followed") from problem
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(descriptor)
+        raise IntegrityError(f"{path}: is not a regular file")
+    return descriptor, about
+
+
+def list_files(folder: Path) -> Listing:
+    """Everything below a folder, without following links; the manifest and its signature are not listed."""
+    files: list[str] = []
+    refused: list[str] = []
+    if folder.is_symlink():
+        return Listing(files=(), refused=(f"{folder.name}: is a link; name the folder itself",))
+    waiting = [""]
+    while waiting:
+        inside = waiting.pop()
+        try:
+            with os.scandir(f"{folder}/{inside}") as entries:
+                found = list(entries)
+        except OSError as problem:
+            refused.append(f"{inside or folder.name}: cannot be listed ({problem.strerror})")
             continue
-        files[relative.as_posix()] = {"sha256": sha256_of(path), "bytes": path.stat().st_size}
+        for entry in found:
+            name = f"{inside}{entry.name}"
+            if entry.is_symlink():
+                refused.append(f"{name}: is a link; evidence is never read through one")
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append(f"{name}/")
+            elif not entry.is_file(follow_symlinks=False):
+                refused.append(f"{name}: is neither a file nor a folder")
+            elif name not in _OUTSIDE_THE_LIST:
+                files.append(name)
+    return Listing(files=tuple(sorted(files)), refused=tuple(sorted(refused)))
+
+
+def tree_files(folder: Path, hashes: FileHashes | None = None) -> dict[str, dict[str, Any]]:
+    """sha256 and size in bytes of every file below a folder, by its name there.
+
+    The manifest, its signature and hidden files are left out. IntegrityError names links, pipes and devices: they cannot be sealed.
+    """
+    listing, known = list_files(folder), hashes or FileHashes()
+    if listing.refused:
+        raise IntegrityError(f"{folder} cannot be sealed: {'; '.join(listing.refused[:3])}. Remove what does not belong there")
+    files = {}
+    for name in listing.files:
+        if not is_hidden(name):
+            sha256, size = known.of(f"{folder}/{name}")
+            files[name] = {"sha256": sha256, "bytes": size}
     return files
 
 
-def problems_of(folder: Path) -> list[str]:
+def is_hidden(name: str) -> bool:
+    """Whether a file, or a folder that it lies in, has a name that begins with a dot."""
+    return name.startswith(".") or "/." in name
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder; IntegrityError when it is missing, a link, too long, not a JSON object, or names a key twice."""
+    return parse_object(folder / MANIFEST, bytes_of(folder / MANIFEST))
+
+
+def bytes_of(path: Path) -> bytes:
+    """The content of a manifest or signature; IntegrityError when it is no regular file or longer than any of ours."""
+    with os.fdopen(_opened(path)[0], "rb") as stream:
+        content = stream.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise IntegrityError(f"{path}: is longer than {MOST_BYTES >> 20} MiB, so it is not ours")
+    return content
+
+
+def parse_object(where: Path, content: bytes) -> dict[str, Any]:
+    """A JSON object in which no key stands twice: two programs that read it cannot see two different things."""
+    try:
+        value = json.loads(content.decode("utf-8"), object_pairs_hook=_once)
+    except (ValueError, RecursionError) as problem:
+        raise IntegrityError(f"{where}: cannot be read as JSON ({problem}); restore it from a copy or take a new one") from problem
+    if not isinstance(value, dict):
+        raise IntegrityError(f"{where}: holds {type(value).__name__} where an object is expected; restore it from a copy")
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands there twice")
+    return found
+
+
+def problems_of(folder: Path, hashes: FileHashes | None = None) -> list[str]:
     """Every difference between a sealed folder and its manifest, as sentences; empty when it is intact."""
-    manifest = read_json(folder / MANIFEST)
+    if folder.is_symlink():
+        return [f"{folder.name}: is a link; name the folder itself"]
+    manifest = read_manifest(folder)
+    return [*file_problems(folder, manifest, hashes), *_link_problems(folder, manifest)]
+
+
+def file_problems(folder: Path, manifest: dict[str, Any], hashes: FileHashes | None = None) -> list[str]:
+    """Every difference between a folder's files and those that its manifest lists, as sentences."""
     recorded = manifest.get("files")
     if not isinstance(recorded, dict):
         return [f"{MANIFEST}: has no list of files"]
-    found: list[str] = []
+    listing, known = list_files(folder), hashes or FileHashes()
+    return [*listing.refused, *_differences(folder, recorded, listing, known)]
+
+
+def _differences(folder: Path, recorded: dict[str, Any], listing: Listing, hashes: FileHashes) -> Iterator[str]:
+    there = set(listing.files)
     for name, entry in sorted(recorded.items()):
-        path = folder / name
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            found.append(f"{name}: the manifest names a file outside the folder")
-        elif not path.is_file():
-            found.append(f"{name}: is missing")
-        elif sha256_of(path) != entry.get("sha256"):
-            found.append(f"{name}: its sha256 differs from the manifest's, so it was changed after it was written")
-    found += [f"{name}: is not in the manifest, so it was added later" for name in sorted(set(tree_files(folder)) - set(recorded))]
+        if name not in there:
+            outside = Path(name).is_absolute() or ".." in Path(name).parts
+            yield f"{name}: the manifest names a file outside the folder" if outside else f"{name}: is missing"
+        elif not isinstance(entry, dict):
+            yield f"{name}: its entry in the manifest is not usable"
+        else:
+            try:
+                sha256, _ = hashes.of(f"{folder}/{name}")
+            except (OSError, IntegrityError) as problem:
+                yield f"{name}: cannot be read ({problem})"
+                continue
+            if sha256 != entry.get("sha256"):
+                yield f"{name}: its sha256 differs from the manifest's, so it was changed after it was written"
+    for name in sorted(there - set(recorded)):
+        yield f"{name}: is not in the manifest, so it was added later"
+
+
+def _link_problems(folder: Path, manifest: dict[str, Any]) -> Iterator[str]:
+    """Whether the audit that this one is chained to is still the one it was."""
     previous = manifest.get("previous")
-    if previous:
-        link = folder.parent / str(previous.get("audit_id")) / MANIFEST
-        if not link.is_file():
-            found.append(f"previous audit {previous.get('audit_id')}: its manifest is missing, so the chain is broken")
-        elif sha256_of(link) != previous.get("manifest_sha256"):
-            found.append(f"previous audit {previous.get('audit_id')}: its manifest was changed after this audit was sealed")
-    return found
+    if not isinstance(previous, dict):
+        return
+    name = str(previous.get("audit_id"))
+    link = folder.parent / name / MANIFEST
+    if Path(name).name != name or not link.is_file():
+        yield f"previous audit {name}: its manifest is missing, so the chain is broken"
+    elif FileHashes().of(link)[0] != previous.get("manifest_sha256"):
+        yield f"previous audit {name}: its manifest was changed after this audit was sealed"
 
 
 def verify(folder: Path) -> dict[str, Any]:
@@ -55,4 +206,4 @@ def verify(folder: Path) -> dict[str, Any]:
     if found:
         listed = "\n  ".join(found)
         raise IntegrityError(f"{folder} does not match its manifest:\n  {listed}\nDo not use it as evidence; restore it from a copy")
-    return read_json(folder / MANIFEST)
+    return read_manifest(folder)

@@ -11,6 +11,7 @@ from rich.text import Text
 from kafka_audit.evidence import read_json
 from kafka_audit.findings import Severity, Status
 from kafka_audit.safe_text import percent, visible
+from kafka_audit.store.chain import sealed_as
 
 if TYPE_CHECKING:
     from kafka_audit.airflow.run_dag import AuditOutcome
@@ -54,6 +55,9 @@ def print_summary(outcome: "AuditOutcome", console: Console) -> None:
         console.print(Text(f"Seconds: {steps}; in all {outcome.total_seconds:.0f}", style="dim"))
     if outcome.report_path is not None:
         console.print(Text(f"Report: {outcome.report_path}", style="bold"))
+    seal = sealed_as(outcome.audit_path) if outcome.audit_path is not None else None
+    if seal is not None:
+        console.print(Text(f"Sealed: {seal}"))
 
 
 def _print_findings(report: Mapping[str, Any], console: Console) -> None:

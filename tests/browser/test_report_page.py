@@ -72,7 +72,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     topic, group = made.control("replication_factor_sufficient", "TOP-01"), made.control("lag_within_sla", "CON-01", subject="group")
     fake = made.FakeAudit(tmp_path_factory.mktemp("audit"), (group, topic))
     names = made.HOSTILE_GROUPS
-    fake.take_snapshot({"groups": [{"group_id": name} for name in names]}, "20261120T231501Z-ab12cd35")
+    fake.take_snapshot({"groups": [{"group_id": name} for name in names]}, "20261120T231501Z-ab12cd35ab12cd35")
     fake.settings([made.finding(topic, f"a.rather.long.topic.name.without.any.space.in.it.{number:03}" * 4) for number in range(25)])
     unassessed = [made.finding(group, f"{number}{name}", "not_assessed", reason=name) for number, name in enumerate(names)]
     failing = [made.finding(group, name, observed=name, expected=name, evidence=name) for name in names]

@@ -1,13 +1,18 @@
 """Whole runs of the audit DAG with stand-in steps: which run turns red, what its gate says, and what is left in the folders."""
 
+from datetime import date
 from pathlib import Path
 
 import pytest
+import yaml
 from dag_run import WHEN, Run
 from steps import Steps, spark_failure
 
 from kafka_audit.errors import CollectionError, IntegrityError
-from kafka_audit.evidence import EvidenceRoot, problems_of, read_json, verify, write_json
+from kafka_audit.evidence import Audit, EvidenceRoot, problems_of, read_json, sha256_of, verify, write_json
+from kafka_audit.store.audit_check import check_audit
+from kafka_audit.store.inputs import rule_hashes
+from kafka_audit.store.signing import new_key, read_public_key, signature_problems
 from kafka_audit.unfinished import hidden_name
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
@@ -183,3 +188,75 @@ def test_only_a_whole_audit_whose_parts_agree_can_pass(dag, root: Path, steps: S
     write_json(audit.report / "report.json", report)
     (audit.path / "manifest.json").unlink()
     assert audit_result(audit, snapshot, states).exit_code == 1
+
+
+def test_the_seal_is_in_the_log_and_in_the_xcom_of_report_and_gate(dag, root: Path, steps: Steps, caplog: pytest.LogCaptureFixture) -> None:
+    run = Run(dag)
+    audit = only_audit(root)
+    seal = {"audit_id": audit.name, "sequence": 1, "manifest_sha256": sha256_of(audit / "manifest.json")}
+    assert run.returned("report") == {"report": str(audit / "report" / "report.html"), **seal}
+    assert seal.items() <= run.returned("gate").items()
+    told = [record for record in caplog.records if seal["manifest_sha256"] in record.getMessage()]
+    assert {record.name.rsplit(".", 1)[-1] for record in told} >= {"tasks", "gate"}
+
+
+def test_a_red_gate_has_told_the_seal_in_its_log(dag, root: Path, steps: Steps, caplog: pytest.LogCaptureFixture) -> None:
+    steps.findings = ("FAIL", 3)
+    Run(dag)
+    sha256 = sha256_of(only_audit(root) / "manifest.json")
+    assert any(record.name.endswith(".gate") and sha256 in record.getMessage() for record in caplog.records)
+
+
+def test_the_folder_of_another_run_is_refused_and_left_as_it_is(dag, root: Path, steps: Steps) -> None:
+    Run(dag)
+    audit = only_audit(root)
+    write_json(audit / "run.json", {**read_json(audit / "run.json"), "run_id": "manual__somebody_else"})
+    before = {path: path.read_bytes() for path in audit.rglob("*") if path.is_file()}
+    calls = list(steps.calls)
+    run = Run(dag, min_coverage=0.5)
+    assert run.failed == {"plan", "gate"}
+    assert "belongs to run 'manual__somebody_else'" in str(run.errors["plan"])
+    assert steps.calls == calls
+    assert {path: path.read_bytes() for path in audit.rglob("*") if path.is_file()} == before
+
+
+def test_a_signing_key_that_cannot_be_read_is_refused_before_the_cluster_is_touched(
+    dag, root: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_SIGNING_KEY", str(tmp_path / "missing.key"))
+    run = Run(dag)
+    assert run.failed == {"plan", "gate"}
+    assert "KAFKA_AUDIT_SIGNING_KEY" in str(run.errors["plan"])
+    assert steps.calls == []
+
+
+def test_a_signed_audit_is_signed_again_when_its_run_is_cleared(
+    dag, root: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    public = read_public_key(new_key(tmp_path / "seal.key"))
+    monkeypatch.setenv("KAFKA_AUDIT_SIGNING_KEY", str(tmp_path / "seal.key"))
+    for findings in (("PASS", 0), ("FAIL", 3)):
+        steps.findings = findings
+        Run(dag)
+        assert signature_problems(only_audit(root), [public]) == []
+    assert len(read_json(only_audit(root) / "manifest.json")["replaces"]) == 1
+
+
+def test_the_rules_are_kept_in_the_audit_as_they_were_loaded(dag, root: Path, steps: Steps, policy_copy: Path) -> None:
+    Run(dag, policy_dir=str(policy_copy))
+    audit = Audit(path=only_audit(root))
+    manifest = read_json(audit.path / "manifest.json")
+    assert rule_hashes(audit) == (manifest["policy_sha256"], manifest["catalogue_sha256"])
+    assert check_audit(audit.path, EvidenceRoot(path=root)).problems == []
+
+
+def test_a_policy_that_no_audit_could_keep_whole_is_refused_before_the_cluster_is_touched(
+    dag, root: Path, steps: Steps, policy_copy: Path
+) -> None:
+    (policy_copy.parent / "app.properties").write_text("acks=all\n")
+    client = {"name": "a", "kind": "producer", "implementation": "java", "owner": "o", "declared_on": date(2026, 1, 1), "source": "s"}
+    client |= {"topics": ["*"], "settings_file": "../app.properties"}
+    (policy_copy / "clients.yaml").write_text(yaml.safe_dump({"version": 1, "clients": [client]}))
+    run = Run(dag, policy_dir=str(policy_copy))
+    assert "clients.a.settings_file" in str(run.errors["plan"])
+    assert steps.calls == []

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
 
 DAG = "kafka_reliability_audit"
-AUDIT_ID = "20261120T231500Z-ab12cd34"
-OLDER_ID = "20261119T231500Z-ab12cd34"
+AUDIT_ID = "20261120T231500Z-ab12cd34ab12cd34"
+OLDER_ID = "20261119T231500Z-ab12cd34ab12cd34"
 HOSTILE = "<script>alert(1)</script>"
 
 
@@ -51,12 +51,12 @@ def audits(root: Path) -> Path:
     (audit.report / "junit.xml").write_text("<testsuites/>", encoding="utf-8")
     (audit.gate / "data_docs").mkdir(parents=True)
     (audit.gate / "data_docs" / "index.html").write_text("<p>gates</p>", encoding="utf-8")
-    (audit.gate / "data_docs" / "outside.html").symlink_to(root / "secret.html")
     (failed.path / "report").mkdir()
     for name in ("report.html", "report.json", "junit.xml"):
         (failed.path / "report" / name).symlink_to(root / "secret.html")
     (root / "secret.html").write_text("secret", encoding="utf-8")
     seal_audit(made, "kafka", AUDIT_ID, {})
+    (audit.gate / "data_docs" / "outside.html").symlink_to(root / "secret.html")
     return root
 
 
@@ -171,7 +171,7 @@ def test_a_broken_note_or_report_of_one_audit_hides_no_other(client, login, audi
     "path",
     [
         "audits/kafka/../secret.html",
-        "audits/..%2f..%2fsecret/20261120T231500Z-ab12cd34/",
+        "audits/..%2f..%2fsecret/20261120T231500Z-ab12cd34ab12cd34/",
         "audits/kafka/..%2f..%2f..%2fsecret.html/",
         f"audits/kafka/{AUDIT_ID}/..%2frun.json",
         f"audits/kafka/{AUDIT_ID}/run.json",
@@ -179,11 +179,11 @@ def test_a_broken_note_or_report_of_one_audit_hides_no_other(client, login, audi
         f"audits/kafka/{AUDIT_ID}/data-docs/..%2f..%2f..%2f..%2f..%2fsecret.html",
         f"audits/kafka/{AUDIT_ID}/data-docs/outside.html",
         f"audits/kafka/{AUDIT_ID}/data-docs/%00.html",
-        "audits/kafka/20261120T231500Z-ffffffff/",
+        "audits/kafka/20261120T231500Z-ffffffffffffffff/",
         f"audits/kafka/{OLDER_ID}/report.html",
         f"audits/kafka/{OLDER_ID}/report.json",
         f"audits/kafka/{OLDER_ID}/junit.xml",
-        "audits/KAFKA/20261120T231500Z-ab12cd34/",
+        "audits/KAFKA/20261120T231500Z-ab12cd34ab12cd34/",
         "audits/kafka/x/",
     ],
 )

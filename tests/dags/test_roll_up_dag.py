@@ -27,7 +27,7 @@ def old_snapshot(root: Path, steps: Steps) -> Path:
     taken = steps.take_offsets_snapshot(
         root=EvidenceRoot(path=root),
         cluster="kafka",
-        snapshot_id="20260720T100000Z-ab12cd34",
+        snapshot_id="20260720T100000Z-ab12cd34ab12cd34",
         policy=load_policy(),
         now=lambda: datetime(2026, 7, 20, 10, tzinfo=timezone.utc),
     )

@@ -25,6 +25,7 @@ from kafka_audit.evidence import problems_of, read_json
 from kafka_audit.sandbox.brokers import free_ports
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.sandbox.past import make_past
+from kafka_audit.store.chain import sealed_as
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
 ROOT = Path(__file__).parents[2]
@@ -168,6 +169,11 @@ def test_a_healthy_cluster_is_audited_by_the_scheduler_and_clearing_a_task_gives
     (manifest,) = root.glob("audits/kafka/*/manifest.json")
     assert problems_of(manifest.parent) == []
     assert read_json(manifest.parent / "report" / "report.json")["verdict"] == "PASSED"
+
+    seal = sealed_as(manifest.parent)
+    for task in ("report", "gate"):
+        entry = f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances/{task}/xcomEntries/return_value"
+        assert seal.manifest_sha256 in json.dumps(api.call("GET", entry)[1]), task
 
     page = f"/kafka-audit/dags/{DAG}/runs/{quote(run_id, safe='')}"
     assert Api(base, None).call("GET", page)[0] == 401

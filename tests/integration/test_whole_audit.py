@@ -55,7 +55,13 @@ def faulty_audit(demo_cluster: Sandbox, tmp_path_factory: pytest.TempPathFactory
     done = kafka_audit("audit", "--bootstrap", demo_cluster.bootstrap, "--cluster", "shop", "--root", str(root), "--policy", policy, code=3)
     assert "REP-01" in done.stdout
     assert "Seconds:" in done.stdout
-    return only_audit(root, "shop")
+    audit = only_audit(root, "shop")
+    sha256 = sha256_of(audit.path / "manifest.json")
+    told = " ".join(done.stdout.split())
+    assert f"Sealed: audit {audit.path.name}, number 1 of its cluster, manifest sha256 {sha256}" in told
+    log = max((root.parent / ".airflow" / "runs").glob("*.log")).read_text(errors="replace")
+    assert log.count(sha256) >= 2, "the log of the run is a witness outside of the folder"
+    return audit
 
 
 def test_exactly_the_seeded_faults_are_found_none_missed_and_none_extra(faulty_audit: Audit) -> None:
@@ -101,7 +107,19 @@ def test_loss_and_remaining_lag_are_two_figures(faulty_audit: Audit) -> None:
 def test_verify_accepts_the_audit_and_its_snapshot_and_names_an_edited_file(faulty_audit: Audit, tmp_path: Path) -> None:
     run = faulty_audit.run()
     snapshot = EvidenceRoot(path=faulty_audit.path.parents[2]).snapshot("shop", run["snapshot_id"])
-    assert "intact: audit" in kafka_audit("verify", str(faulty_audit.path), code=0).stdout
+    root = faulty_audit.path.parents[2]
+    said = kafka_audit("verify", str(faulty_audit.path), code=0).stdout
+    for named in (
+        f"intact   snapshot {snapshot.snapshot_id}",
+        "intact   earlier snapshot",
+        "intact   policy",
+        "intact   controls",
+        "intact: audit",
+    ):
+        assert named in said, said
+    head = sha256_of(faulty_audit.path / "manifest.json")
+    chain = kafka_audit("verify", "--chain", "shop", "--root", str(root), "--head", head, "--deep", code=0).stdout
+    assert "is as its run told, the newest" in chain
     assert "intact: snapshot" in kafka_audit("verify", str(snapshot.path), code=0).stdout
     manifest = json.loads((faulty_audit.path / "manifest.json").read_text())
     assert snapshot.manifest_sha256 in json.dumps(manifest)

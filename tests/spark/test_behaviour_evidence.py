@@ -128,7 +128,10 @@ def test_with_a_history_the_same_snapshot_is_judged(
     assert source["manifest_sha256"] == sha256_of(batch / "manifest.json")
     assert record["totals"]["rows"] == 4169
     seal_audit(EvidenceRoot(path=snapshot.path.parents[2]), CLUSTER, audit.path.name, {})
-    assert "lag/commit_history.json" in verify(audit.path)["files"]
+    sealed = verify(audit.path)["files"]
+    copy = f"inputs/history/{CLUSTER}/commits/{record['folder']}"
+    assert {"lag/commit_history.json", f"{copy}/manifest.json", f"{copy}/groups.parquet/part-00000.parquet"} <= set(sealed)
+    assert sealed[f"{copy}/manifest.json"]["sha256"] == record["manifest_sha256"]
     told = {one.group_id: one for one in read_commit_history(audit.lag).groups}
     assert (told["s-java-auto5"].auto_commit, told["s-java-auto5"].member_count, told["s-java-rewind"].rewinds) == ("consistent", 0, 1)
 

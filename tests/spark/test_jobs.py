@@ -2,18 +2,22 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from pyspark.sql import SparkSession
-from snapshot_builder import CLUSTER, Synthetic, audit_folder
+from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
 
 from kafka_audit.catalogue import load_catalogue
-from kafka_audit.evidence import Audit, Snapshot
+from kafka_audit.evidence import OFFSETS, Audit, EvidenceRoot, Snapshot, new_id, seal_audit, write_json
+from kafka_audit.manifest import problems_of
+from kafka_audit.store.inputs import used_by
 from kafka_audit.subjects import LAG_JOB, SETTINGS_JOB, SUBJECTS
 from spark_jobs.evaluate import COLUMNS
 from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path
@@ -55,7 +59,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_spark_submit_runs_both_jobs_and_leaves_complete_findings(tmp_path: Path) -> None:
     snapshot = faulty().write(tmp_path)
     audit = audit_folder(tmp_path, snapshot)
-    (audit.path / "manifest.json").write_text("{}")
+    seal_audit(EvidenceRoot(path=tmp_path), CLUSTER, audit.path.name, {})
     before = files(snapshot.path)
     submit = Path(sys.executable).parent / "spark-submit"
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
@@ -214,10 +218,10 @@ def test_an_invalid_policy_is_refused_with_exit_code_2(made, capsys, tmp_path: P
 
 def test_the_audit_of_another_snapshot_is_refused_with_exit_code_2(made, capsys) -> None:
     run_file = made[1].run_file
-    run_file.write_text(json.dumps({**json.loads(run_file.read_text()), "snapshot_id": "20200101T000000Z-00000000"}))
+    run_file.write_text(json.dumps({**json.loads(run_file.read_text()), "snapshot_id": "20200101T000000Z-0000000000000000"}))
     code, line = refuse(made, capsys)
     assert code == 2
-    assert "20200101T000000Z-00000000" in line
+    assert "20200101T000000Z-0000000000000000" in line
 
 
 def test_a_rule_that_spark_refuses_is_named_with_exit_code_2(made, capsys, spark: SparkSession, tmp_path: Path) -> None:
@@ -234,3 +238,30 @@ def test_findings_that_do_not_match_the_snapshots_own_counts_are_not_kept(spark:
     code, line = refuse((snapshot, audit_folder(tmp_path, snapshot)), capsys)
     assert code == 1
     assert "but the snapshot has 2" in line
+
+
+def test_what_a_job_read_and_retention_may_delete_is_kept_in_the_audit(spark: SparkSession, tmp_path: Path) -> None:
+    earlier = [faulty().write(tmp_path, READ_AT - timedelta(hours=hours), OFFSETS) for hours in (1, 2)]
+    whole = faulty().write(tmp_path, READ_AT - timedelta(hours=3))
+    snapshot = faulty().write(tmp_path)
+    audit = audit_folder(tmp_path, snapshot)
+    assert run(LAG_JOB, snapshot, audit) == 0
+    for one in earlier:
+        assert problems_of(audit.inputs / "offsets" / CLUSTER / one.snapshot_id) == []
+        shutil.rmtree(one.path)
+    assert not (audit.inputs / "evidence").exists()
+    used = {str(one): one.copied for one in used_by(audit, EvidenceRoot(path=tmp_path), CLUSTER)}
+    assert used == {f"snapshot {whole.snapshot_id}": False, **{f"offsets snapshot {one.snapshot_id}": True for one in earlier}}
+
+
+def test_a_job_leaves_an_audit_alone_that_a_later_one_was_chained_to(made: tuple[Snapshot, Audit], capsys, spark: SparkSession) -> None:
+    snapshot, audit = made
+    root = EvidenceRoot(path=audit.path.parents[2])
+    seal_audit(root, CLUSTER, audit.path.name, {})
+    later = root.audit(CLUSTER, new_id(READ_AT, "later"))
+    write_json(later.run_file, {})
+    seal_audit(root, CLUSTER, later.path.name, {})
+    before = files(audit.path)
+    assert run(SETTINGS_JOB, snapshot, audit) == 5
+    assert "a later audit is chained to it" in capsys.readouterr().err
+    assert files(audit.path) == before

@@ -21,7 +21,7 @@ STARTED = datetime(2026, 11, 20, 23, 15, 0, tzinfo=timezone.utc)
 READ = STARTED + timedelta(seconds=2)
 FINISHED = STARTED + timedelta(seconds=4)
 NOW = FINISHED + timedelta(seconds=60)
-SNAPSHOT_ID = "20261120T231500Z-ab12cd34"
+SNAPSHOT_ID = "20261120T231500Z-ab12cd34ab12cd34"
 HOSTILE = "<script>alert(1)</script>\"'`=cmd|' /C calc'!A0\n\u202e"
 
 Rows = dict[str, list[dict[str, Any]]]

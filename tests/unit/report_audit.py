@@ -15,8 +15,8 @@ from kafka_audit.findings import EvidenceClass, Severity
 from kafka_audit.policy import load_policy
 
 WHEN = datetime(2026, 11, 20, 23, 20, tzinfo=timezone.utc)
-SNAPSHOT_ID = "20261120T231500Z-ab12cd34"
-AUDIT_ID = "20261120T231600Z-0badcafe"
+SNAPSHOT_ID = "20261120T231500Z-ab12cd34ab12cd34"
+AUDIT_ID = "20261120T231600Z-0badcafe0badcafe"
 
 HOSTILE_GROUPS = (
     "=cmd|' /C calc'!A0",

@@ -16,7 +16,7 @@ TAKEN = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
 
 
 def snapshot(root: Path) -> Snapshot:
-    with EvidenceRoot(path=root).snapshot_writer("kafka", "20261120T231500Z-ab12cd34") as writer:
+    with EvidenceRoot(path=root).snapshot_writer("kafka", "20261120T231500Z-ab12cd34ab12cd34") as writer:
         return open_snapshot(writer.seal({"cluster_id": "own", "started_at": TAKEN.isoformat()}))
 
 

@@ -53,7 +53,7 @@ def hostile_page(root: Path) -> str:
     problems = [
         {"dataset": "members", "api": "DescribeGroups", "group_id": group, "error": group, "message": group} for group in HOSTILE_GROUPS
     ]
-    fake.take_snapshot({"groups": rows, "errors": problems}, "20261120T231501Z-ab12cd35")
+    fake.take_snapshot({"groups": rows, "errors": problems}, "20261120T231501Z-ab12cd35ab12cd35")
     fake.settings([finding(TOPIC, "orders", "not_assessed", reason=reason) for reason in HOSTILE_GROUPS])
     failures = [finding(GROUP, group, observed=group, expected=group, evidence=group, tier=group) for group in HOSTILE_GROUPS]
     words = ("status", "status_reason", "burrow", "time_to_loss_by", "lag_ms_method")

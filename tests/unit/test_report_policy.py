@@ -216,12 +216,15 @@ def test_frameworks_are_said_to_be_supported_and_never_complied_with(tmp_path: P
 
 def test_the_history_that_was_used_and_what_was_left_out_are_printed(tmp_path: Path) -> None:
     fake = FakeAudit(tmp_path, (TOPIC,))
-    fake.history = [{"snapshot_id": f"2026111{day}T231500Z-ab12cd34", "manifest_sha256": f"{day}" * 64} for day in (8, 9)]
-    fake.left_out = ["20261117T231500Z-ab12cd34: topics.parquet: its sha256 differs from the manifest's"]
+    fake.history = [{"snapshot_id": f"2026111{day}T231500Z-ab12cd34ab12cd34", "manifest_sha256": f"{day}" * 64} for day in (8, 9)]
+    fake.left_out = ["20261117T231500Z-ab12cd34ab12cd34: topics.parquet: its sha256 differs from the manifest's"]
     fake.settings(PASSING[:1])
     fake.lag([])
     text = text_of(read(fake))
-    assert "compared this snapshot with 2 earlier ones, taken from 20261118T231500Z-ab12cd34 to 20261119T231500Z-ab12cd34" in text
+    assert (
+        "compared this snapshot with 2 earlier ones, taken from 20261118T231500Z-ab12cd34ab12cd34 to 20261119T231500Z-ab12cd34ab12cd34"
+        in text
+    )
     assert "1 earlier snapshot could not be used as evidence" in text
     assert [one["jobs"] for one in as_json(read(fake))["history"]] == [["verify_settings", "verify_lag"]]
 

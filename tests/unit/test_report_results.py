@@ -111,7 +111,7 @@ def test_a_corrupt_parquet_file_is_an_integrity_error_that_names_it(tmp_path: Pa
 
 def lag_audit(root: Path, partitions: list[dict[str, object]]) -> Report:
     fake = FakeAudit(root, ())
-    fake.take_snapshot({"groups": [{"group_id": "idle", "group_type": "classic", "state": "Empty"}]}, "20261120T231501Z-ab12cd35")
+    fake.take_snapshot({"groups": [{"group_id": "idle", "group_type": "classic", "state": "Empty"}]}, "20261120T231501Z-ab12cd35ab12cd35")
     fake.settings([])
     fake.lag([], partitions)
     return read(fake)

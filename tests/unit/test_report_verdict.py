@@ -67,10 +67,12 @@ def test_without_a_findings_gate_nothing_has_passed(tmp_path: Path) -> None:
 
 def test_a_gate_that_judged_another_snapshot_counts_as_not_run(tmp_path: Path) -> None:
     fake = audit(tmp_path)
-    fake.gates(findings=("PASS", 0), snapshot={"snapshot_id": "20261119T000000Z-00000000", "manifest_sha256": "0" * 64})
+    fake.gates(findings=("PASS", 0), snapshot={"snapshot_id": "20261119T000000Z-0000000000000000", "manifest_sha256": "0" * 64})
     report = read(fake)
     assert (report.outcome.verdict, report.outcome.exit_code) == ("INCOMPLETE", 4)
-    assert report.outcome.reasons == ("The findings gate's result is about other evidence (20261119T000000Z-00000000): run it again.",)
+    assert report.outcome.reasons == (
+        "The findings gate's result is about other evidence (20261119T000000Z-0000000000000000): run it again.",
+    )
 
 
 def test_a_gate_that_judged_this_snapshot_counts(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The last task of an audit run: it alone turns the run red, after the report exists."""
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -9,11 +10,14 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_audit.airflow.outcome import audit_result
 from kafka_audit.airflow.plan_check import checked_plan
-from kafka_audit.airflow.step import STEPS
+from kafka_audit.airflow.step import STEPS, tell_seal
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
     from airflow.sdk.types import TaskInstanceKey
+
+
+log = logging.getLogger(__name__)
 
 
 class ReportLink(BaseOperatorLink):
@@ -40,13 +44,14 @@ class AuditGate(BaseOperator):
         self.plan = plan
 
     def execute(self, context: "Context") -> dict[str, Any]:
-        """Return {verdict, exit_code, report} when the audit passed; AirflowFailException with every reason otherwise."""
+        """Return {verdict, exit_code, report} and the seal when the audit passed; AirflowFailException with every reason otherwise."""
         if not self.plan:
             raise AirflowFailException("the run was refused before it began: the log of the task plan says why")
         plan = checked_plan(self.plan, context)
         run = context["ti"].get_task_states(dag_id=plan.dag_id, task_ids=list(STEPS), run_ids=[plan.run_id])
         result = audit_result(plan.audit, plan.snapshot, run.get(plan.run_id, {}))
+        seal = tell_seal(plan, log)
         if result.exit_code:
             raise AirflowFailException(str(result))
         self.log.info("%s", result)
-        return {"verdict": result.verdict, "exit_code": result.exit_code, "report": str(result.report)}
+        return {"verdict": result.verdict, "exit_code": result.exit_code, "report": str(result.report), **seal}

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -41,12 +42,13 @@ def audit_step(plan: AuditPlan, name: str) -> Iterator[bool]:
     from kafka_audit.evidence import unseal_audit, write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     audit = plan.audit
-    if is_chained(audit.path):
+    with final_errors():
+        may_change = unseal_audit(audit)
+    if not may_change:
         log.info("%s is kept as it is: a later audit is chained to %s. For a new result, start a new run.", name, plan.audit_id)
         yield False
         return
     note = audit.path / FAILURES / f"{name}.json"
-    unseal_audit(audit)
     for stale in (note, *(audit.path / result for result in _RESULTS[name])):
         _remove(stale)
     with final_errors():
@@ -78,14 +80,20 @@ def failures_of(audit: Path) -> list[Mapping[str, Any]]:
     return [read_json(note) for note in notes if note.is_file()]
 
 
-def is_chained(audit: Path) -> bool:
-    """Whether this audit is sealed and a later audit's manifest vouches for its manifest."""
-    from kafka_audit.evidence import MANIFEST, read_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+def tell_seal(plan: AuditPlan, logger: logging.Logger) -> dict[str, Any]:
+    """Log the audit's number and the sha256 of its manifest, and return them for the XCom: {audit_id, sequence, manifest_sha256}.
 
-    if not (audit / MANIFEST).is_file():
-        return False
-    later = (path for path in audit.parent.glob(f"*/{MANIFEST}") if path.parent.name > audit.name)
-    return any((read_json(path).get("previous") or {}).get("audit_id") == audit.name for path in later)
+    Kept outside of the folder, they show whether it was rewritten: ``kafka-audit verify --chain CLUSTER --head SHA256``. Empty while the
+    audit is not sealed.
+    """
+    from kafka_audit.store.chain import sealed_as  # noqa: PLC0415  (not at DAG parse)
+
+    with final_errors():
+        seal = sealed_as(plan.audit.path)
+    if seal is None:
+        return {}
+    logger.info("sealed: %s", seal)
+    return asdict(seal)
 
 
 def clock_of(plan: AuditPlan) -> datetime:

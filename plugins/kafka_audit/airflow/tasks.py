@@ -2,6 +2,7 @@
 
 import logging
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import task
@@ -12,7 +13,8 @@ from kafka_audit.airflow.plan import AuditPlan, make_plan
 from kafka_audit.airflow.plan_check import checked_plan
 from kafka_audit.airflow.request import AuditRequest, check_request
 from kafka_audit.airflow.retries import final_errors, while_unreachable
-from kafka_audit.airflow.step import audit_step, clock_of, is_chained
+from kafka_audit.airflow.step import audit_step, clock_of, tell_seal
+from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Severity
 
 if TYPE_CHECKING:
@@ -33,17 +35,26 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
     from kafka_audit.evidence import read_json, unseal_audit, write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.policy.fit import check_policy  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.inputs import policy_files  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.signing import signing_key  # noqa: PLC0415  (heavy)
     from kafka_audit.store.sweep import sweep  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     with final_errors():
         request = check_request(AuditRequest, dag_run.dag_id, params, dag_run.conf)
         # Read here only to refuse what cannot be used before the cluster is touched; each step reads them again.
         Scope.from_text(topics=request.topics, groups=request.groups)
-        check_policy(load_policy(request.policy_folder), _catalogue(request))
+        policy = load_policy(request.policy_folder)
+        check_policy(policy, _catalogue(request))
+        policy_files(policy)
+        signing_key()
     made = make_plan(request, root=audit_root(), dag_id=dag_run.dag_id, run_id=dag_run.run_id, run_after=dag_run.run_after)
     audit = made.audit
     sweep(made.evidence_root, made.cluster, log.warning)
-    known = read_json(audit.run_file) if audit.run_file.is_file() else {}
+    with final_errors():
+        known = read_json(audit.run_file) if audit.run_file.is_file() else {}
+        if known and (known.get("dag_id"), known.get("run_id")) != (made.dag_id, made.run_id):
+            whose = f"run {known.get('run_id')!r} of {known.get('dag_id')!r}"
+            raise IntegrityError(f"{audit.path} belongs to {whose}, not to this run, and was left as it is: start a new run")
     run = {
         "audit_id": made.audit_id,
         "cluster": made.cluster,
@@ -55,9 +66,10 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
     }
     if "judged_at" in known:
         run["judged_at"] = known["judged_at"]
-    if run != known and not is_chained(audit.path):
-        unseal_audit(audit)
-        write_json(audit.run_file, run)
+    if run != known:
+        with final_errors():
+            if unseal_audit(audit):
+                write_json(audit.run_file, run)
     log.info("audit %s of cluster %s below %s", made.audit_id, made.cluster, made.root)
     return made.model_dump(mode="json")
 
@@ -128,10 +140,15 @@ def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
 
 @task(trigger_rule="all_done", multiple_outputs=False)
 def report(plan: dict[str, Any] | None) -> dict[str, Any]:
-    """Write the report of whatever was assessed, then seal the audit. Without a snapshot there is nothing to report on."""
+    """Write the report of whatever was assessed, then seal the audit. Without a snapshot there is nothing to report on.
+
+    The log and the XCom get the audit's number and the sha256 of its manifest: witnesses outside of the folder.
+    """
     from kafka_audit.evidence import seal_audit  # noqa: PLC0415  (heavy)
+    from kafka_audit.manifest import FileHashes  # noqa: PLC0415  (heavy)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.report import write_report  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.inputs import keep_rules, keep_used  # noqa: PLC0415  (heavy)
 
     made = checked_plan(plan) if plan else None
     found = made.snapshot if made else None
@@ -139,23 +156,30 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
         raise AirflowSkipException("there is no snapshot, so there is nothing to report on; the gate says why")
     with audit_step(made, "report") as due:
         if due:
-            catalogue = _catalogue(made)
-            policy = load_policy(made.policy_folder)
+            catalogue, policy, file_hashes = _catalogue(made), load_policy(made.policy_folder), FileHashes()
+            keep_used(made.audit, made.evidence_root, made.cluster, file_hashes)
+            keep_rules(made.audit, policy, catalogue, _controls(made))
             write_report(made.audit, found, catalogue, policy, generated_at=clock_of(made))
             hashes = {"catalogue_sha256": catalogue.sha256, "policy_sha256": policy.sha256}
             evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
-            seal_audit(made.evidence_root, made.cluster, made.audit_id, {**hashes, "snapshot": evidence})
-    return {"report": str(made.audit.report / "report.html")}
+            seal_audit(made.evidence_root, made.cluster, made.audit_id, {**hashes, "snapshot": evidence}, file_hashes)
+    return {"report": str(made.audit.report / "report.html"), **tell_seal(made, log)}
 
 
 def _now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def _catalogue(request: AuditRequest) -> "Catalogue":
-    from kafka_audit.catalogue import load_catalogue, shipped_controls  # noqa: PLC0415  (heavy)
+def _controls(request: AuditRequest) -> list[Path]:
+    from kafka_audit.catalogue import shipped_controls  # noqa: PLC0415  (heavy)
 
-    return load_catalogue([shipped_controls(), *request.controls_folders])
+    return [shipped_controls(), *request.controls_folders]
+
+
+def _catalogue(request: AuditRequest) -> "Catalogue":
+    from kafka_audit.catalogue import load_catalogue  # noqa: PLC0415  (heavy)
+
+    return load_catalogue(_controls(request))
 
 
 def _said(made: AuditPlan, gate: str, snapshot: "Snapshot") -> dict[str, Any]:

@@ -1,0 +1,122 @@
+"""Measure the check of a chain of audits as whole processes, and what sealing costs an audit, with everything synced to disk.
+
+    .venv/bin/python bench/verify_chain.py --audits 1000
+    .venv/bin/python bench/verify_chain.py --seal-like audit-root/audits/shop/20261120T231500Z-0123456789abcdef
+
+The audits of the chain have the files of a real one, each a few kilobytes. The second form seals copies of a real audit.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from processes import run
+
+from kafka_audit.evidence import EvidenceRoot, new_id, seal_audit, unseal_audit, write_json
+from kafka_audit.manifest import FileHashes, tree_files
+from kafka_audit.policy import load_policy
+from kafka_audit.store.chain import read_state
+from kafka_audit.store.inputs import policy_files
+
+CLUSTER = "bench"
+FIRST = datetime(2024, 1, 1, tzinfo=timezone.utc)
+JOBS = ("findings.parquet/part-00000.parquet", "summary.parquet/part-00000.parquet", "history.json")
+FILES = (
+    *(f"{job}/{name}" for job in ("settings", "lag") for name in JOBS),
+    *(f"lag/{name}.parquet/part-00000.parquet" for name in ("group_partitions", "group_slas", "lag_series", "partition_windows")),
+    *("lag/lag_history.json", "gate/evidence.json", "gate/findings.json", "report/report.html", "report/report.json", "report/junit.xml"),
+)
+OFFSETS_SNAPSHOTS, FILES_OF_A_SNAPSHOT = 3, 8
+REPEATS = 5
+
+
+def make_audit(root: EvidenceRoot, number: int) -> None:
+    """Seal one audit with 18 files of its own, the copies of the rules, and links to a few offsets snapshots."""
+    audit = root.audit(CLUSTER, new_id(FIRST + timedelta(hours=number), str(number)))
+    for name in FILES:
+        file = audit.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(os.urandom(4096))
+    write_json(audit.run_file, {"audit_id": audit.path.name})
+    for name, source in policy_files(load_policy()).items():
+        target = audit.inputs / "policy" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+    for number_of_snapshot in range(OFFSETS_SNAPSHOTS):
+        folder = root.path / "offsets" / CLUSTER / str(number_of_snapshot)
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            for one in range(FILES_OF_A_SNAPSHOT):
+                (folder / f"{one}.parquet").write_bytes(os.urandom(20_000))
+        shutil.copytree(folder, audit.inputs / "offsets" / CLUSTER / folder.name, copy_function=os.link)
+    seal_audit(root, CLUSTER, audit.path.name, {})
+
+
+def cli_seconds(*arguments: str, log: Path) -> float:
+    return run([sys.executable, "-m", "kafka_audit.cli", *arguments], log=log).wall_s
+
+
+def chain(audits: int, folder: Path) -> None:
+    root = EvidenceRoot(path=folder / "root")
+    began = time.monotonic()
+    for number in range(audits):
+        make_audit(root, number)
+    state = read_state(root.audits(CLUSTER))
+    assert state is not None and state.last == audits
+    manifest = json.loads((root.audit(CLUSTER, state.head.audit_id).path / "manifest.json").read_text())
+    print(f"made {audits} audits of {len(manifest['files'])} files in {time.monotonic() - began:.0f} s")
+    os.environ["KAFKA_AUDIT_ROOT"] = str(root.path)
+    log = folder / "log"
+    for _ in range(2):  # the first one writes byte code
+        start = cli_seconds("version", log=log)
+    for _ in range(REPEATS):
+        used = run([sys.executable, "-m", "kafka_audit.cli", "verify", "--chain", CLUSTER, "--head", state.head.manifest_sha256], log=log)
+        beyond = used.wall_s - start
+        print(f"verify --chain: {used.wall_s:.2f} s, {beyond:.2f} s beyond the start ({start:.2f} s); peak {used.peak_mb:.0f} MB")
+
+
+def sealing(audit: Path, folder: Path) -> None:
+    """Seal copies of a real audit that is not sealed yet, on a disk whose pages are written back first."""
+    seconds = []
+    for number in range(REPEATS):
+        root = EvidenceRoot(path=folder / f"root-{number}")
+        copy = root.audit(CLUSTER, audit.name)
+        shutil.copytree(audit, copy.path)
+        for name in ("manifest.json", "manifest.dsse.json"):
+            (copy.path / name).unlink(missing_ok=True)
+        subprocess.run(["sync"], check=True)
+        for file in copy.path.rglob("*"):  # what a run has just written is dirty
+            if file.is_file():
+                file.write_bytes(file.read_bytes())
+        hashes, began = FileHashes(), time.monotonic()
+        seal_audit(root, CLUSTER, audit.name, {}, hashes)
+        seconds.append(time.monotonic() - began)
+        assert unseal_audit(copy)
+    files = tree_files(copy.path)
+    size = sum(entry["bytes"] for entry in files.values())
+    print(f"sealing {len(files)} files, {size / 2**20:.1f} MB, all dirty: median {statistics.median(seconds):.3f} s of {seconds}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--audits", type=int, default=1000)
+    parser.add_argument("--seal-like", type=Path, help="the folder of a real audit, whose copies are sealed")
+    parser.add_argument("--folder", type=Path, help="where to write; default: a new folder for temporary files")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        if arguments.seal_like:
+            sealing(arguments.seal_like, Path(folder))
+        else:
+            chain(arguments.audits, Path(folder))
+
+
+if __name__ == "__main__":
+    main()

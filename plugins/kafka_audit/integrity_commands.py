@@ -1,0 +1,101 @@
+"""The commands ``kafka-audit verify`` and ``kafka-audit keys``: whether stored evidence is what it was, and who vouches for it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafka_audit.cli_options import Root, printable
+from kafka_audit.errors import ConfigurationError, IntegrityError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    from kafka_audit.store.checked import Checked
+
+keys_app = typer.Typer(help="The key with which an installation signs what it seals.", no_args_is_help=True)
+
+
+def verify(  # noqa: PLR0917 - each is an option of the command
+    path: Annotated[Path | None, typer.Argument(help="Folder of one snapshot, audit, rolled-up day or behaviour table.")] = None,
+    chain: Annotated[str | None, typer.Option(metavar="CLUSTER", help="Check all audits of this cluster and how they are chained.")] = None,
+    root: Root = Path("audit-root"),
+    head: Annotated[
+        str | None, typer.Option(metavar="[AUDIT_ID=]SHA256", help="With --chain: a manifest's sha256 as a run's log or XCom shows it.")
+    ] = None,
+    key: Annotated[list[Path] | None, typer.Option(help="Public key of the installation; may be repeated. Demands its signature.")] = None,
+    deep: Annotated[bool, typer.Option("--deep", help="With --chain: also check what each audit names, as `verify AUDIT` does.")] = False,
+) -> None:
+    """Recompute the sha256 of sealed evidence and of all it names, and print what was checked. Exit code 5: something is not as it was."""
+    from kafka_audit.store.signing import read_public_key  # noqa: PLC0415 - only for this command
+
+    if (path is None) == (chain is None):
+        raise ConfigurationError("name one thing to verify: the folder of a snapshot or an audit, or --chain CLUSTER")
+    if chain is None and (head is not None or deep):
+        raise ConfigurationError("--head and --deep belong to --chain CLUSTER")
+    keys = [read_public_key(one) for one in key or ()]
+    if chain is not None:
+        _verify_chain(root.resolve(), chain, head, keys, deep=deep)
+    elif path is not None:
+        _verify_folder(path, keys)
+
+
+def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence["Ed25519PublicKey"], *, deep: bool) -> None:
+    from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415 - pyarrow
+    from kafka_audit.manifest import FileHashes  # noqa: PLC0415
+    from kafka_audit.store.audit_check import check_audit  # noqa: PLC0415
+    from kafka_audit.store.chain_check import check_chain  # noqa: PLC0415
+
+    def each(audit: Path, hashes: FileHashes) -> list[str]:
+        return check_audit(audit, EvidenceRoot(path=root), hashes=hashes).problems
+
+    folder = EvidenceRoot(path=root).audits(cluster)
+    checked = check_chain(folder, cluster, head=head, keys=keys, each=each if deep else None)
+    _print(checked)
+    checked.raise_problems(f"the chain of cluster {cluster} in {folder}")
+    depth = "with all that they name" if deep else "their own files; what they name outside was not looked at (--deep)"
+    typer.echo(f"intact: the audits of cluster {cluster}, {depth}")
+
+
+def _verify_folder(path: Path, keys: Sequence["Ed25519PublicKey"]) -> None:
+    from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415 - pyarrow
+    from kafka_audit.manifest import MANIFEST, read_manifest, verify  # noqa: PLC0415
+    from kafka_audit.store.audit_check import check_audit, check_signature  # noqa: PLC0415
+    from kafka_audit.store.checked import Checked  # noqa: PLC0415
+
+    if path.is_symlink():
+        raise IntegrityError(f"{path} is a link; name the folder itself")
+    path = path.resolve()
+    if not (path / MANIFEST).exists():
+        raise IntegrityError(f"{path} has no {MANIFEST}: name the folder of one snapshot or one audit")
+    manifest = read_manifest(path)
+    if manifest.get("kind") == "audit":
+        checked = check_audit(path, EvidenceRoot(path=path.parents[2]), keys)
+    else:
+        verify(path)
+        checked = Checked()
+        check_signature(path, keys, checked)
+    _print(checked)
+    checked.raise_problems(path)
+    identity = manifest.get("snapshot_id") or manifest.get("audit_id") or path.name
+    files = f"{len(manifest['files'])} files match their sha256"
+    named = f"; checked {checked.counted('intact')} things, gone {checked.counted('gone')}" if manifest.get("kind") == "audit" else ""
+    typer.echo(printable(f"intact: {manifest.get('kind', 'folder')} {identity} of cluster {manifest.get('cluster')}, {files}{named}"))
+
+
+def _print(checked: "Checked") -> None:
+    for state, text in checked.lines:
+        typer.echo(printable(f"{state:<8} {text}"))
+
+
+@keys_app.command(name="new")
+def new_keys(
+    to: Annotated[Path, typer.Option(help="File for the private key; the public key is written beside it as FILE.pub.")],
+) -> None:
+    """Make a key pair (Ed25519). Nothing is signed until KAFKA_AUDIT_SIGNING_KEY names the private key's file."""
+    from kafka_audit.store.signing import VARIABLE, new_key  # noqa: PLC0415 - only for this command
+
+    public = new_key(to)
+    typer.echo(f"private key: {to} (keep it where only the installation's tasks can read it; {VARIABLE}={to} makes them sign)")
+    typer.echo(f"public key: {public} (give it to those who check: kafka-audit verify --key {public} AUDIT)")

@@ -1,0 +1,171 @@
+"""A sealed folder holds regular files that its manifest lists, and nothing else: what is read is what was hashed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sealed_audits import CLUSTER, WholeAudit, forge, sealed_folder, snapshot
+
+from kafka_audit.errors import IntegrityError
+from kafka_audit.evidence import EvidenceRoot, open_snapshot, problems_of, seal_audit, unseal_audit, verify
+from kafka_audit.history import read_history
+from kafka_audit.lag_days import open_day
+
+PART = pa.table({"status": ["pass"] * 3})
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> WholeAudit:
+    return WholeAudit(tmp_path / "root")
+
+
+def test_a_table_replaced_by_a_link_to_a_folder_with_an_extra_part_is_refused(whole: WholeAudit, tmp_path: Path) -> None:
+    findings, elsewhere = whole.audit.settings / "findings.parquet", tmp_path / "elsewhere"
+    findings.rename(elsewhere)
+    pq.write_table(PART, elsewhere / "part-00001.parquet")
+    findings.symlink_to(elsewhere)
+    assert pq.read_table(findings).num_rows == 4
+    assert "settings/findings.parquet: is a link; evidence is never read through one" in problems_of(whole.audit.path)
+
+
+def test_a_file_replaced_by_a_link_to_the_same_bytes_is_refused(whole: WholeAudit, tmp_path: Path) -> None:
+    file = whole.snapshot.dataset("topics")
+    shutil.move(file, tmp_path / "topics")
+    file.symlink_to(tmp_path / "topics")
+    with pytest.raises(IntegrityError, match="is a link"):
+        verify(whole.snapshot.path)
+
+
+def test_a_sealed_folder_is_not_read_through_a_link(whole: WholeAudit, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(whole.snapshot.path)
+    with pytest.raises(IntegrityError, match="is a link; name the folder itself"):
+        verify(link)
+
+
+@pytest.mark.parametrize("name", ["_part-00001.parquet", ".part-00001.parquet", "part-00001.parquet", "more/part-00001.parquet", ".more/x"])
+def test_a_part_that_was_added_is_named_whether_or_not_a_reader_would_look_at_it(whole: WholeAudit, name: str) -> None:
+    added = whole.audit.settings / "findings.parquet" / name
+    added.parent.mkdir(exist_ok=True)
+    pq.write_table(PART, added)
+    assert problems_of(whole.audit.path) == [f"settings/findings.parquet/{name}: is not in the manifest, so it was added later"]
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (os.mkfifo, "is neither a file nor a folder"),
+        (lambda file: file.mkdir(), "is missing"),
+        (lambda file: file.symlink_to("/dev/zero"), "is a link"),
+    ],
+)
+def test_what_is_no_file_is_refused_and_nothing_waits_for_it(whole: WholeAudit, harm: Callable[[Path], object], said: str) -> None:
+    file = whole.snapshot.dataset("topics")
+    file.unlink()
+    harm(file)
+    assert any(said in problem for problem in problems_of(whole.snapshot.path))
+
+
+def test_a_manifest_that_is_a_pipe_ends_the_command_at_once(whole: WholeAudit) -> None:
+    for folder in (whole.snapshot.path, whole.audit.path):
+        (folder / "manifest.json").unlink()
+        os.mkfifo(folder / "manifest.json")
+        done = subprocess.run(
+            [sys.executable, "-m", "kafka_audit.cli", "verify", str(folder)], capture_output=True, timeout=60, check=False
+        )
+        assert done.returncode == 5, done.stderr
+        assert b"is not a regular file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"files": {}, "files": {}}', "'files' stands there twice"),
+        ('{"kind": "snapshot", "files": {"a": {"sha256": "0", "sha256": "1"}}}', "'sha256' stands there twice"),
+        ("[" * 100_000, "cannot be read as JSON"),
+        ("[]", "an object is expected"),
+        (" " * (33 << 20), "longer than 32 MiB"),
+        ("\udcff", "cannot be read as JSON"),
+    ],
+)
+def test_a_manifest_that_two_programs_could_read_differently_is_refused(whole: WholeAudit, text: str, said: str) -> None:
+    (whole.snapshot.path / "manifest.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    for read in (verify, open_snapshot):
+        with pytest.raises(IntegrityError, match=said):
+            read(whole.snapshot.path)
+
+
+@pytest.mark.parametrize("entry", [None, "x", {}, {"sha256": None}])
+def test_an_entry_without_a_hash_is_a_problem_and_no_traceback(whole: WholeAudit, entry: object) -> None:
+    file = whole.snapshot.path / "manifest.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "files": {"topics.parquet": entry}}))
+    assert len(problems_of(whole.snapshot.path)) == 1
+
+
+def test_other_names_for_a_file_of_the_folder_are_not_that_file(whole: WholeAudit) -> None:
+    file = whole.snapshot.path / "manifest.json"
+    manifest = json.loads(file.read_text())
+    for name in ("./topics.parquet", "x/../topics.parquet", str(whole.snapshot.dataset("topics"))):
+        file.write_text(json.dumps({**manifest, "files": {name: manifest["files"]["topics.parquet"]}}))
+        assert len(problems_of(whole.snapshot.path)) == 2
+
+
+def test_history_and_days_with_a_link_are_left_out_before_anything_reads_them(whole: WholeAudit, tmp_path: Path) -> None:
+    elsewhere = sealed_folder(tmp_path / "elsewhere", 5)
+    for file in (whole.day / "groups.parquet", whole.earlier.path / "more.parquet"):
+        file.unlink(missing_ok=True)
+        file.symlink_to(elsewhere / "groups.parquet")
+    with pytest.raises(IntegrityError, match="is a link"):
+        open_day(whole.day)
+    history = read_history(whole.snapshot, 10)
+    assert history.snapshots == ()
+    assert "more.parquet: is a link" in history.unusable[0]
+
+
+def test_a_folder_with_a_link_or_a_hidden_file_cannot_be_sealed(whole: WholeAudit) -> None:
+    assert unseal_audit(whole.audit)
+    for name, make in (("gate", lambda path: path.symlink_to("/etc")), (".hidden", lambda path: path.write_text("x"))):
+        make(whole.audit.path / name)
+        with pytest.raises(IntegrityError, match="cannot be sealed"):
+            whole.seal()
+        (whole.audit.path / name).unlink()
+    whole.seal()
+    assert verify(whole.audit.path)
+
+
+def test_what_a_killed_process_left_behind_is_removed_before_the_seal(whole: WholeAudit) -> None:
+    assert unseal_audit(whole.audit)
+    (whole.audit.path / ".settings.0123abcd").mkdir()
+    (whole.audit.path / ".settings.0123abcd" / "part.parquet").write_text("half")
+    (whole.audit.path / "gate").mkdir()
+    (whole.audit.path / "gate" / ".evidence.json.0123abcd").write_text("half")
+    whole.seal()
+    assert not any(name.startswith(".") or "/." in name for name in verify(whole.audit.path)["files"])
+    assert problems_of(whole.audit.path) == []
+
+
+def test_a_snapshot_is_durable_before_its_manifest_and_its_name_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kafka_audit import evidence
+
+    seen: list[tuple[str, bool]] = []
+    monkeypatch.setattr(evidence, "sync_tree", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
+    monkeypatch.setattr(evidence, "sync_folder", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
+    taken = snapshot(EvidenceRoot(path=tmp_path), 0)
+    assert seen == [(".", False), (".", True), (CLUSTER[0], False)]
+    assert taken.path.is_dir()
+
+
+def test_a_forged_manifest_of_a_folder_is_what_the_next_tests_stand_on(whole: WholeAudit) -> None:
+    (whole.audit.report / "report.json").write_text("{}")
+    assert problems_of(whole.audit.path)
+    forge(whole.audit.path)
+    assert problems_of(whole.audit.path) == []
+    with pytest.raises(IntegrityError, match="its manifest was changed after it was sealed"):
+        seal_audit(whole.root, CLUSTER, whole.audit.path.name, {})
