@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_catalogue import GOOD
 from test_policy import SLAS, TIERS
-from test_policy_fit import CLIENT, FRAMEWORK, WAIVER
+from test_policy_fit import AT, CLIENT, FRAMEWORK, WAIVER
 
-from kafka_audit.catalogue import load_catalogue
+from kafka_audit.catalogue import Catalogue, load_catalogue
 from kafka_audit.clients import effective, start_problems, unknown_settings
 from kafka_audit.clients.files import read_clients
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy, load_yaml
+from kafka_audit.policy.fit import check_dates, check_policy
 
 POLICY = ("tiers.yaml", "slas.yaml", "clients.yaml", "waivers.yaml", "frameworks/fw.yaml")
 CONTROL = "isr_is_whole.yaml"
@@ -77,6 +79,11 @@ def written(name: str, value: object) -> bytes:
     return "\n".join(f"{key}={text}" for key, text in value.items()).encode() if isinstance(value, dict) else str(value).encode()
 
 
+@cache
+def catalogue() -> Catalogue:
+    return load_catalogue()
+
+
 def load(folder: Path, name: str, raw: bytes) -> str | None:
     """Load the file with the function that the product uses; the refusal's text, or None when it was taken."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +93,9 @@ def load(folder: Path, name: str, raw: bytes) -> str | None:
         (folder / each).write_bytes(content)
     try:
         if name in POLICY:
-            load_policy(folder)
+            policy_read = load_policy(folder)
+            check_policy(policy_read, catalogue())
+            check_dates(policy_read, AT)
         elif name == CONTROL:
             (folder / "frameworks").rmdir()
             load_catalogue([folder])
@@ -170,7 +179,7 @@ VALUES = {
     "a number for a date": ("waivers.yaml", ("waivers", 0, "approved_on"), 20260101, "is no date: write it like 2026-12-31"),
     "a date for a name": ("waivers.yaml", ("waivers", 0, "owner"), None, "waivers.0.owner"),
     "a day beyond the calendar": ("clients.yaml", ("clients", 0, "declared_on"), "99999-01-01", "clients.0.declared_on"),
-    "a limit that milliseconds cannot hold": ("slas.yaml", ("groups", 0, "max_lag_seconds"), 2**62, "groups.0.max_lag_seconds"),
+    "a limit that milliseconds cannot hold": ("slas.yaml", ("groups", 0, "max_lag_seconds"), 2**31, "groups.0.max_lag_seconds"),
     "more days than there are": ("tiers.yaml", ("history", "offsets", "keep_days"), 2**62, "history.offsets.keep_days"),
     "more replicas than Kafka counts": ("tiers.yaml", ("tiers", "no_loss", "replication_factor"), 2**31, "replication_factor"),
     "a pattern of two thousand characters": ("tiers.yaml", ("topics", 0, "pattern"), "[" * 2000, "topics.0.pattern"),
