@@ -58,4 +58,4 @@ lock: ## Write constraints.txt anew from requirements.txt
 	@$(BIN)/uv pip compile requirements.txt --universal --python-version 3.10 --no-header --no-annotate -q -o constraints.txt
 
 clean: ## Remove the environment, audits and caches of this checkout
-	@rm -rf $(VENV) .airflow .mypy_cache .ruff_cache .pytest_cache build *.egg-info plugins/*.egg-info
+	@rm -rf $(VENV) .airflow .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info plugins/*.egg-info
