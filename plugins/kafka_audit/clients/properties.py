@@ -24,7 +24,10 @@ def read_pairs(path: Path) -> dict[str, str]:
     ConfigurationError (exit 2) with the line, and without its text: it may hold a password.
     """
     text = _text(path)
-    return dict(_java_pairs(path, text) if path.suffix.lower() == JAVA_SUFFIX else _ini_pairs(path, text))
+    pairs = dict(_java_pairs(path, text) if path.suffix.lower() == JAVA_SUFFIX else _ini_pairs(path, text))
+    if any("\ud800" <= character <= "\udfff" for each in (*pairs, *pairs.values()) for character in each):
+        raise ConfigurationError(f"{path}: has a \\u escape of half a character (a surrogate without its pair); write both or none")
+    return pairs
 
 
 def _text(path: Path) -> str:
