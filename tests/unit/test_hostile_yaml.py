@@ -81,6 +81,7 @@ VALUES = {
     "more replicas than Kafka counts": ("tiers.yaml", ("tiers", "no_loss", "replication_factor"), 2**31, "replication_factor"),
     "a pattern of two thousand characters": ("tiers.yaml", ("topics", 0, "pattern"), "[" * 2000, "topics.0.pattern"),
     "two thousand rules": ("tiers.yaml", ("topics",), [{"pattern": f"t{n}"} for n in range(2000)], "topics"),
+    "a tier's name with a line break": ("tiers.yaml", ("tiers", "a\n\x1b[31mb"), {}, "a\\n\\u001b[31mb"),
     "a key with a line break": ("tiers.yaml", ("a\n\x1b[31mb",), 1, "a\\n\\u001b[31mb"),
 }
 
@@ -91,7 +92,7 @@ def test_a_value_that_cannot_be_is_refused_with_file_and_field(tmp_path: Path, c
     refusal = load(tmp_path, name, written(name, changed(VALID[name], path, new)))
 
     assert refusal is not None and f"{name}: " in refusal
-    assert field in refusal
+    assert field in refusal and "\x1b" not in refusal
 
 
 @pytest.mark.parametrize(
