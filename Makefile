@@ -73,4 +73,4 @@ lock-images: ## Write the digests of the container images anew (asks the registr
 	@$(PYTHON) docker/lock_images.py
 
 clean: ## Remove the environment, audits and caches of this checkout
-	@rm -rf $(VENV) .airflow .mypy_cache .ruff_cache .pytest_cache build *.egg-info plugins/*.egg-info
+	@rm -rf $(VENV) .airflow .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info plugins/*.egg-info

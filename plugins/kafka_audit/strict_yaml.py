@@ -7,7 +7,7 @@ what asks for a number, a boolean or a date refuses text that is none, with the 
 import math
 import re
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -21,8 +21,6 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 class _Loader(yaml.CSafeLoader):
-    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
-
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         # PyYAML keeps the last of two equal keys without a word; in a policy that would drop a rule in silence.
         seen: set[Any] = set()
@@ -45,6 +43,9 @@ class _Loader(yaml.CSafeLoader):
         if not math.isfinite(number) or (is_whole and not -_INT64 <= number < _INT64):
             raise _problem("a number is beyond 64 bits: write a smaller one, or quotes around it", node)
         return number
+
+
+_Loader.yaml_implicit_resolvers = {}
 
 
 def _resolves(kind: str, pattern: str, first: str) -> None:

@@ -158,6 +158,7 @@ def test_the_policys_sha256_changes_with_a_settings_file(tmp_path: Path) -> None
 
 BROKEN = {
     "a bad escape": ("p.properties", "acks=all\nx=\\u12", "p.properties line"),
+    "half a character": ("p.properties", "acks=\\ud800", "half a character"),
     "a binary file": ("p.properties", "acks\0", "binary"),
     "a missing settings file": ("clients.yaml", DECLARED, "shop.properties: cannot be read"),
     "a broken declaration": ("clients.yaml", "version: 1\nclients: [{name: x}]", "clients.0.kind: is missing"),

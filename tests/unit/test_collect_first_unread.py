@@ -173,6 +173,15 @@ def test_looking_into_batches_takes_a_quarter_of_the_time_at_most(fake, take_off
     assert unread(take_offsets()) == [(50, None, None, None, "DEADLINE_EXCEEDED")]
 
 
+def test_a_log_of_nothing_but_the_ends_of_transactions_is_not_followed_for_ever(fake, take_offsets, monkeypatch):
+    monkeypatch.setattr(first_records, "MOST_ANSWERS", 5)
+    serve(fake, *((number, batch(number, attributes=CONTROL)) for number in range(50, 100)), at_most=1)
+    commits(fake, g={("t", 0): 50})
+
+    assert unread(take_offsets()) == [(50, None, None, None, "DEADLINE_EXCEEDED")]
+    assert fake.asked("Fetch") == {1: 5}
+
+
 def test_a_broker_is_asked_for_one_answer_at_a_time(fake, take_offsets, monkeypatch):
     monkeypatch.setattr("kafka_audit.cluster.fetching._RESPONSE_BYTES", 32 * 1024)  # two partitions to a request
     monkeypatch.setattr("kafka_audit.cluster.fetching._STEPS", ((64 * 1024, 16 * 1024),))

@@ -42,8 +42,8 @@ def read_clients(path: Path, *, kind: str | None = None, implementation: str | N
     """
     if not path.exists():
         raise ConfigurationError(f"{path}: does not exist; name a file of client settings, or a folder with some")
-    files = [path] if path.is_file() else _below(path)
-    top = path.parent if path.is_file() else path
+    files = _below(path) if path.is_dir() else [path]
+    top = path if path.is_dir() else path.parent
     declared = [one for one in files if one.name == CLIENT_FILE]
     problems: list[str] = []
     found: list[FoundClient] = []

@@ -50,8 +50,9 @@ NUMBERS = frozenset(
 )
 _TEXTS = frozenset({"group.instance.id", "transactional.id"})
 _RESETS: Mapping[str, str] = {"smallest": "earliest", "beginning": "earliest", "largest": "latest", "end": "latest", "error": "none"}
+_LONGEST_NAME = 100  # to compare takes the longer, the longer they are
 _WITHOUT_LIMIT = "2147483647"
-_FRACTION = re.compile(r"[0-9]*\.[0-9]+")
+_FRACTION = re.compile(r"[0-9]{0,19}\.[0-9]+")
 _PLACEHOLDER = re.compile(r"\$\{|\{\{|^[$%@]\w")
 
 
@@ -119,5 +120,7 @@ def known_names(implementation: str) -> Mapping[str, frozenset[str]]:
 
 def nearest_name(name: str, implementation: str) -> str | None:
     """The known setting that a misspelt name is closest to; None when none is close."""
+    if len(name) > _LONGEST_NAME:
+        return None
     known = sorted(frozenset().union(*known_names(implementation).values()))
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.75)), None)

@@ -7,13 +7,14 @@ from pathlib import Path
 import javaproperties
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.input_file import read_input
 
 JAVA_SUFFIX = ".properties"
 INI_SUFFIXES = frozenset({".conf", ".cfg", ".ini"})
-_SECTION = re.compile(r"\[\s*([^\]]*?)\s*\]")
+_SECTION = re.compile(r"\[([^\]]*)\]")
 _PAIR = re.compile(r"([^\s=:]+)\s*[=:]\s*(.*)")
+_MOST_CONTINUED = 50
 _OF_A_KIND = frozenset({"producer", "consumer"})
-_LARGEST = 1_000_000
 
 
 def read_pairs(path: Path) -> dict[str, str]:
@@ -23,16 +24,18 @@ def read_pairs(path: Path) -> dict[str, str]:
     ConfigurationError (exit 2) with the line, and without its text: it may hold a password.
     """
     text = _text(path)
-    return dict(_java_pairs(path, text) if path.suffix.lower() == JAVA_SUFFIX else _ini_pairs(path, text))
+    pairs = dict(_java_pairs(path, text) if path.suffix.lower() == JAVA_SUFFIX else _ini_pairs(path, text))
+    if any("\ud800" <= character <= "\udfff" for each in (*pairs, *pairs.values()) for character in each):
+        raise ConfigurationError(f"{path}: has a \\u escape of half a character (a surrogate without its pair); write both or none")
+    return pairs
 
 
 def _text(path: Path) -> str:
+    advice = "name a file of client settings"
     try:
-        raw = path.read_bytes()
-    except OSError as problem:
-        raise ConfigurationError(f"{path}: cannot be read ({problem.strerror}); name a file of client settings") from problem
-    if len(raw) > _LARGEST:
-        raise ConfigurationError(f"{path}: has more than {_LARGEST:,} bytes, so it is no file of client settings")
+        raw = read_input(path, advice)
+    except FileNotFoundError as problem:
+        raise ConfigurationError(f"{path}: cannot be read ({problem.strerror}); {advice}") from problem
     if b"\0" in raw:
         raise ConfigurationError(f"{path}: is a binary file; name a file of client settings")
     try:
@@ -42,6 +45,7 @@ def _text(path: Path) -> str:
 
 
 def _java_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    _refuse_endless_lines(path, text)
     number = 1
     try:
         for part in javaproperties.parse(text):
@@ -52,6 +56,17 @@ def _java_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
         raise ConfigurationError(f"{path} line {number} or the next: holds \\u without four hexadecimal digits; write \\\\u") from problem
 
 
+def _refuse_endless_lines(path: Path, text: str) -> None:
+    """javaproperties joins continued lines one by one, which takes hours for a hundred thousand of them."""
+    in_a_row = 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        in_a_row = in_a_row + 1 if line.endswith("\\") else 0
+        if in_a_row > _MOST_CONTINUED:
+            raise ConfigurationError(
+                f"{path} line {number}: more than {_MOST_CONTINUED} lines in a row go on with a backslash: write fewer"
+            )
+
+
 def _ini_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
     prefix = ""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -60,7 +75,8 @@ def _ini_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
             continue
         section = _SECTION.fullmatch(stripped)
         if section is not None:
-            prefix = f"{section.group(1)}." if section.group(1) in _OF_A_KIND else ""
+            name = section.group(1).strip()
+            prefix = f"{name}." if name in _OF_A_KIND else ""
             continue
         pair = _PAIR.fullmatch(stripped)
         if pair is None:

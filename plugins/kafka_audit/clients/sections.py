@@ -98,6 +98,7 @@ def _unprefixed(pairs: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in pairs.items() if not name.startswith((_SPRING, "producer.", "consumer."))}
 
 
+@cache
 def _telling(kind: str) -> frozenset[str]:
     """Names that only a client of this kind has, in whatever implementation."""
     listed = [known_names(each) for each in _LISTED]

@@ -12,7 +12,7 @@ IDEMPOTENCE, IN_FLIGHT, DELIVERY = "enable.idempotence", "max.in.flight.requests
 OF_THE_BROKERS = ("heartbeat.interval.ms", "session.timeout.ms", "partition.assignment.strategy")
 """What the brokers decide for a group of the newer protocol (KIP-848)."""
 MOST_IN_FLIGHT = 5
-_WHOLE = re.compile(r"[+-]?[0-9]+")  # int() would take 300_000 and digits of other scripts, which clients refuse
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")  # int() would take 300_000 and digits of other scripts, which clients refuse
 _DECLARED = "declared"
 _LISTED = 20
 

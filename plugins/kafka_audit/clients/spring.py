@@ -29,10 +29,10 @@ OWN_NAMES: Mapping[str, str] = {
 }
 """Spring's name -> Kafka's."""
 
-_DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)?")
+_DURATION = re.compile(r"([0-9]{1,12})\s*(ms|s|m|h|d)?")
 _MILLIS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATIONS = frozenset({"auto-commit-interval", "fetch-max-wait", "heartbeat-interval", "max-poll-interval"})
-_IN_BRACKETS = re.compile(r"(spring\.kafka\.(?:producer\.|consumer\.)?properties)\.?\[(.+)\]")
+_IN_BRACKETS = re.compile(r"(spring\.kafka\.(?:producer\.|consumer\.)?properties)\.?\[([^\[\]]+)\]")
 
 
 def _relaxed(name: str) -> str:

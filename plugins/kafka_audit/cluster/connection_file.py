@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.input_file import read_input
+from kafka_audit.safe_text import visible
 
 _FORMATS = ".properties, .conf, .json, .yaml or .yml"
 
@@ -13,10 +15,12 @@ def read_keys(path: Path) -> dict[str, object]:
 
     ConfigurationError says what is wrong without repeating a value: a line of this file may hold a password.
     """
+    advice = "give the path of a connection file"
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise ConfigurationError(f"{path}: cannot be read ({problem.strerror}); give the path of a connection file") from problem
+        raw = read_input(path, advice)
+        text = raw.decode("utf-8-sig")
+    except FileNotFoundError as problem:
+        raise ConfigurationError(f"{path}: cannot be read ({problem.strerror}); {advice}") from problem
     except UnicodeDecodeError as problem:
         raise ConfigurationError(f"{path}: is not UTF-8 text; write a {_FORMATS} file") from problem
     suffix = path.suffix.lower()
@@ -25,7 +29,7 @@ def read_keys(path: Path) -> dict[str, object]:
     if suffix == ".json":
         return _checked(path, _read_json(path, text))
     if suffix in (".yaml", ".yml"):
-        return _checked(path, _read_yaml(path, text))
+        return _checked(path, _read_yaml(path, raw))
     raise ConfigurationError(f"{path}: the kind of file is told by its ending; name it {_FORMATS}")
 
 
@@ -40,24 +44,35 @@ def _read_properties(path: Path, text: str) -> dict[str, object]:
         if not separator or not key:
             raise ConfigurationError(f"{path} line {number}: write key=value")
         if key in keys:
-            raise ConfigurationError(f"{path} line {number}: {key} is given a second time; keep one")
+            raise ConfigurationError(f"{path} line {number}: {visible(key)} is given a second time; keep one")
         keys[key] = value.strip()
     return keys
 
 
 def _read_json(path: Path, text: str) -> object:
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found: dict[str, object] = {}
+        for key, value in pairs:
+            if key in found:
+                raise ConfigurationError(f"{path}: {visible(key)} is given a second time; keep one")
+            found[key] = value
+        return found
+
     try:
-        return json.loads(text)
-    except ValueError as problem:
-        position = f"line {problem.lineno} column {problem.colno}" if isinstance(problem, json.JSONDecodeError) else "some place"
-        raise ConfigurationError(f"{path}: is not valid JSON at {position}") from None
+        return json.loads(text, object_pairs_hook=once)
+    except json.JSONDecodeError as problem:
+        raise ConfigurationError(f"{path}: is not valid JSON at line {problem.lineno} column {problem.colno}") from None
+    except (ValueError, RecursionError):  # a number of thousands of digits; lists in lists in lists
+        raise ConfigurationError(f"{path}: holds JSON that no connection has: write key-value pairs of text and small numbers") from None
 
 
-def _read_yaml(path: Path, text: str) -> object:
+def _read_yaml(path: Path, raw: bytes) -> object:
     import yaml  # noqa: PLC0415  (only a YAML file pays for it)
 
+    from kafka_audit.strict_yaml import parse_yaml  # noqa: PLC0415  (loads PyYAML)
+
     try:
-        return yaml.safe_load(text)
+        return parse_yaml(raw)
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         position = f"line {mark.line + 1} column {mark.column + 1}" if mark else "some place"
@@ -68,4 +83,7 @@ def _read_yaml(path: Path, text: str) -> object:
 def _checked(path: Path, value: object) -> dict[str, object]:
     if not isinstance(value, dict):
         raise ConfigurationError(f"{path}: holds {type(value).__name__} where key-value pairs are expected")
-    return {str(key): entry for key, entry in value.items()}
+    strange = next((type(key).__name__ for key in value if not isinstance(key, str)), None)
+    if strange is not None:
+        raise ConfigurationError(f"{path}: has a key that is no text ({strange}); write librdkafka's names of the keys")
+    return value

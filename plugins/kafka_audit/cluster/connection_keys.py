@@ -9,11 +9,15 @@ from typing import Any
 
 _DEFAULT_PORT = 9092
 _MAX_PORT = 65535
+_MAX_NUMBER = 2_147_483_647  # librdkafka's own limit: a 32-bit number
+_LISTED = 40
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("write non-empty text")
+    if not value.strip().isprintable():
+        raise ValueError("holds characters that do not print, such as line breaks: write plain text")
     return value.strip()
 
 
@@ -21,6 +25,8 @@ def _secret(value: object) -> str:
     # The value is never echoed and never stripped: a password may begin or end with a space.
     if not isinstance(value, str) or not value:
         raise ValueError("write the password as non-empty text")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError("holds half a character (a surrogate): write the password as text")
     return value
 
 
@@ -31,13 +37,14 @@ def _upper(value: object) -> str:
 def _whole_number(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError("write a whole number")
-    try:
-        number = int(value)
-    except ValueError:
-        raise ValueError(f"{value!r} is not a whole number") from None
-    if number <= 0:
-        raise ValueError(f"{number} is not above 0")
-    return number
+    text = str(value).strip()
+    if not text.isascii() or not text.removeprefix("-").isdigit():
+        raise ValueError(f"{text[:_LISTED]!r} is not a whole number")
+    if text.startswith("-") or not text.strip("0"):
+        raise ValueError(f"{text[:_LISTED]} is not above 0")
+    if len(text.lstrip("0")) > len(str(_MAX_NUMBER)) or int(text) > _MAX_NUMBER:
+        raise ValueError(f"is above {_MAX_NUMBER}")
+    return int(text)
 
 
 def _servers(value: object) -> tuple[str, ...]:
@@ -47,13 +54,13 @@ def _servers(value: object) -> tuple[str, ...]:
         if not address:
             continue
         if "://" in address:
-            raise ValueError(f"{address!r} names a listener; write only host:port and put the protocol in security.protocol")
+            raise ValueError(f"{address[:_LISTED]!r} names a listener; write only host:port and put the protocol in security.protocol")
         host, separator, port = address.rpartition(":")
         if not separator or (address.count(":") > 1 and not host.endswith("]")):
             found.append(f"{address}:{_DEFAULT_PORT}" if address.count(":") == 0 else address)
             continue
-        if not host or not port.isdigit() or not 0 < int(port) <= _MAX_PORT:
-            raise ValueError(f"{address!r} is not host:port")
+        if not host or not port.isascii() or not port.isdigit() or len(port) > len(str(_MAX_PORT)) or not 0 < int(port) <= _MAX_PORT:
+            raise ValueError(f"{address[:_LISTED]!r} is not host:port")
         found.append(address)
     if not found:
         raise ValueError("write host:port, or several separated by commas")

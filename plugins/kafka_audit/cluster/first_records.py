@@ -7,13 +7,15 @@ from time import monotonic
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.codecs import UnreadableBatchError
-from kafka_audit.cluster.failures import INVALID_RESPONSE, OFFSET_OUT_OF_RANGE, OLD_FORMAT, Failure
+from kafka_audit.cluster.failures import DEADLINE_EXCEEDED, INVALID_RESPONSE, OFFSET_OUT_OF_RANGE, OLD_FORMAT, Failure
 from kafka_audit.cluster.fetching import LENGTH_AND_OFFSET_BYTES, MAGIC, MAGIC_BYTE, Unserved, failure_of, fetch
 from kafka_audit.cluster.leaders import Leaders, TopicPartition
 from kafka_audit.cluster.record_batches import HEADER, RecordBatch
 
 CREATE_TIME = "CreateTime"
 LOG_APPEND_TIME = "LogAppendTime"
+MOST_ANSWERS = 1_000
+"""So many answers in a row may hold no record that is sought, only the ends of transactions: 840,000 of them, which no consumer leaves."""
 Place = tuple[str, int, int]
 """Topic, partition and offset."""
 
@@ -61,6 +63,7 @@ class _Search:
     offsets: list[int]
     reached: int = 0
     step: int = 0
+    in_vain: int = 0
     found: dict[int, FirstRecord | Failure] = field(default_factory=dict)
 
     @property
@@ -71,6 +74,7 @@ class _Search:
     def settle(self, offset: int, result: FirstRecord | Failure) -> None:
         self.offsets.remove(offset)
         self.found[offset] = result
+        self.in_vain = 0
 
     def settle_all(self, result: FirstRecord | Failure) -> None:
         for offset in list(self.offsets):
@@ -112,6 +116,7 @@ def _take(key: TopicPartition, records: bytes, search: _Search, allowance: _Allo
     """Settle what these bytes answer; at least one offset is settled or the search is further than before."""
     asked, before = search.position, len(search.offsets)
     search.step = 0
+    search.in_vain += 1
     for batch in _whole_batches(records):
         if not search.offsets:
             break
@@ -130,6 +135,9 @@ def _take(key: TopicPartition, records: bytes, search: _Search, allowance: _Allo
     elif search.offsets and search.position <= asked and len(search.offsets) == before:
         text = f"the answer has no record batch that reaches offset {asked}"
         search.settle(search.offsets[0], failure_of(key, INVALID_RESPONSE, text))
+    elif search.offsets and search.in_vain == MOST_ANSWERS:
+        text = f"{MOST_ANSWERS:,} answers in a row held no record at or above offset {search.offsets[0]}"
+        search.settle_all(failure_of(key, DEADLINE_EXCEEDED, text))
     return True
 
 

@@ -81,7 +81,7 @@ class RecordBatch:
             offset_delta, timestamp_delta = stream.next_record()
             offset = self.base_offset + offset_delta
             timestamp = self.max_timestamp if self.has_append_time else self.base_timestamp + timestamp_delta
-            if not latest < offset <= self.last_offset or not -_INT64 <= timestamp < _INT64:
+            if not latest < offset <= min(self.last_offset, _INT64 - 1) or not -_INT64 <= timestamp < _INT64:
                 raise _corrupt(f"record {number + 1} of it has an impossible offset or timestamp")
             latest = offset
             yield offset, timestamp

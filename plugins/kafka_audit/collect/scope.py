@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.policy.glob import matches
 
 # Internal by Kafka's own definition (org.apache.kafka.common.internals.Topic), also when Metadata hides them.
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata"})
@@ -28,12 +27,20 @@ class Scope:
 
     def covers_topic(self, name: str, *, is_internal: bool = False) -> bool:
         """True when this topic belongs to the snapshot."""
-        return is_internal or name in INTERNAL_TOPICS or any(matches(pattern, name) for pattern in self.topics)
+        return is_internal or name in INTERNAL_TOPICS or _matches_any(self.topics, name)
 
     def covers_group(self, group_id: str) -> bool:
         """True when this group belongs to the snapshot."""
-        return any(matches(pattern, group_id) for pattern in self.groups)
+        return _matches_any(self.groups, group_id)
 
 
 def _split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _matches_any(patterns: tuple[str, ...], name: str) -> bool:
+    if "*" in patterns:
+        return True
+    from kafka_audit.policy.glob import matches  # noqa: PLC0415  (loads all that reads policies, which most snapshots do not need)
+
+    return any(matches(pattern, name) for pattern in patterns)

@@ -11,6 +11,7 @@ from kafka_audit.clients.sections import settings_of
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy.tiers import Date, Name, Pattern, Strict, repeated
 from kafka_audit.policy.yaml_file import explain, load_yaml
+from kafka_audit.safe_text import visible
 
 Kind = Literal["producer", "consumer"]
 Implementation = Literal["java", "spring-kafka", "kafka-connect", "librdkafka", "kafka-python", "other"]
@@ -65,7 +66,7 @@ class ClientFile(Strict):
     def with_settings_files(self, folder: Path) -> tuple["ClientFile", str]:
         """The same with every ``settings_file`` read into ``settings``, and the sha256 over these files.
 
-        ConfigurationError (exit 2) lists every file that is missing or broken.
+        ConfigurationError (exit 2) lists every file that is missing or broken, or lies outside of the folder, also by a link.
         """
         problems, clients, digest = [], [], hashlib.sha256()
         for client in self.clients:
@@ -74,15 +75,26 @@ class ClientFile(Strict):
                 continue
             path = folder / client.settings_file
             try:
+                _refuse_outside(folder, path)
                 pairs = read_pairs(path)
                 digest.update(client.settings_file.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
                 settings = settings_of(pairs, kind=client.kind, implementation=client.implementation, where=str(path))
                 clients.append(client.model_copy(update={"settings": settings}))
             except ConfigurationError as problem:
-                problems.append(f"clients.{client.name}.settings_file: {problem}")
+                problems.append(f"{visible(f'clients.{client.name}.settings_file')}: {problem}")
         if problems:
             raise ConfigurationError("\n  ".join(problems))
         return self.model_copy(update={"clients": clients}), digest.hexdigest()
+
+
+def _refuse_outside(folder: Path, path: Path) -> None:
+    """Errors, reports and the policy's hash would say something of a file that its author may not read, but the audit may."""
+    try:
+        if path.resolve().is_relative_to(folder.resolve()):
+            return
+    except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL in the name
+        pass
+    raise ConfigurationError("lies outside of the policy's folder: copy the file into it, and write its name relative to the folder")
 
 
 def load_client_file(path: Path) -> ClientFile:

@@ -15,8 +15,8 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 Pattern = Annotated[str, Field(min_length=1, max_length=1_000)]
 Rules: Any = Field(default_factory=list, max_length=1_000)
 """Ordered rules: each is held against all before it, and each becomes a part of Spark's plan."""
-MOST_SECONDS, MOST_DAYS = 10_000_000_000, 36_500
-"""Limits are turned into milliseconds and dates: beyond these they would wrap around."""
+MOST_SECONDS, MOST_DAYS = 2_147_483_647, 10_000
+"""Limits are stored as 32-bit seconds and turned into milliseconds and dates: beyond these they would wrap around."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 

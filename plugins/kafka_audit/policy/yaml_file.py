@@ -34,7 +34,7 @@ def explain(path: Path, problem: ValidationError) -> list[str]:
     lines = []
     errors = problem.errors()
     for error in errors[:_LISTED]:
-        field = visible(".".join(f"{part!s:.80}" for part in error["loc"])) or "(whole file)"
+        field = ".".join(f"{part!s:.80}" for part in error["loc"]) or "(whole file)"
         message = error["msg"].removeprefix("Value error, ")
         if error["type"] == "extra_forbidden":
             message = "is not a known field: remove it or correct its spelling"
@@ -42,7 +42,7 @@ def explain(path: Path, problem: ValidationError) -> list[str]:
             message = "is missing: add it"
         else:
             message = f"{message} (found {error['input']!r:.80})"
-        lines.append(f"{path}: {field}: {message}")
+        lines.append(f"{path}: {visible(f'{field}: {message}')}")
     if len(errors) > _LISTED:
         lines.append(f"{path}: has {len(errors) - _LISTED:,} problems more")
     return lines
