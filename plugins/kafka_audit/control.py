@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 from kafka_audit.collect.config_keys import BROKER_KEYS, TOPIC_KEYS
 from kafka_audit.findings import EvidenceClass, Severity, Status
 from kafka_audit.row_types import expand_row, row_problems
-from kafka_audit.rule_sql import Reference, RuleSqlError, references_of
+from kafka_audit.rule_sql import Reference, references_of
+from kafka_audit.rule_words import RuleSqlError
 from kafka_audit.subjects import SUBJECTS, Column, Subject
 
 DATASETS = frozenset(

@@ -318,7 +318,9 @@ def test_a_parameter_is_a_number_that_spark_has(default: Any, tmp_path: Path) ->
     assert "parameters.least.default" in refusal(tmp_path)
 
 
-@pytest.mark.parametrize("sql", ["map(topic) using 'id'", "exists(values 1)", "explain select 1", "transform()", "x ->", "case end", "a..b", "["])
+@pytest.mark.parametrize(
+    "sql", ["map(topic) using 'id'", "exists(values 1)", "explain select 1", "transform()", "x ->", "case end", "a..b", "["]
+)
 @pytest.mark.parametrize("field", ["applies_when", "pass_when", "observed", "not_assessed_reason", "evidence_of_row"])
 def test_malformed_sql_is_refused_with_its_field(field: str, sql: str, tmp_path: Path) -> None:
     path = write(tmp_path, **{field: sql})

@@ -8,10 +8,12 @@ import pytest
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 from kafka_audit.policy.load import shipped_policy_folder
-from kafka_audit.sandbox import definition
 
 _PLACES = {
-    "tiers.yaml": ("version: 1\ndefault_tier: a\ntiers:\n  a: {replication_factor: 3, min_insync_replicas: 2, retention_ms: 1, owner: '%s'}\n", "tiers.a.owner"),
+    "tiers.yaml": (
+        "version: 1\ndefault_tier: a\ntiers:\n  a: {replication_factor: 3, min_insync_replicas: 2, retention_ms: 1, owner: '%s'}\n",
+        "tiers.a.owner",
+    ),
     "slas.yaml": ("version: 1\ngroups:\n  - {pattern: '%s', max_lag: 5}\n", "groups.0.pattern"),
     "waivers.yaml": ("version: 1\nwaivers:\n  - {justification: 'because of %s'}\n", "waivers.0.justification"),
     "clients.yaml": ("version: 1\nclients:\n  - {settings: {'acks': '%s'}}\n", "clients.0.settings.acks"),
@@ -32,6 +34,5 @@ def test_a_substitution_in_any_file_of_a_policy_is_refused_with_file_and_field(n
     assert "env:HOME" not in str(problem.value)
 
 
-def test_the_policies_that_ship_hold_none() -> None:
-    load_policy()
-    load_policy(Path(definition.__file__).parent / "policy")
+def test_the_policy_that_ships_holds_none() -> None:
+    assert load_policy().folder == shipped_policy_folder()

@@ -6,8 +6,8 @@ import random
 import pytest
 
 from kafka_audit.catalogue import load_catalogue
-from kafka_audit.rule_sql import RuleSqlError, references_of
-from kafka_audit.rule_words import FUNCTIONS, LONGEST
+from kafka_audit.rule_sql import references_of
+from kafka_audit.rule_words import FUNCTIONS, LONGEST, RuleSqlError
 from kafka_audit.subjects import SUBJECTS
 
 TOPIC = SUBJECTS["topic"]
@@ -39,7 +39,10 @@ def labels(sql: str, subject: str = "topic") -> list[str]:
         ("topic = 'it''s -- no comment /* here */ reflect(1)'", ["topic"]),
         ("topic = 'current_date'", ["topic"]),
         ("topic = 'a \\\\ b \\' c'", ["topic"]),
-        ("array_join(cast(unidentified_partitions as ARRAY < string >), ', ', '?') = split(topic, ',')[0]", ["unidentified_partitions", "topic"]),
+        (
+            "array_join(cast(unidentified_partitions as ARRAY < string >), ', ', '?') = split(topic, ',')[0]",
+            ["unidentified_partitions", "topic"],
+        ),
         ("cast(racks as double) > 1.5 and racks % 2 = 1 and racks div 2 = 1", ["racks"]),
     ],
 )
@@ -258,8 +261,38 @@ def test_shipped_rules_stay_far_below_the_bounds() -> None:
             references_of(f"concat({sql}, {sql}, {sql})" if len(sql) < LONGEST / 4 else sql, control.wide_row)
 
 
-_SOUP = [*"()[],.'=<>-+*/%", "->", "<=>", "||", "'a'", "1", "1.5", "x", "topic", "policy.tier", "config['retention.ms'].value", "unidentified_partitions"]
-_SOUP += ["and", "or", "not", "is", "null", "true", "in", "like", "between", "case", "when", "then", "else", "end", "cast(racks as int)", "as"]
+_SOUP = [
+    *"()[],.'=<>-+*/%",
+    "->",
+    "<=>",
+    "||",
+    "'a'",
+    "1",
+    "1.5",
+    "x",
+    "topic",
+    "policy.tier",
+    "config['retention.ms'].value",
+    "unidentified_partitions",
+]
+_SOUP += [
+    "and",
+    "or",
+    "not",
+    "is",
+    "null",
+    "true",
+    "in",
+    "like",
+    "between",
+    "case",
+    "when",
+    "then",
+    "else",
+    "end",
+    "cast(racks as int)",
+    "as",
+]
 
 
 def test_any_text_is_read_or_refused_and_never_a_crash() -> None:
