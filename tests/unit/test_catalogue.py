@@ -280,3 +280,8 @@ def test_malformed_sql_is_refused_with_its_field(field: str, sql: str, tmp_path:
 def test_a_folder_without_controls_or_that_is_missing_is_refused(tmp_path: Path) -> None:
     assert "holds no control" in refusal(tmp_path)
     assert "is not a folder" in refusal(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("x")
+    assert "is not a folder that can be read (Not a directory)" in refusal(tmp_path / "file")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for name in ("a\0b", "x" * 300, "circle"):
+        assert "folder" in refusal(tmp_path / name)
