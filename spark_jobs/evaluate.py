@@ -134,7 +134,9 @@ def _with_verdict(rows: DataFrame) -> DataFrame:
         .withColumn("observed", _bounded(F.coalesce("observed", F.lit(_NOT_KNOWN))))
         .withColumn("expected", _bounded(F.coalesce("written", "computed", F.lit(_NOT_KNOWN))))
         .withColumn("evidence_class", F.coalesce("evidence_of_row", "catalogue_evidence"))
-        .drop("applies", "passes", "lacking", "explanation", "raised", "nulls", "written", "computed", "evidence_of_row", "catalogue_evidence")
+        .drop(
+            "applies", "passes", "lacking", "explanation", "raised", "nulls", "written", "computed", "evidence_of_row", "catalogue_evidence"
+        )
     )
 
 

@@ -46,7 +46,7 @@ def load_catalogue(folders: Sequence[Path] | None = None) -> Catalogue:
 
     ConfigurationError (exit 2) lists all problems of all files: file, field, reason and what to write instead.
     """
-    places = list(dict.fromkeys(folder.resolve() for folder in (folders if folders is not None else [shipped_controls()])))
+    places = list(dict.fromkeys(_resolved(folder) for folder in (folders if folders is not None else [shipped_controls()])))
     problems: list[str] = []
     read: list[tuple[Path, Control]] = []
     digest = hashlib.sha256()
@@ -66,13 +66,22 @@ def load_catalogue(folders: Sequence[Path] | None = None) -> Catalogue:
     return Catalogue(controls=tuple(sorted((control for _, control in read), key=lambda control: control.code)), sha256=digest.hexdigest())
 
 
+def _resolved(folder: Path) -> Path:
+    try:
+        return folder.resolve()
+    except (OSError, ValueError, RuntimeError) as problem:  # too long, a NUL in it, links in a circle
+        raise ConfigurationError(f"{str(folder)[:200]!r}: is no name of a folder; name a folder of control files") from problem
+
+
 def _control_files(folder: Path, problems: list[str]) -> list[Path]:
     """The control files of a folder; anything else in it that could be meant as one is a problem."""
-    if not folder.is_dir():
-        problems.append(f"{folder}: is not a folder; name a folder of control files")
+    try:
+        found = sorted(folder.iterdir())
+    except OSError as problem:
+        problems.append(f"{folder}: is not a folder that can be read ({problem.strerror}); name a folder of control files")
         return []
     files, others = [], 0
-    for path in sorted(folder.iterdir()):
+    for path in found:
         if path.name.startswith((".", "__")) or path.name == "README.md":
             continue
         if _FILE.fullmatch(path.name) and path.is_file():

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 from kafka_audit.collect.config_keys import BROKER_KEYS, TOPIC_KEYS
 from kafka_audit.findings import EvidenceClass, Severity, Status
 from kafka_audit.row_types import expand_row, row_problems
-from kafka_audit.rule_sql import Reference, RuleSqlError, references_of
+from kafka_audit.rule_sql import Reference, references_of
+from kafka_audit.rule_words import RuleSqlError
 from kafka_audit.subjects import SUBJECTS, Column, Subject
 
 DATASETS = frozenset(
@@ -65,10 +66,14 @@ class Parameter(_Strict):
     @field_validator("default", mode="before")
     @classmethod
     def _is_a_number_of_spark(cls, value: object) -> object:
-        fits = (type(value) is int and -(2**63) <= value < 2**63) or (isinstance(value, float) and math.isfinite(value))
-        if not fits:
+        if not cls.allows(value):
             raise ValueError("is not a number that Spark has: write a whole number of 64 bits or a finite one with a point")
         return value
+
+    @staticmethod
+    def allows(value: object) -> bool:
+        """Whether it is a number of 64 bits: beyond it Spark has none, and next to not-a-number every value would pass."""
+        return (type(value) is int and -(2**63) <= value < 2**63) or (isinstance(value, float) and math.isfinite(value))
 
     @property
     def type(self) -> str:

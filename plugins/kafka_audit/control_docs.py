@@ -9,6 +9,7 @@ from kafka_audit.safe_text import paragraphs
 
 _BACKTICKS = re.compile(r"`+")
 _SPECIAL = re.compile(r"([\\`*_<>\[\]|])")
+_LINK = re.compile(r"(\bhttps?://[A-Za-z0-9][A-Za-z0-9.:/?#&=%@~+,;_-]*)")
 _INTRO = """\
 # Controls
 
@@ -78,8 +79,9 @@ def _name(subject: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """One line of prose with Markdown's own characters escaped; links stay links."""
-    return " ".join(_SPECIAL.sub(r"\\\1", word) if "://" not in word else word for word in text.split())
+    """One line of prose with Markdown's own characters escaped; plain web links stay links, and nothing else becomes one."""
+    parts = _LINK.split(" ".join(text.split()))
+    return "".join(part if number % 2 else _SPECIAL.sub(r"\\\1", part) for number, part in enumerate(parts))
 
 
 def _prose(text: str) -> str:

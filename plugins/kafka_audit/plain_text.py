@@ -15,7 +15,9 @@ def unfit_texts(value: object) -> list[str]:
     found = []
     for field, text in _texts(value, ""):
         if "${" in text:
-            found.append(f"{field}: holds ${{, which programs replace by values of their environment; write the text itself ($NAME in a command)")
+            found.append(
+                f"{field}: holds ${{, which programs replace by values of their environment; write the text itself ($NAME in a command)"
+            )
         elif not _is_unicode(text):
             found.append(f"{field}: holds half of a surrogate pair, which is no character; write the character itself")
         if len(found) == _MOST_PROBLEMS:

@@ -1,12 +1,12 @@
 """How much a rule may build: an upper bound, found without running it.
 
 Whatever a part of a rule gives is at most ``times`` as large as the largest value of its row, plus ``plus`` characters that stand in the
-rule itself. Text counts its characters, and a list or a map its elements together with what they hold. No function of
+rule itself. Text counts its characters, a number forty, and a list or a map one for each element and what it holds. No function of
 kafka_audit.rule_words gives more than its arguments hold together, but those that are named here.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -40,6 +40,7 @@ class Size(NamedTuple):
         return Size(self.times * factor, self.plus * factor)
 
 
+_OF_VALUE = Size(1, 0)
 _OF_NUMBER = Size(0, 40)
 _OF_FORMATTED = Size(0, 600)  # the largest double, with commas
 TypeOf = Callable[[exp.Column], exp.DataType]
@@ -52,7 +53,7 @@ def check_size(tree: exp.Expression, type_of: TypeOf) -> None:
     _Bound(type_of).of(tree)
 
 
-def _check_arguments(node: exp.Expression, type_of: TypeOf) -> None:
+def _check_arguments(node: exp.Expr, type_of: TypeOf) -> None:
     """Arguments on which the bound stands must be written out."""
     if isinstance(node, exp.Like) and not _matches(_PATTERN, node.expression):
         raise RuleSqlError("holds LIKE with another pattern than 'x', 'x%', '%x', '%x%' or 'x%y'; use several, or split()")
@@ -69,8 +70,8 @@ def _check_arguments(node: exp.Expression, type_of: TypeOf) -> None:
             kind = type_of(column).this
             if kind not in _NUMBERS and (isinstance(node.parent, exp.Transform) or _is_list(column, type_of)):
                 raise RuleSqlError(
-                    f"reads {column.sql()} for every element of a list; a lambda reads its own element, and outside of it numbers (in filter, "
-                    "exists and forall also text): write other text around the joined list, and compare lists with array_except"
+                    f"reads {column.sql()} for every element of a list; a lambda reads its own element, and outside of it numbers (in "
+                    "filter, exists and forall also text): write other text around the joined list, and compare lists with array_except"
                 )
 
 
@@ -82,13 +83,13 @@ def _few(digits: str) -> bool:
     return digits.isdecimal() and int(digits) <= _MOST_DIGITS
 
 
-def _separators(node: exp.Expression) -> list[exp.Expression]:
+def _separators(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.ArrayToString):
         return [part for part in (node.expression, node.args.get("null")) if part is not None]
     return [node.expressions[0]] if isinstance(node, exp.ConcatWs) else []
 
 
-def _digits(node: exp.Expression) -> exp.Expression | None:
+def _digits(node: exp.Expr) -> exp.Expression | None:
     if isinstance(node, exp.Round | exp.Ceil | exp.Floor):
         found: exp.Expression | None = node.args.get("decimals")
         return found
@@ -122,35 +123,28 @@ class _Bound:
         if isinstance(node, exp.Literal):
             return Size(0, len(node.this) + 1) if node.is_string else _OF_NUMBER
         if isinstance(node, exp.Column):
-            return _OF_NUMBER if self._type_of(node).this in _NUMBERS else Size(1, 0)
-        if isinstance(node, exp.Identifier):  # a lambda's variable
-            return Size(1, 0)
-        if isinstance(node, exp.Dot):
+            return _OF_NUMBER if self._type_of(node).this in _NUMBERS else _OF_VALUE
+        if isinstance(node, exp.Identifier):  # a lambda's variable: all elements together are the list
+            return _OF_VALUE
+        if isinstance(node, exp.Dot | exp.Lambda):
             return self.of(node.this)
-        if isinstance(node, exp.Lambda):
-            return self.of(node.this)
-        parts = [self.of(part) for part in _parts(node)]
-        if isinstance(node, exp.Transform):
-            times, plus = parts[1]
-            return parts[0].scaled(times + plus)
-        if isinstance(node, exp.Anonymous):
-            return self._anonymous(node, parts)
-        if isinstance(node, _GIVE_NUMBERS) or (isinstance(node, exp.Cast) and node.to.this in _NUMBERS):
-            return _OF_NUMBER
-        if isinstance(node, _CHOOSE):
-            return Size(max(part.times for part in parts), max(part.plus for part in parts))
-        every = Size(sum(part.times for part in parts), sum(part.plus for part in parts) + len(parts))
-        return every.scaled(_factor(node))
-
-    def _anonymous(self, node: exp.Anonymous, parts: list[Size]) -> Size:
-        name = node.name.lower()
-        if name == "format_number":
-            return _OF_FORMATTED
-        return _OF_NUMBER if name in _ANONYMOUS_NUMBERS else Size(sum(part.times for part in parts), sum(part.plus for part in parts))
+        parts = [self.of(part) for part in node.iter_expressions() if not isinstance(part, exp.DataType)]
+        return _of_parts(node, parts)
 
 
-def _parts(node: exp.Expression) -> Iterator[exp.Expression]:
-    return (part for part in node.iter_expressions() if not isinstance(part, exp.DataType))
+def _of_parts(node: exp.Expression, parts: list[Size]) -> Size:
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if isinstance(node, exp.Transform):
+        of_list, of_element = parts
+        return of_list.scaled(of_element.times + of_element.plus)
+    if name == "format_number":
+        return _OF_FORMATTED
+    if isinstance(node, _GIVE_NUMBERS) or name in _ANONYMOUS_NUMBERS or (isinstance(node, exp.Cast) and node.to.this in _NUMBERS):
+        return _OF_NUMBER
+    if isinstance(node, _CHOOSE):
+        return Size(max(part.times for part in parts), max(part.plus for part in parts))
+    every = Size(sum(part.times for part in parts), sum(part.plus for part in parts) + len(parts))
+    return every.scaled(_factor(node))
 
 
 def _factor(node: exp.Expression) -> int:

@@ -101,7 +101,9 @@ def _parsed(sql: str) -> exp.Expression:
     except RecursionError as problem:
         raise RuleSqlError("is nested too deeply; split it with AND or OR") from problem
     except (LookupError, TypeError, ValueError, AttributeError) as problem:  # its parser trips over some texts that are no SQL
-        raise RuleSqlError("is not valid SQL: it cannot be parsed; look for a missing operand or a function with wrong arguments") from problem
+        raise RuleSqlError(
+            "is not valid SQL: it cannot be parsed; look for a missing operand or a function with wrong arguments"
+        ) from problem
     if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
         raise RuleSqlError("must be exactly one SQL expression without ';'")
     return trees[0]
@@ -122,11 +124,13 @@ def _check_nodes(tree: exp.Expression) -> None:
         if isinstance(node, exp.Lambda):
             _check_lambda(node)
         if _of_each(node) and [type(part) is exp.Lambda for part in node.iter_expressions()] != [False, True]:
-            raise RuleSqlError("calls filter, exists, forall or transform without a list and a lambda; write it like exists(list, x -> x > 1)")
+            raise RuleSqlError(
+                "calls filter, exists, forall or transform without a list and a lambda; write it like exists(list, x -> x > 1)"
+            )
         deep += [(child, depth + 1) for child in node.iter_expressions()]
 
 
-def _of_each(node: exp.Expression) -> bool:
+def _of_each(node: exp.Expr) -> bool:
     """Whether it is a function that asks a lambda of each element of a list."""
     forall = isinstance(node, exp.Anonymous) and node.name.lower() == "forall"
     return forall or isinstance(node, exp.ArrayFilter | exp.Exists | exp.Transform)

@@ -56,7 +56,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _QUOTE = re.compile(r"\\.|''", re.DOTALL)
-_NEED_VALUE = frozenset(", [ . <=> -> <= >= <> != || + * / % = < >".split())
+_NEED_VALUE = frozenset([",", "[", ".", "<=>", "->", "<=", ">=", "<>", "!=", "||", "+", "*", "/", "%", "=", "<", ">"])
 _ADVICE = {
     "`": "holds a name in back-quotes; write the name alone",
     '"': 'holds "; write text in single quotes',
@@ -141,7 +141,9 @@ def _next(sql: str, position: int) -> tuple[_Token | None, int]:
     if kind == "word" and found.group().lower() == "as":
         of_type = _TYPE.match(sql, end)
         if of_type is None:
-            raise RuleSqlError("holds AS without a type; cast to string, int, bigint, double, boolean or array<one of these>, and name nothing")
+            raise RuleSqlError(
+                "holds AS without a type; cast to string, int, bigint, double, boolean or array<one of these>, and name nothing"
+            )
         end = of_type.end()
     return _Token(kind=kind, text=found.group()), end
 
@@ -156,7 +158,9 @@ def _opens(token: _Token) -> int:
 def _check_pair(before: _Token, token: _Token) -> None:
     name = before.text.lower()
     if token.kind == "word" and token.text.lower() in _SESSION_WORDS:
-        raise RuleSqlError(f"reads {token.text.lower()}; a rule may use only what the snapshot holds, so that it gives the same answer again")
+        raise RuleSqlError(
+            f"reads {token.text.lower()}; a rule may use only what the snapshot holds, so that it gives the same answer again"
+        )
     if token.text == "(" and token.kind == "sign" and before.kind in ("word", "field") and before.ends_value:
         if before.kind == "field":
             raise RuleSqlError(f"calls {name}() by a name with a dot; write the function's name alone")

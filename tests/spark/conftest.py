@@ -1,6 +1,7 @@
 """One Spark session for all Spark tests: starting it costs more than all of them."""
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
@@ -19,6 +20,7 @@ from spark_jobs.session import spark_session
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    os.environ["KAFKA_AUDIT_CANARY"] = "canary-in-the-environment"  # for test_rules_only_compute: a JVM sees what was there at its start
     session = spark_session("kafka_audit tests")
     yield session
     session.stop()

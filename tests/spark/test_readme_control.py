@@ -1,6 +1,7 @@
 """Adding a control of one's own, exactly as the README says."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from kafka_audit.catalogue import load_catalogue
 from kafka_audit.cli import app
+from kafka_audit.policy.load import shipped_policy_folder
 from kafka_audit.subjects import SETTINGS_JOB
 from spark_jobs import check_examples
 from spark_jobs.verification import main
@@ -47,13 +49,22 @@ def test_its_examples_get_the_verdicts_they_name(folder: Path, spark: SparkSessi
     assert "example 'as sent' says pass, the rule says fail" in capsys.readouterr().err
 
 
-def test_an_audit_judges_by_it(folder: Path, spark: SparkSession, tmp_path: Path) -> None:
+def test_an_audit_judges_by_it_whatever_its_folders_are_called(folder: Path, spark: SparkSession, tmp_path: Path) -> None:
+    # Names of folders stand in a job's command line, which Spark could once write into SQL.
+    hostile = "${env:KAFKA_AUDIT_CANARY} ' || (select a from (map 1 using 'touch ran' as (a string))) || '"
+    folder = folder.rename(tmp_path / f"controls {hostile}")
+    policy = tmp_path / f"policy {hostile}"
+    shutil.copytree(shipped_policy_folder(), policy)
     cluster = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
     cluster.topic("kept", config={"compression.type": "producer"}).topic("recompressed", config={"compression.type": "gzip"})
     snapshot = cluster.write(tmp_path)
     audit = audit_folder(tmp_path, snapshot)
-    arguments = ["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--controls", str(folder)]
+    arguments = ["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--controls", str(folder), "--policy", str(policy)]
     assert main(SETTINGS_JOB, lambda found: found.settings, argv=arguments) == 0
     rows = pq.read_table(audit.settings / "findings.parquet", columns=["code", "resource", "status"]).to_pylist()
     found = {row["resource"]: row["status"] for row in rows if row["code"] == "OWN-01"}
     assert found == {"kept": "pass", "recompressed": "fail"}
+    assert not Path("ran").exists()
+    written = repr(pq.read_table(audit.settings / "findings.parquet").to_pylist())
+    assert "canary" not in written
+    assert "touch" not in written

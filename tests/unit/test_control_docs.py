@@ -41,3 +41,19 @@ def test_what_markdown_would_read_as_markup_is_text() -> None:
     page = as_markdown(type(catalogue)(controls=(control,), sha256=catalogue.sha256), ())
     assert r"a \<b\> \`c\` \[d\](e) \| \_\_f\_\_" in page
     assert "````sql\nx = '```'\n````" in page
+
+
+def test_a_plain_web_address_stays_a_link_and_nothing_else_becomes_one() -> None:
+    catalogue = load_catalogue()
+    references = (
+        "KIP_1 - https://kafka.apache.org/documentation/#a_b.c",
+        "[x](javascript://alert(1))",
+        "<svg/onload=alert(1)>://",
+        "https://a/[x](data:b)",
+    )
+    control = catalogue.controls[0].model_copy(update={"references": references})
+    page = as_markdown(type(catalogue)(controls=(control,), sha256=catalogue.sha256), ())
+    assert r"- KIP\_1 - https://kafka.apache.org/documentation/#a_b.c" in page
+    assert r"- \[x\](javascript://alert(1))" in page
+    assert r"- \<svg/onload=alert(1)\>://" in page
+    assert r"- https://a/\[x\](data:b)" in page

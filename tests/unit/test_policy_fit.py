@@ -139,6 +139,12 @@ def test_one_bad_file_is_told_with_all_the_others(tmp_path: Path) -> None:
         ("parameters: {TOP-01: {a: 1}}", "parameters.TOP-01: a is not one of its parameters; this control has none"),
         ("parameters: {AUD-01: {gaps: 1}}", "parameters.AUD-01: gaps is not one of its parameters; write one of max_gap_intervals"),
         ("parameters: {AUD-01: {max_gap_intervals: 2.5}}", "max_gap_intervals: write a whole number (found 2.5)"),
+        # Every number is below not-a-number, so nothing would fail, and nothing would be printed as loosened.
+        (
+            "parameters: {REP-05: {max_leader_changes_per_hour: .nan}}",
+            "max_leader_changes_per_hour: write a finite number of 64 bits (found nan)",
+        ),
+        ("parameters: {AUD-01: {max_gap_intervals: 9223372036854775808}}", "max_gap_intervals: write a finite number of 64 bits"),
     ],
 )
 def test_a_tier_may_set_only_what_the_catalogue_has(tmp_path: Path, catalogue: Catalogue, tier: str, said: str) -> None:

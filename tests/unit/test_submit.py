@@ -25,3 +25,4 @@ def test_importing_it_does_not_import_spark() -> None:
 
 def test_the_settings_that_verdicts_depend_on_are_in_the_default_configuration() -> None:
     assert (DEFAULT_CONF["spark.sql.ansi.enabled"], DEFAULT_CONF["spark.sql.legacy.sizeOfNull"]) == ("false", "false")
+    assert DEFAULT_CONF["spark.sql.variable.substitute"] == "false"
