@@ -81,13 +81,18 @@ def test_the_job_gets_its_history_the_jars_and_the_connection_but_no_password_on
     [
         ({"cluser": "a"}, "cluser: is not a parameter of kafka_commit_history; did you mean 'cluster'"),
         ({"policy_dir": "/"}, "policy_dir: is not a parameter of kafka_commit_history"),
-        ({"kafka_conn_id": "kafka_secured"}, "'kafka_secured' is not one of ['kafka_default']"),
     ],
 )
 def test_what_cannot_be_used_is_refused_before_spark_starts(dag, submit: Submit, conf: dict, message: str) -> None:
     run = Run(dag, **conf)
     assert run.state == "failed"
     assert message in str(run.errors["read_commits"])
+    assert submit.seen is None
+
+
+def test_a_connection_that_is_not_defined_is_named(dag, submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_KAFKA_DEFAULT")
+    assert "there is no Airflow connection 'kafka_default'" in str(Run(dag).errors["read_commits"])
     assert submit.seen is None
 
 
