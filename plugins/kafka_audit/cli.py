@@ -179,7 +179,9 @@ def document_controls(
 
 @policy_app.command(name="check")
 def check_policy_folder(
-    folder: Annotated[Path | None, typer.Argument(help="Folder of a policy; default: the shipped one.")] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(envvar="KAFKA_AUDIT_POLICY", help="Folder of a policy; default: the shipped one.")
+    ] = None,
     controls: Controls = None,
 ) -> None:
     """Load a policy and hold it against the catalogue and today's date; every problem is named with file, field and fix (exit code 2)."""

@@ -83,7 +83,6 @@ def test_the_job_gets_its_history_the_jars_and_the_connection_but_no_password_on
     [
         ({"cluser": "a"}, "cluser: is not a parameter of kafka_commit_history; did you mean 'cluster'"),
         ({"policy_dir": "/"}, "policy_dir: is not a parameter of kafka_commit_history"),
-        ({"kafka_conn_id": "kafka_secured"}, "'kafka_secured' is not one of ['kafka_default']"),
     ],
 )
 def test_what_cannot_be_used_is_refused_before_spark_starts(dag, submit: Submit, conf: dict, message: str) -> None:
@@ -94,11 +93,18 @@ def test_what_cannot_be_used_is_refused_before_spark_starts(dag, submit: Submit,
 
 
 def test_a_driver_on_another_machine_is_refused_because_the_credentials_stay_on_this_one(
-    dag, submit: Submit, monkeypatch: pytest.MonkeyPatch
+    load_dag, submit: Submit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "orders=kafka_secured")
     spark = {"conn_type": "spark", "host": "spark://host", "port": 7077, "extra": {"deploy-mode": "cluster"}}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
-    assert "use the deploy mode client" in str(Run(dag, kafka_conn_id="kafka_secured").errors["read_commits"])
+    assert "use the deploy mode client" in str(Run(load_dag(f"{DAG}__orders")).errors["read_commits"])
+    assert submit.seen is None
+
+
+def test_a_connection_that_is_not_defined_is_named(dag, submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_KAFKA_DEFAULT")
+    assert "there is no Airflow connection 'kafka_default'" in str(Run(dag).errors["read_commits"])
     assert submit.seen is None
 
 

@@ -100,7 +100,6 @@ def test_a_run_of_a_listed_cluster_updates_that_clusters_asset(
     [
         ({"group": "a*"}, "group: is not a parameter of kafka_offsets_snapshot; did you mean 'groups'"),
         ({"policy_dir": "relative"}, "write an absolute path"),
-        ({"kafka_conn_id": "nowhere"}, "'nowhere' is not one of ['kafka_default']"),
         ({"topics": " , "}, "the scope has no pattern for topics"),
     ],
 )
@@ -110,6 +109,12 @@ def test_what_cannot_be_used_is_refused_before_the_cluster_is_touched(dag, steps
     assert message in str(run.errors["snapshot_offsets"])
     assert steps.calls == []
     assert events() == []
+
+
+def test_a_connection_that_is_not_defined_is_named(dag, steps: Steps, events, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_KAFKA_DEFAULT")
+    assert "there is no Airflow connection 'kafka_default'" in str(Run(dag).errors["snapshot_offsets"])
+    assert (steps.calls, events()) == ([], [])
 
 
 def test_an_unreachable_cluster_leaves_a_red_run_a_gap_and_no_event(dag, root: Path, steps: Steps, events) -> None:

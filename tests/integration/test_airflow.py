@@ -69,8 +69,8 @@ class Api:
         except ValueError:
             return status, text
 
-    def trigger(self, **conf: Any) -> str:
-        status, run = self.call("POST", f"/api/v2/dags/{DAG}/dagRuns", {"logical_date": None, "conf": conf})
+    def trigger(self, dag_id: str = DAG, **conf: Any) -> str:
+        status, run = self.call("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": conf})
         assert status == 200, run
         return str(run["dag_run_id"])
 
@@ -99,8 +99,10 @@ def airflow(tmp_path_factory: pytest.TempPathFactory, healthy_cluster: Sandbox) 
 
     root = tmp_path_factory.mktemp("airflow") / "audit-root"
     port = free_port()
-    with running_airflow(root=root, connection=healthy_cluster.audit_connection, port=port):
-        yield f"http://127.0.0.1:{port}", root
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KAFKA_AUDIT_FOLDERS", str(POLICY.parent))
+        with running_airflow(root=root, connection=healthy_cluster.audit_connection, port=port):
+            yield f"http://127.0.0.1:{port}", root
     assert processes_of(airflow_home(root)) == []
 
 
@@ -152,10 +154,11 @@ def test_the_dag_and_the_plugin_load_without_errors(api: Api) -> None:
     assert "kafka_audit" in [plugin["name"] for plugin in api.call("GET", "/api/v2/plugins")[1]["plugins"]]
 
 
-def test_a_run_with_a_bad_value_is_refused_when_it_is_triggered(api: Api) -> None:
-    status, answer = api.call("POST", f"/api/v2/dags/{DAG}/dagRuns", {"logical_date": None, "conf": {"min_coverage": 7}})
+@pytest.mark.parametrize("conf", [{"min_coverage": 7}, {"cluster": "another"}, {"kafka_conn_id": "another"}], ids=str)
+def test_a_run_with_a_bad_value_is_refused_when_it_is_triggered(api: Api, conf: dict[str, Any]) -> None:
+    status, answer = api.call("POST", f"/api/v2/dags/{DAG}/dagRuns", {"logical_date": None, "conf": conf})
     assert status == 400
-    assert "min_coverage" in str(answer) or "maximum" in str(answer)
+    assert next(iter(conf)) in str(answer)
 
 
 def test_a_healthy_cluster_is_audited_by_the_scheduler_and_clearing_a_task_gives_the_same_audit(

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from secured_broker import ADMIN, AUDITOR, PASSWORDS, commit, connection, secured_broker
-from test_airflow import DAG as AUDIT
+from test_airflow import DAG as AUDIT_KIND
 from test_airflow import Api, free_port
 from tls_files import Tls, make_tls
 
@@ -24,6 +24,7 @@ from kafka_audit.evidence import read_json
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
 DAG = "kafka_commit_history"
+AUDIT = f"{AUDIT_KIND}__kafka"
 TOPIC = "__consumer_offsets"
 KEY_PASSWORD = "key-geheim"
 SECRETS = (*PASSWORDS.values(), KEY_PASSWORD)
@@ -72,16 +73,16 @@ class Airflow:
     def __init__(self, api: Api, root: Path) -> None:
         self.api, self.root = api, root
 
-    def connect(self, name: str, keys: dict[str, str]) -> None:
+    def connect(self, name: str, keys: dict[str, str], *, anew: bool = False) -> None:
         body = {"connection_id": name, "conn_type": "kafka", "extra": json.dumps(keys)}
-        status, answer = self.api.call("POST", "/api/v2/connections", body)
-        assert status == 201, answer
+        way, place = ("PATCH", f"/api/v2/connections/{name}") if anew else ("POST", "/api/v2/connections")
+        status, answer = self.api.call(way, place, body)
+        assert status in (200, 201), answer
 
-    def run(self, **conf: Any) -> tuple[dict[str, Any], str]:
-        """The one task's instance and its log, at the end of a run."""
-        status, run = self.api.call("POST", f"/api/v2/dags/{DAG}/dagRuns", {"logical_date": None, "conf": conf})
-        assert status == 200, run
-        place = f"/api/v2/dags/{DAG}/dagRuns/{quote(run['dag_run_id'])}"
+    def run(self, cluster: str = "kafka", **conf: Any) -> tuple[dict[str, Any], str]:
+        """The one task's instance and its log, at the end of a run of the cluster's DAG."""
+        dag_id = f"{DAG}__{cluster}"
+        place = f"/api/v2/dags/{dag_id}/dagRuns/{quote(self.api.trigger(dag_id, **conf))}"
         deadline = time.monotonic() + 900
         while self.api.state(place) not in ("success", "failed"):
             assert time.monotonic() < deadline, "the run did not end"
@@ -117,16 +118,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def airflow(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
     root, port = tmp_path_factory.mktemp("airflow") / "audit-root", free_port()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KAFKA_AUDIT_CLUSTERS", "other=kafka_other")  # the plain DAG has no schedule then: runs are those of the tests
+        patch.setenv("KAFKA_AUDIT_CLUSTERS", "kafka=kafka_broker,refused=kafka_refused")
+        patch.setenv("KAFKA_AUDIT_COMMITS_SCHEDULE", "0 0 29 2 *")  # runs are those of the tests
         patch.setenv("KAFKA_AUDIT_SNAPSHOT_RETRIES", "2")
         with running_airflow(root=root, connection=cluster.keys, port=port):
             made = Airflow(Api(f"http://127.0.0.1:{port}", "admin"), root)
-            made.connect("kafka_tls", cluster.tls.connection)
+            made.connect("kafka_broker", cluster.keys)
             made.connect("kafka_refused", connection(int(cluster.keys["bootstrap.servers"].rpartition(":")[2]), AUDITOR))
             deadline = time.monotonic() + 300
-            while made.api.call("PATCH", f"/api/v2/dags/{DAG}", {"is_paused": False})[0] != 200:
-                assert time.monotonic() < deadline, "the DAG was not loaded"
-                time.sleep(1)
+            for name in ("kafka", "refused"):
+                while made.api.call("PATCH", f"/api/v2/dags/{DAG}__{name}", {"is_paused": False})[0] != 200:
+                    assert time.monotonic() < deadline, "the DAG was not loaded"
+                    time.sleep(1)
             yield made
 
 
@@ -144,7 +147,8 @@ def history(cluster: Cluster, airflow: Airflow) -> Path:
     for offset in (50, 20):
         cluster.commit("rewound", offset)
     second = cluster.ends()
-    task, log = airflow.run(kafka_conn_id="kafka_tls")
+    airflow.connect("kafka_broker", cluster.tls.connection, anew=True)
+    task, log = airflow.run()
     assert task["state"] == "success", log
     assert cluster.ends() == second
     assert airflow.last_run()["totals"] == {"expected": 2, "rows": 2, "lost": 0, "skipped": 0}
@@ -158,7 +162,7 @@ def test_two_runs_hold_every_record_once(cluster: Cluster, history: Path) -> Non
 
 
 def test_without_the_right_to_read_the_run_fails_once_and_names_what_is_missing(airflow: Airflow, history: Path) -> None:
-    task, log = airflow.run(cluster="refused", kafka_conn_id="kafka_refused")
+    task, log = airflow.run("refused")
     assert (task["state"], task["try_number"]) == ("failed", 1)
     assert "__consumer_offsets may not be read: grant Read and Describe on it to the audit's account" in log
 
@@ -167,13 +171,13 @@ def test_a_mistyped_parameter_fails_the_run_before_anything_is_read(airflow: Air
     before = airflow.last_run()
     task, log = airflow.run(behavior_hours=1)
     assert (task["state"], task["try_number"]) == ("failed", 1)
-    assert "behavior_hours: is not a parameter of kafka_commit_history; did you mean 'behaviour_hours'?" in log
+    assert "behavior_hours: is not a parameter of kafka_commit_history__kafka; did you mean 'behaviour_hours'?" in log
     assert airflow.last_run() == before
 
 
 def test_an_audit_judges_what_the_offsets_topic_shows(airflow: Airflow, history: Path) -> None:
-    run_id = airflow.api.trigger()
-    _, tasks = airflow.api.wait(run_id)
+    run_id = airflow.api.trigger(AUDIT)
+    _, tasks = airflow.api.wait(run_id, AUDIT)
     assert {task for task, state in tasks.items() if state != "success"} <= {"gate"}, f"{AUDIT}: {tasks}"
     (findings,) = airflow.root.glob("audits/kafka/*/lag")
     rows = pq.read_table(findings / "findings.parquet").to_pylist()

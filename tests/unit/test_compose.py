@@ -89,6 +89,14 @@ def test_every_airflow_component_gets_the_same_secrets_from_the_environment_and_
         assert re.search(r"\$\{\w+:\?", values.pop()), f"{name} must come from .env and stop the start when it is missing"
 
 
+@pytest.mark.parametrize("name", ["CLUSTERS", "CLUSTER", "POLICY", "CONTROLS", "FOLDERS"])
+def test_what_fixes_clusters_and_folders_is_the_same_in_every_airflow_component_and_empty_until_it_is_set(
+    services: dict, name: str
+) -> None:
+    variable = f"KAFKA_AUDIT_{name}"
+    assert {services[component]["environment"][variable] for component in AIRFLOW} == {f"${{{variable}:-}}"}
+
+
 def test_make_env_sets_every_variable_that_must_be_set() -> None:
     asked = set(re.findall(r"(?<!\$)\$\{(\w+):\?", FILE.read_text(encoding="utf-8")))
     made = dict(line.split("=", 1) for line in made_env().splitlines())
