@@ -134,6 +134,10 @@ def test_the_guard_ends_as_its_command_does(body: str, code: int) -> None:
     assert subprocess.run(guarded([sys.executable, "-c", body]), check=False).returncode == code
 
 
+def test_a_command_that_ends_at_once_is_not_missed() -> None:
+    assert [subprocess.run(guarded(["sh", "-c", "exit 5"]), check=False).returncode for _ in range(10)] == [5] * 10
+
+
 def test_what_a_command_leaves_behind_at_its_end_is_killed(tmp_path: Path) -> None:
     body = COMMAND.rsplit("time.sleep", 1)[0] + "\nwhile not Path(sys.argv[1], 'orphan').is_file(): time.sleep(0.05)\n"
     assert subprocess.run(guarded([sys.executable, "-c", body, str(tmp_path)]), check=False, timeout=30).returncode == 0

@@ -60,7 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # An orphan of a killed guard must not hold it: the next start ends that orphan, for which it needs the lock.
         os.set_inheritable(arguments.lock, False)
     # Every other descriptor that the guard inherited is meant for the command; those of its own are not inheritable.
-    child = subprocess.Popen(arguments.command, close_fds=False, preexec_fn=_end_with(os.getpid())).pid  # noqa: PLW1509  (no threads here)
+    process = subprocess.Popen(arguments.command, close_fds=False, preexec_fn=_end_with(os.getpid()))  # noqa: PLW1509  (no threads here)
+    child = process.pid  # of the object no more is used, but it must be kept: one that is dropped takes the exit status away
     for descriptor in arguments.hand_over:
         os.close(descriptor)
     for number in _PASSED_ON:
@@ -74,7 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for number in _PASSED_ON:
         signal.signal(number, signal.SIG_IGN)
     _kill_descendants()
-    return 1 if code is None else code
+    process.returncode = 1 if code is None else code
+    return process.returncode
 
 
 def _adopt_orphans() -> None:

@@ -21,7 +21,7 @@ from kafka_audit.errors import CollectionError
 from kafka_audit.evidence import check_cluster_name
 
 MARK = "KAFKA_AUDIT_AIRFLOW"
-"""The environment variable by which the processes of an Airflow of ours are known again: it holds the Airflow home."""
+"""The environment variable of the processes of an Airflow of ours; it holds the Airflow home."""
 
 _TAIL_LINES = 12
 _DATABASE = "airflow database"
@@ -93,7 +93,7 @@ def _run(
             # A session of its own: the terminal's Ctrl-C reaches only us, and we stop Airflow and Spark as one group.
             process = interruptible(
                 guarded(command, lock=lock, hand_over=[writer]),
-                env={**environment, MARK: str(home)},
+                env=environment | mark(home),
                 cwd=home,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -143,6 +143,12 @@ def _follow(events: Iterable[str], began: float, seconds: dict[str, float], prog
 def _tell(name: str, took: float, state: str, seconds: dict[str, float], progress: Callable[[str], None]) -> None:
     seconds[name] = took
     progress(f"{name:<16} {took:6.1f} s  {state}".rstrip())
+
+
+def mark(home: Path) -> dict[str, str]:
+    """Environment variables by which the processes of this home's Airflow are known again."""
+    # Airflow renames its processes in `ps`, which overwrites the environment that the system shows of them unless this is set.
+    return {MARK: str(home), "SPT_NOENV": "1"}
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from pathlib import Path
 from kafka_audit.airflow.environment import airflow_home, audit_environment
 from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.process_group import interruptible, stopped_at_exit
-from kafka_audit.airflow.run_dag import MARK, only_one
+from kafka_audit.airflow.run_dag import mark, only_one
 from kafka_audit.errors import CollectionError
 
 _GRACE_SECONDS = 30
@@ -48,8 +48,8 @@ def running_airflow(*, root: Path, connection: Mapping[str, str] | None = None, 
         "AIRFLOW__CORE__PARALLELISM": "2",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in _USERS.items()),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
-        MARK: str(home),
     }
+    environment |= mark(home)
     log_path = home / "standalone.log"
     with only_one(home) as lock, log_path.open("w", encoding="utf-8") as log:
         command = guarded([sys.executable, "-m", "kafka_audit.airflow.services"], lock=lock)
