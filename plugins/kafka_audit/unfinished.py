@@ -1,6 +1,6 @@
 """Folders that are being written: under which hidden name, and the lock by which others see that their writer lives.
 
-A folder is written as ``.<name>.<boot>-<random>`` beside its place and renamed when it is whole. ``<boot>`` is the kernel's id since it
+A folder is written as ``.<name>.<boot>.<random>`` beside its place and renamed when it is whole. ``<boot>`` is the kernel's id since it
 started, which all containers of a machine share. The writer holds a lock on the folder itself, which the kernel releases when the writer
 dies: on the same boot the lock tells who lives; of another boot, or another machine, only the folder's age tells.
 """
@@ -14,18 +14,18 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-HIDDEN = re.compile(r"\.(?P<name>.+?)(?P<old>\.old)?\.(?P<token>(?P<boot>[0-9a-f]{8})-[0-9a-f]{8})")
+HIDDEN = re.compile(r"\.(?P<name>.+?)(?P<old>\.old)?\.(?P<token>(?P<boot>[0-9a-f]{8})\.[0-9a-f]{8})")
 """Names that are given here."""
 
 
 def hidden_name(target: Path) -> Path:
     """The name under which a file or folder is written before it is renamed to ``target``."""
-    return target.with_name(f".{target.name}.{_boot()}-{uuid.uuid4().hex[:8]}")
+    return target.with_name(f".{target.name}.{_boot()}.{uuid.uuid4().hex[:8]}")
 
 
 def old_name(fresh: Path, target: Path) -> Path:
     """The name under which ``target`` steps aside for ``fresh``, which :func:`hidden_name` named."""
-    return target.with_name(f".{target.name}.old.{fresh.name.rpartition('.')[2]}")
+    return target.with_name(f".{target.name}.old{fresh.name.removeprefix(f'.{target.name}')}")
 
 
 @contextlib.contextmanager

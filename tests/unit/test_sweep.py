@@ -23,7 +23,7 @@ from kafka_audit.unfinished import hidden_name
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
 SEALED, UNFINISHED = new_id(NOON, "sealed"), new_id(NOON + timedelta(hours=1), "unfinished")
-ELSEWHERE = f".{UNFINISHED}.0badb007-12345678"
+ELSEWHERE = f".{UNFINISHED}.0badb007.12345678"
 """A name as another machine gives it, or this one before it was restarted."""
 
 SNAPSHOT = f"""
@@ -167,7 +167,7 @@ def test_a_folder_half_replaced_is_swept_wherever_a_step_writes_one(root: Eviden
 
 def test_names_that_no_writer_gives_stay(root: EvidenceRoot) -> None:
     place = root.snapshot_dir("prod", SEALED).parent
-    others = [".lock", ".keep", ".nfs000000000001", f".{SEALED}", f"{SEALED}.0badb007-12345678"]
+    others = [".lock", ".keep", ".nfs000000000001", f".{SEALED}", f"{SEALED}.0badb007.12345678"]
     for name in others:
         (place / name).touch()
         os.utime(place / name, (0, 0))

@@ -111,7 +111,7 @@ def _restore(old: Path, target: Path, fresh: Path, boot: str, say: Callable[[str
         with _left_over(fresh, boot) as is_left_over:
             if not is_left_over:
                 return  # its writer is between the two renames
-    if target.exists():
+    if target.exists() or old.is_symlink() or not old.is_dir():
         _remove(old, say)
         return
     try:
