@@ -95,7 +95,7 @@ def seal(audit: Path, identity: Mapping[str, Any], hashes: FileHashes | None = N
     with _written(audit):
         sync_tree(audit)
     with held(audit.parent), _written(audit):
-        if not _opened(audit):
+        if not _is_open(audit):
             raise IntegrityError(f"{audit} is sealed and a later audit was chained to it: it cannot be sealed again; start a new run")
         state = recovered(audit.parent)
         earlier, head = state.opened.get(audit.name), state.head
@@ -140,10 +140,10 @@ def reopen(audit: Path) -> bool:
     if not os.path.lexists(audit / MANIFEST):
         return True
     with held(audit.parent), _written(audit):
-        return _opened(audit)
+        return _is_open(audit)
 
 
-def _opened(audit: Path) -> bool:
+def _is_open(audit: Path) -> bool:
     """Whether the audit is open now; the caller holds the lock."""
     state = recovered(audit.parent)
     if not os.path.lexists(audit / MANIFEST):
