@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from kafka_audit.catalogue import load_catalogue
 from kafka_audit.cli import app
-from kafka_audit.errors import AuditError, IntegrityError
+from kafka_audit.errors import AuditError, ConfigurationError, IntegrityError
 from kafka_audit.evidence import unseal_audit, verify, write_json
 from kafka_audit.policy import load_policy
 from kafka_audit.retention import _remove
@@ -150,6 +150,14 @@ def test_a_step_that_runs_again_after_retention_keeps_the_copies_and_drops_those
     keep_used(whole.audit, whole.root, CLUSTER)
     assert (whole.audit.inputs / "offsets" / CLUSTER / whole.offsets.snapshot_id / "topics.parquet").is_file()
     assert not list(whole.audit.inputs.glob("history/prod/commits/behaviour/*"))
+
+
+def test_rules_that_changed_between_a_job_and_the_report_are_not_sealed_as_those_that_were_used(whole: WholeAudit) -> None:
+    assert unseal_audit(whole.audit)
+    file = whole.controls / "log_dirs_healthy.yaml"
+    file.write_text(file.read_text() + "# after the job\n")
+    with pytest.raises(ConfigurationError, match="settings was judged with another policy or other controls"):
+        whole.seal()
 
 
 def test_what_was_deleted_before_it_was_copied_ends_with_the_integrity_code(whole: WholeAudit) -> None:
