@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sealed_audits import CLUSTER, WholeAudit, forge, seal, sealed_folder
+from sealed_audits import CLUSTER, WholeAudit, audit_id, forge, seal, sealed_folder
 from typer.testing import CliRunner, Result
 
 from kafka_audit.catalogue import load_catalogue
@@ -126,6 +126,12 @@ def test_the_link_to_the_audit_before_cannot_be_left_out(whole: WholeAudit) -> N
     later = whole.root.audit(CLUSTER, seal(whole.root, 1).audit_id)
     forge(later.path, {"previous": None})
     assert "has number 2 and names no audit before it: the link was removed" in said("verify", later.path, code=5)
+
+
+def test_an_audit_under_the_name_of_another_is_refused(whole: WholeAudit) -> None:
+    other = whole.audit.path.with_name(audit_id(7))
+    shutil.copytree(whole.audit.path, other)
+    assert f"its manifest is of audit '{whole.audit.path.name}'" in said("verify", other, code=5)
 
 
 def test_copies_are_hard_links_and_bytes_where_no_link_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
