@@ -81,7 +81,10 @@ def held(folder: Path, *, shared: bool = False) -> Iterator[None]:
     except OSError as problem:
         raise write_failed(folder / LOCK, problem) from problem
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        except OSError as problem:  # a file system without locks
+            raise write_failed(folder / LOCK, problem) from problem
         yield
     finally:
         os.close(descriptor)
