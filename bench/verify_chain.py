@@ -23,6 +23,7 @@ from unittest.mock import patch
 
 from processes import run
 
+from kafka_audit.catalogue import shipped_controls
 from kafka_audit.evidence import OFFSETS, EvidenceRoot, new_id, open_snapshot, seal_audit, unseal_audit, write_json
 from kafka_audit.manifest import FileHashes, tree_files
 from kafka_audit.policy import load_policy
@@ -41,18 +42,24 @@ OFFSETS_SNAPSHOTS, FILES_OF_A_SNAPSHOT = 3, 8
 REPEATS = 5
 
 
-def make_audit(root: EvidenceRoot, number: int) -> None:
-    """Seal one audit with 18 files of its own, the copies of the rules, and links to a few offsets snapshots."""
+def copy_rules(target: Path) -> Path:
+    """The shipped policy and controls, as an audit keeps them."""
+    controls = {f"controls/{path.name}": path for path in shipped_controls().glob("*.yaml")}
+    for name, source in ({f"policy/{name}": path for name, path in policy_files(load_policy()).items()} | controls).items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target / name)
+    return target
+
+
+def make_audit(root: EvidenceRoot, number: int, rules: Path) -> None:
+    """Seal one audit with 17 files of its own, the copies of the rules, and links to a few offsets snapshots."""
     audit = root.audit(CLUSTER, new_id(FIRST + timedelta(hours=number), str(number)))
     for name in FILES:
         file = audit.path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(os.urandom(4096))
     write_json(audit.run_file, {"audit_id": audit.path.name})
-    for name, source in policy_files(load_policy()).items():
-        target = audit.inputs / "policy" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, target)
+    shutil.copytree(rules, audit.inputs, copy_function=shutil.copyfile)
     for number_of_snapshot in range(OFFSETS_SNAPSHOTS):
         folder = root.path / "offsets" / CLUSTER / str(number_of_snapshot)
         if not folder.exists():
@@ -68,11 +75,11 @@ def cli_seconds(*arguments: str, log: Path) -> float:
 
 
 def chain(audits: int, folder: Path) -> None:
-    root = EvidenceRoot(path=folder / "root")
+    root, rules = EvidenceRoot(path=folder / "root"), copy_rules(folder / "rules")
     began = time.monotonic()
     with patch("os.fsync"):  # a thousand seals would wait for the disk for minutes
         for number in range(audits):
-            make_audit(root, number)
+            make_audit(root, number, rules)
     state = read_state(root.audits(CLUSTER))
     assert state is not None and state.last == audits
     manifest = json.loads((root.audit(CLUSTER, state.head.audit_id).path / "manifest.json").read_text())
