@@ -1,9 +1,11 @@
 """Measure the check of a chain of audits as whole processes, and what sealing costs an audit, with everything synced to disk.
 
     .venv/bin/python bench/verify_chain.py --audits 1000
+    .venv/bin/python bench/verify_chain.py --offsets-snapshots 324
     .venv/bin/python bench/verify_chain.py --seal-like audit-root/audits/shop/20261120T231500Z-0123456789abcdef
 
-The audits of the chain have the files of a real one, each a few kilobytes. The second form seals copies of a real audit.
+The audits of the chain have the files of a real one, each a few kilobytes. The second form keeps as many offsets snapshots as an audit
+uses in one day of five-minute samples (a day and three hours) and seals that; the third seals copies of a real audit.
 """
 
 import argparse
@@ -17,14 +19,16 @@ import tempfile
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from unittest.mock import patch
 
 from processes import run
 
-from kafka_audit.evidence import EvidenceRoot, new_id, seal_audit, unseal_audit, write_json
+from kafka_audit.catalogue import shipped_controls
+from kafka_audit.evidence import OFFSETS, EvidenceRoot, new_id, open_snapshot, seal_audit, unseal_audit, write_json
 from kafka_audit.manifest import FileHashes, tree_files
 from kafka_audit.policy import load_policy
 from kafka_audit.store.chain import read_state
-from kafka_audit.store.inputs import policy_files
+from kafka_audit.store.inputs import keep_used, policy_files
 
 CLUSTER = "bench"
 FIRST = datetime(2024, 1, 1, tzinfo=timezone.utc)
@@ -38,18 +42,24 @@ OFFSETS_SNAPSHOTS, FILES_OF_A_SNAPSHOT = 3, 8
 REPEATS = 5
 
 
-def make_audit(root: EvidenceRoot, number: int) -> None:
-    """Seal one audit with 18 files of its own, the copies of the rules, and links to a few offsets snapshots."""
+def copy_rules(target: Path) -> Path:
+    """The shipped policy and controls, as an audit keeps them."""
+    controls = {f"controls/{path.name}": path for path in shipped_controls().glob("*.yaml")}
+    for name, source in ({f"policy/{name}": path for name, path in policy_files(load_policy()).items()} | controls).items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target / name)
+    return target
+
+
+def make_audit(root: EvidenceRoot, number: int, rules: Path) -> None:
+    """Seal one audit with 17 files of its own, the copies of the rules, and links to a few offsets snapshots."""
     audit = root.audit(CLUSTER, new_id(FIRST + timedelta(hours=number), str(number)))
     for name in FILES:
         file = audit.path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(os.urandom(4096))
     write_json(audit.run_file, {"audit_id": audit.path.name})
-    for name, source in policy_files(load_policy()).items():
-        target = audit.inputs / "policy" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, target)
+    shutil.copytree(rules, audit.inputs, copy_function=shutil.copyfile)
     for number_of_snapshot in range(OFFSETS_SNAPSHOTS):
         folder = root.path / "offsets" / CLUSTER / str(number_of_snapshot)
         if not folder.exists():
@@ -65,10 +75,11 @@ def cli_seconds(*arguments: str, log: Path) -> float:
 
 
 def chain(audits: int, folder: Path) -> None:
-    root = EvidenceRoot(path=folder / "root")
+    root, rules = EvidenceRoot(path=folder / "root"), copy_rules(folder / "rules")
     began = time.monotonic()
-    for number in range(audits):
-        make_audit(root, number)
+    with patch("os.fsync"):  # a thousand seals would wait for the disk for minutes
+        for number in range(audits):
+            make_audit(root, number, rules)
     state = read_state(root.audits(CLUSTER))
     assert state is not None and state.last == audits
     manifest = json.loads((root.audit(CLUSTER, state.head.audit_id).path / "manifest.json").read_text())
@@ -105,15 +116,41 @@ def sealing(audit: Path, folder: Path) -> None:
     print(f"sealing {len(files)} files, {size / 2**20:.1f} MB, all dirty: median {statistics.median(seconds):.3f} s of {seconds}")
 
 
+def keeping(count: int, folder: Path) -> None:
+    """Keep and seal what an audit used: offsets snapshots of ten tables of 20 kB, on the same file system."""
+    root = EvidenceRoot(path=folder)
+    named = []
+    for number in range(count):
+        with root.snapshot_writer(CLUSTER, new_id(FIRST + timedelta(minutes=5 * number), str(number)), OFFSETS) as writer:
+            for one in range(10):
+                (writer.folder / f"{one}.parquet").write_bytes(os.urandom(20_000))
+            sealed = open_snapshot(writer.seal({}))
+        named.append({"snapshot_id": sealed.snapshot_id, "manifest_sha256": sealed.manifest_sha256})
+    audit = root.audit(CLUSTER, new_id(FIRST, "audit"))
+    write_json(audit.lag / "lag_history.json", {"days": [], "offsets_snapshots": named})
+    for what in ("in the job", "before the seal"):
+        began = time.monotonic()
+        hashes = FileHashes()
+        keep_used(audit, root, CLUSTER, hashes)
+        print(f"keeping {count} offsets snapshots {what}: {time.monotonic() - began:.2f} s")
+    began = time.monotonic()
+    seal_audit(root, CLUSTER, audit.path.name, {}, hashes)
+    size = (audit.path / "manifest.json").stat().st_size
+    print(f"sealing them: {time.monotonic() - began:.2f} s; the manifest has {size / 1024:.0f} kB")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--audits", type=int, default=1000)
+    parser.add_argument("--offsets-snapshots", type=int, help="how many an audit used, to be kept and sealed")
     parser.add_argument("--seal-like", type=Path, help="the folder of a real audit, whose copies are sealed")
     parser.add_argument("--folder", type=Path, help="where to write; default: a new folder for temporary files")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         if arguments.seal_like:
             sealing(arguments.seal_like, Path(folder))
+        elif arguments.offsets_snapshots:
+            keeping(arguments.offsets_snapshots, Path(folder))
         else:
             chain(arguments.audits, Path(folder))
 

@@ -31,7 +31,7 @@ from kafka_audit.history import read_history
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.fit import check_policy
 from kafka_audit.policy.waivers import began
-from kafka_audit.store.inputs import keep_used
+from kafka_audit.store.inputs import RULES, keep_used, rules_record
 from kafka_audit.subjects import SUBJECTS
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
@@ -131,6 +131,7 @@ def _run(name: str, arguments: argparse.Namespace, target: Callable[[Audit], Pat
         raise IntegrityError(f"{audit.path} is sealed and a later audit is chained to it: it stays as it is; start a new audit")
     with replaced_folder(target(audit)) as folder:
         write_json(folder / "history.json", history.record())
+        write_json(folder / RULES, rules_record(policy, catalogue))
         if behaviour is not None:
             write_json(folder / RECORD, behaviour.record())
         if job.large:  # then compiling whole stages costs less than it saves

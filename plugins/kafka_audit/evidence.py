@@ -113,10 +113,7 @@ class SnapshotWriter:
         self._rows[path.name] = table.num_rows
 
     def seal(self, fields: Mapping[str, Any]) -> Path:
-        """Write the manifest, and its signature where the installation signs; give the folder its final name and return it.
-
-        What the manifest vouches for is durable before it is written, and the folder's name when this returns.
-        """
+        """Write the manifest over what is durable by then, sign it where the installation signs, and give the folder its final name."""
         files = tree_files(self.folder)
         for name, entry in files.items():
             entry["rows"] = self._rows.get(name)

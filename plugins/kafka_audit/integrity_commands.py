@@ -96,6 +96,7 @@ def new_keys(
     """Make a key pair (Ed25519). Nothing is signed until KAFKA_AUDIT_SIGNING_KEY names the private key's file."""
     from kafka_audit.store.signing import VARIABLE, new_key  # noqa: PLC0415 - only for this command
 
+    to = to.resolve()
     public = new_key(to)
     typer.echo(f"private key: {to} (keep it where only the installation's tasks can read it; {VARIABLE}={to} makes them sign)")
     typer.echo(f"public key: {public} (give it to those who check: kafka-audit verify --key {public} AUDIT)")

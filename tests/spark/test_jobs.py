@@ -81,10 +81,12 @@ def test_spark_submit_runs_both_jobs_and_leaves_complete_findings(tmp_path: Path
         "lag/lag_history.json",
         "lag/lag_series.parquet/part-00000.parquet",
         "lag/partition_windows.parquet/part-00000.parquet",
+        "lag/rules.json",
         "lag/summary.parquet/part-00000.parquet",
         "run.json",
         "settings/findings.parquet/part-00000.parquet",
         "settings/history.json",
+        "settings/rules.json",
         "settings/summary.parquet/part-00000.parquet",
     ]
     catalogue = load_catalogue()

@@ -16,7 +16,7 @@ from kafka_audit.evidence import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapsho
 from kafka_audit.manifest import tree_files
 from kafka_audit.policy import load_policy
 from kafka_audit.store.chain import Seal
-from kafka_audit.store.inputs import keep_rules, keep_used
+from kafka_audit.store.inputs import keep_rules, keep_used, rules_record
 
 CLUSTER = "prod"
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=timezone.utc)
@@ -54,6 +54,10 @@ class WholeAudit:
 
     def __init__(self, path: Path, hour: float = 0) -> None:
         self.root = EvidenceRoot(path=path)
+        self.controls = path / "controls"
+        self.controls.mkdir(parents=True)
+        for name in ("log_dirs_healthy.yaml", "declared_groups_alive.yaml"):
+            shutil.copy(shipped_controls() / name, self.controls)
         self.snapshot = snapshot(self.root, hour)
         self.earlier = snapshot(self.root, hour - 24)
         self.offsets = snapshot(self.root, hour - 1, OFFSETS)
@@ -64,6 +68,7 @@ class WholeAudit:
         write_json(self.audit.run_file, {"audit_id": self.audit.path.name})
         for job in (self.audit.settings, self.audit.lag):
             write_json(job / "history.json", named)
+            write_json(job / "rules.json", rules_record(load_policy(), load_catalogue([self.controls])))
         (self.audit.settings / "findings.parquet").mkdir()
         pq.write_table(pa.table({"status": ["fail"]}), self.audit.settings / "findings.parquet" / "part-00000.parquet")
         days = [{"day": self.day.name, "manifest_sha256": sha256_of(self.day / "manifest.json")}]
@@ -71,10 +76,6 @@ class WholeAudit:
         used = {"folder": f"behaviour/{self.behaviour.name}", "manifest_sha256": sha256_of(self.behaviour / "manifest.json")}
         write_json(self.audit.lag / "commit_history.json", used)
         write_json(self.audit.report / "report.json", {"verdict": "FAILED"})
-        self.controls = path / "controls"
-        self.controls.mkdir()
-        for name in ("log_dirs_healthy.yaml", "declared_groups_alive.yaml"):
-            shutil.copy(shipped_controls() / name, self.controls)
         self.sealed = self.seal()
 
     def seal(self) -> Seal:

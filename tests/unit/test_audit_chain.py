@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -188,9 +189,28 @@ def test_a_full_disk_while_sealing_is_one_clear_error(root: EvidenceRoot, monkey
     def full(_: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(chain, "sync_tree", full)
+    monkeypatch.setattr(chain, "sync_folder", full)
     with pytest.raises(CollectionError, match="the disk is full"):
         seal(root, 1)
+
+
+def test_every_file_and_folder_of_an_audit_is_durable_before_its_manifest_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = WholeAudit(tmp_path / "root")
+    assert unseal_audit(whole.audit)
+    folder, synced, sync = whole.audit.path, set(), os.fsync
+    own = {path.stat().st_ino for path in (folder, *folder.rglob("*")) if path.is_dir() or path.stat().st_nlink == 1}
+
+    def record(descriptor: int) -> None:
+        if not (folder / "manifest.json").exists():
+            synced.add(os.fstat(descriptor).st_ino)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", record)
+    whole.seal()
+    written_again = {path.stat().st_ino for name in ("policy", "controls") for path in (folder / "inputs" / name).rglob("*")}
+    assert len(own) > 30
+    assert own & {path.stat().st_ino for path in folder.rglob("*")} <= synced
+    assert written_again <= synced
 
 
 def removed(root: EvidenceRoot) -> None:

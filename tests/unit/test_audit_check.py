@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sealed_audits import CLUSTER, WholeAudit, forge, seal, sealed_folder
+from sealed_audits import CLUSTER, WholeAudit, audit_id, forge, seal, sealed_folder
 from typer.testing import CliRunner, Result
 
 from kafka_audit.catalogue import load_catalogue
 from kafka_audit.cli import app
-from kafka_audit.errors import AuditError, IntegrityError
+from kafka_audit.errors import AuditError, ConfigurationError, IntegrityError
 from kafka_audit.evidence import unseal_audit, verify, write_json
 from kafka_audit.policy import load_policy
 from kafka_audit.retention import _remove
@@ -128,6 +128,12 @@ def test_the_link_to_the_audit_before_cannot_be_left_out(whole: WholeAudit) -> N
     assert "has number 2 and names no audit before it: the link was removed" in said("verify", later.path, code=5)
 
 
+def test_an_audit_under_the_name_of_another_is_refused(whole: WholeAudit) -> None:
+    other = whole.audit.path.with_name(audit_id(7))
+    shutil.copytree(whole.audit.path, other)
+    assert f"its manifest is of audit '{whole.audit.path.name}'" in said("verify", other, code=5)
+
+
 def test_copies_are_hard_links_and_bytes_where_no_link_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = WholeAudit(tmp_path / "one")
     place = Path("offsets") / CLUSTER / whole.offsets.snapshot_id / "topics.parquet"
@@ -150,6 +156,14 @@ def test_a_step_that_runs_again_after_retention_keeps_the_copies_and_drops_those
     keep_used(whole.audit, whole.root, CLUSTER)
     assert (whole.audit.inputs / "offsets" / CLUSTER / whole.offsets.snapshot_id / "topics.parquet").is_file()
     assert not list(whole.audit.inputs.glob("history/prod/commits/behaviour/*"))
+
+
+def test_rules_that_changed_between_a_job_and_the_report_are_not_sealed_as_those_that_were_used(whole: WholeAudit) -> None:
+    assert unseal_audit(whole.audit)
+    file = whole.controls / "log_dirs_healthy.yaml"
+    file.write_text(file.read_text() + "# after the job\n")
+    with pytest.raises(ConfigurationError, match="settings was judged with another policy or other controls"):
+        whole.seal()
 
 
 def test_what_was_deleted_before_it_was_copied_ends_with_the_integrity_code(whole: WholeAudit) -> None:

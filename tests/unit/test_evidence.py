@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -27,6 +28,12 @@ def test_ids_are_the_same_for_the_same_run_and_sort_by_time() -> None:
     assert new_id(NOON, "scheduled__1") == new_id(NOON, "scheduled__1")
     assert new_id(NOON, "scheduled__1") != new_id(NOON, "scheduled__2")
     assert new_id(NOON, "x") < new_id(NOON.replace(hour=13), "a")
+
+
+def test_ids_carry_64_bits_of_their_run_and_shorter_ones_are_refused(tmp_path: Path) -> None:
+    assert re.fullmatch(r"20261120T120000Z-[0-9a-f]{16}", new_id(NOON, "scheduled__1"))
+    with pytest.raises(ConfigurationError, match="not a snapshot or audit id"):
+        EvidenceRoot(path=tmp_path).audit("prod", "20261120T120000Z-ab12cd34")
 
 
 def test_a_sealed_snapshot_verifies_and_is_found_again(tmp_path: Path) -> None:

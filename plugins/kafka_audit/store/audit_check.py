@@ -25,6 +25,8 @@ def check_audit(folder: Path, root: EvidenceRoot, keys: Sequence["Ed25519PublicK
     checked, known = Checked(), hashes or FileHashes()
     manifest = read_manifest(folder)
     problems = problems_of(folder, known)
+    if manifest.get("audit_id") != folder.name:
+        problems.append(f"its manifest is of audit {manifest.get('audit_id')!r}")
     for problem in problems:
         checked.problem(f"audit {folder.name}: {problem}")
     if not problems:

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.durable_files import sha256_of, sync_folder, sync_tree, write_failed, write_json
+from kafka_audit.durable_files import sha256_of, sync_folder, write_failed, write_json
 from kafka_audit.errors import IntegrityError
 from kafka_audit.manifest import MANIFEST, SIGNATURE, FileHashes, bytes_of, is_hidden, list_files, parse_object, read_manifest, tree_files
 from kafka_audit.store.signing import signing_key
@@ -67,7 +67,10 @@ class ChainState:
 
 @contextlib.contextmanager
 def held(folder: Path, *, shared: bool = False) -> Iterator[None]:
-    """Hold the lock of a cluster's audits; ``shared``: only keep others from sealing, and go on without a lock where there is none."""
+    """Hold the lock of a cluster's audits, which a seal waits for.
+
+    ``shared``: only keep others from sealing, as a check does; go on without a lock where there is none, such as in a copy.
+    """
     if shared and not (folder / LOCK).exists():
         yield
         return
@@ -78,7 +81,10 @@ def held(folder: Path, *, shared: bool = False) -> Iterator[None]:
     except OSError as problem:
         raise write_failed(folder / LOCK, problem) from problem
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        except OSError as problem:  # a file system without locks
+            raise write_failed(folder / LOCK, problem) from problem
         yield
     finally:
         os.close(descriptor)
@@ -93,9 +99,9 @@ def seal(audit: Path, identity: Mapping[str, Any], hashes: FileHashes | None = N
     _remove_leftovers(audit)
     files = tree_files(audit, hashes)
     with _written(audit):
-        sync_tree(audit)
+        _make_durable(audit)
     with held(audit.parent), _written(audit):
-        if not _opened(audit):
+        if not _is_open(audit):
             raise IntegrityError(f"{audit} is sealed and a later audit was chained to it: it cannot be sealed again; start a new run")
         state = recovered(audit.parent)
         earlier, head = state.opened.get(audit.name), state.head
@@ -140,10 +146,10 @@ def reopen(audit: Path) -> bool:
     if not os.path.lexists(audit / MANIFEST):
         return True
     with held(audit.parent), _written(audit):
-        return _opened(audit)
+        return _is_open(audit)
 
 
-def _opened(audit: Path) -> bool:
+def _is_open(audit: Path) -> bool:
     """Whether the audit is open now; the caller holds the lock."""
     state = recovered(audit.parent)
     if not os.path.lexists(audit / MANIFEST):
@@ -187,7 +193,9 @@ def read_state(folder: Path) -> ChainState | None:
             },
         )
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise IntegrityError(f"{folder / STATE}: is not the state of a chain of audits ({problem!r}); restore it from a copy") from problem
+        raise IntegrityError(
+            f"{folder / STATE}: is not the state of a chain ({problem!r}); restore it, or remove it: the manifests tell then"
+        ) from problem
 
 
 def recovered(folder: Path) -> ChainState:
@@ -256,6 +264,19 @@ def _remove_leftovers(audit: Path) -> None:
     hidden = [name for name in list_files(audit).files if is_hidden(name)]
     if hidden:
         raise IntegrityError(f"{audit} cannot be sealed: {hidden[0]} is hidden, so no reader would look at it. Remove it")
+
+
+def _make_durable(audit: Path) -> None:
+    """Sync every folder and file of an audit but hard links to evidence: that was synced when it was sealed, and there is much of it."""
+    for parent, _, names in os.walk(audit, topdown=False):
+        for name in names:
+            descriptor = os.open(Path(parent) / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                if os.fstat(descriptor).st_nlink == 1:
+                    os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        sync_folder(Path(parent))
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.load import shipped_policy_folder
 
 POLICY, CONTROLS, FRAMEWORKS = "policy", "controls", "frameworks"
+RULES = "rules.json"
 _RULES = frozenset({POLICY, CONTROLS})
 _BEHAVIOUR = re.compile(r"behaviour/[0-9]{8}T[0-9]{6}Z")
 
@@ -148,14 +149,26 @@ def _remove_others(inputs: Path, wanted: set[PurePosixPath]) -> None:
 def keep_rules(audit: Audit, policy: Policy, catalogue: Catalogue, controls: Sequence[Path]) -> None:
     """Copy the files of the policy and of all controls into the audit, so that their hashes can be computed again.
 
-    ConfigurationError (exit 2) when they changed while they were copied, or a policy file lies outside of the policy's folder.
+    ConfigurationError (exit 2) when they are not those that a job judged with, or changed while they were copied, or a policy file lies
+    outside of the policy's folder.
     """
+    for job in (audit.settings, audit.lag):
+        if (job / RULES).is_file() and read_json(job / RULES) != rules_record(policy, catalogue):
+            raise ConfigurationError(
+                f"{job.name} was judged with another policy or other controls than those in {policy.folder} now: "
+                "clear the run's tasks from plan on, or start a new run"
+            )
     _copy_files(policy_files(policy), audit.inputs / POLICY)
     _copy_files({path.name: path for folder in controls for path in _controls(folder)}, audit.inputs / CONTROLS)
     if rule_hashes(audit) != (policy.sha256, catalogue.sha256):
         raise ConfigurationError(
             f"a file of the policy {policy.folder} or of the controls was changed during the audit: clear the run's tasks from plan on"
         )
+
+
+def rules_record(policy: Policy, catalogue: Catalogue) -> dict[str, str]:
+    """What a job writes as rules.json: the hashes of the rules that it judged with."""
+    return {"policy_sha256": policy.sha256, "catalogue_sha256": catalogue.sha256}
 
 
 def _copy_files(files: Mapping[str, Path], target: Path) -> None:

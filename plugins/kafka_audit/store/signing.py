@@ -84,6 +84,8 @@ def signing_key() -> SigningKey | None:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
     advice = "name the file that `kafka-audit keys new` made, or unset the variable to seal without a signature"
+    if not Path(named).is_absolute():  # the tasks of a run have other working folders than the command that starts it
+        raise ConfigurationError(f"{VARIABLE}={named}: is relative; write an absolute path: {advice}")
     try:
         key = load_pem_private_key(Path(named).read_bytes(), password=None)
     except (OSError, ValueError, TypeError) as problem:
