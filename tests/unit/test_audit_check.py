@@ -13,10 +13,10 @@ from typer.testing import CliRunner, Result
 
 from kafka_audit.catalogue import load_catalogue
 from kafka_audit.cli import app
+from kafka_audit.durable_files import remove_folder
 from kafka_audit.errors import AuditError, ConfigurationError, IntegrityError
 from kafka_audit.evidence import unseal_audit, verify, write_json
 from kafka_audit.policy import load_policy
-from kafka_audit.retention import _remove
 from kafka_audit.store.inputs import keep_used
 
 
@@ -68,7 +68,7 @@ def test_a_deleted_snapshot_is_said_and_fails_because_nothing_keeps_a_copy(whole
 
 def test_what_retention_deleted_is_said_and_its_copy_in_the_audit_is_enough(whole: WholeAudit) -> None:
     for folder in (whole.offsets.path, whole.day, whole.behaviour):
-        _remove(folder)
+        remove_folder(folder)
     text = said("verify", whole.audit.path)
     for what in (f"offsets snapshot {whole.offsets.snapshot_id}", "rolled-up day 2026-11-19", "behaviour tables 20261120T110000Z"):
         assert f"gone     {what}: deleted since; the audit's copy is intact" in text
@@ -77,7 +77,7 @@ def test_what_retention_deleted_is_said_and_its_copy_in_the_audit_is_enough(whol
 
 
 def test_without_the_copy_what_was_deleted_cannot_be_proven(whole: WholeAudit) -> None:
-    _remove(whole.behaviour)
+    remove_folder(whole.behaviour)
     shutil.rmtree(whole.audit.inputs / "history" / CLUSTER / "commits")
     forge(whole.audit.path)
     assert "behaviour tables 20261120T110000Z: the audit's copy is missing" in said("verify", whole.audit.path, code=5)
@@ -149,8 +149,8 @@ def test_copies_are_hard_links_and_bytes_where_no_link_can_be_made(tmp_path: Pat
 
 
 def test_a_step_that_runs_again_after_retention_keeps_the_copies_and_drops_those_nobody_names(whole: WholeAudit) -> None:
-    _remove(whole.offsets.path)
-    _remove(whole.behaviour)
+    remove_folder(whole.offsets.path)
+    remove_folder(whole.behaviour)
     assert unseal_audit(whole.audit)
     write_json(whole.audit.lag / "commit_history.json", {"folder": None, "reason": "none"})
     keep_used(whole.audit, whole.root, CLUSTER)
@@ -169,7 +169,7 @@ def test_rules_that_changed_between_a_job_and_the_report_are_not_sealed_as_those
 def test_what_was_deleted_before_it_was_copied_ends_with_the_integrity_code(whole: WholeAudit) -> None:
     assert unseal_audit(whole.audit)
     shutil.rmtree(whole.audit.inputs)
-    _remove(whole.day)
+    remove_folder(whole.day)
     with pytest.raises(IntegrityError, match=r"2026-11-19 is not there as .* used it"):
         keep_used(whole.audit, whole.root, CLUSTER)
 
