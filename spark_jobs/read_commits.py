@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, behaviour_hours: float) -> None:
     now = datetime.now(timezone.utc)
-    further = {name: str(value) for name, value in read_keys(client_file).items()} if client_file else {}
+    further = {name: str(value) for name, value in read_keys(client_file, pipe=True).items()} if client_file else {}
     client = {**further, "bootstrap.servers": bootstrap}
     spark = spark_session(f"kafka_audit {NAME}", {**READ_COMMITS_CONF, **_jars()})
     check_transport(dict(spark.sparkContext.getConf().getAll()), client)

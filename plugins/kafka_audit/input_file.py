@@ -10,15 +10,18 @@ MOST_BYTES = 1_000_000
 """No policy, control, connection or client file has more bytes."""
 
 
-def read_input(path: Path, advice: str) -> bytes:
+def read_input(path: Path, advice: str, *, pipe: bool = False) -> bytes:
     """All bytes of a file; FileNotFoundError when there is none.
 
     ConfigurationError when it cannot be read, is a folder, a pipe or a device, or has more than MOST_BYTES; ``advice`` says what to name.
+    With ``pipe``, a pipe is read too: secrets are handed over by one, and its reader waits until somebody has written into it.
     """
     try:
-        # A pipe would be waited for until somebody writes into it.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        waiting = pipe and path.is_fifo()
+        flags = os.O_RDONLY | os.O_CLOEXEC | (0 if waiting else os.O_NONBLOCK)
+        with os.fdopen(os.open(path, flags), "rb") as stream:
+            mode = os.fstat(stream.fileno()).st_mode
+            if not (stat.S_ISREG(mode) or (waiting and stat.S_ISFIFO(mode))):
                 raise ConfigurationError(f"{path}: is not a regular file; {advice}")
             raw = stream.read(MOST_BYTES + 1)
     except FileNotFoundError:

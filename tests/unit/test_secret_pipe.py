@@ -27,7 +27,7 @@ def test_the_reader_gets_all_of_it_by_a_private_pipe_that_is_gone_afterwards(fol
     with readable_once("client.json", json.dumps(KEYS)) as pipe:
         assert stat.S_ISFIFO(pipe.stat().st_mode)
         assert (stat.S_IMODE(pipe.stat().st_mode), stat.S_IMODE(pipe.parent.stat().st_mode)) == (0o600, 0o700)
-        assert read_keys(pipe) == KEYS
+        assert read_keys(pipe, pipe=True) == KEYS
     assert list(folder.iterdir()) == []
 
 

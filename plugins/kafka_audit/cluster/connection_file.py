@@ -10,14 +10,14 @@ from kafka_audit.safe_text import visible
 _FORMATS = ".properties, .conf, .json, .yaml or .yml"
 
 
-def read_keys(path: Path) -> dict[str, object]:
-    """The flat key-value pairs of a connection file.
+def read_keys(path: Path, *, pipe: bool = False) -> dict[str, object]:
+    """The flat key-value pairs of a connection file; with ``pipe`` also of a named pipe, whose writer is waited for.
 
     ConfigurationError says what is wrong without repeating a value: a line of this file may hold a password.
     """
     advice = "give the path of a connection file"
     try:
-        raw = read_input(path, advice)
+        raw = read_input(path, advice, pipe=pipe)
         text = raw.decode("utf-8-sig")
     except FileNotFoundError as problem:
         raise ConfigurationError(f"{path}: cannot be read ({problem.strerror}); {advice}") from problem

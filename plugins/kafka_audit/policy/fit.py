@@ -59,8 +59,6 @@ def _tier_problems(policy: Policy, controls: "dict[str, Control]") -> list[str]:
                 if code in controls and parameter not in known:
                     hint = f"write one of {', '.join(known)}" if known else "this control has none"
                     problems.append(f"{where}.parameters.{code}: {parameter} is not one of its parameters; {hint}")
-                elif parameter in known and not known[parameter].allows(value):
-                    problems.append(f"{where}.parameters.{code}.{parameter}: write a finite number of 64 bits (found {str(value)[:40]})")
                 elif parameter in known and isinstance(known[parameter].default, int) and not isinstance(value, int):
                     problems.append(f"{where}.parameters.{code}.{parameter}: write a whole number (found {value!r})")
     return problems
