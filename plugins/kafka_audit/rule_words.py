@@ -116,6 +116,8 @@ def check_words(sql: str) -> str:
         before = token
     if depth or field:
         raise RuleSqlError("is not valid SQL: a bracket or CASE is not closed, or it ends with '.'")
+    if not before.ends_value:  # Spark would take the last word for a name of the expression
+        raise RuleSqlError(f"is not valid SQL: it ends with {before.text}")
     return "".join(written)
 
 

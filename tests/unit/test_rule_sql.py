@@ -149,6 +149,7 @@ def test_everything_else_is_refused_with_the_reason(sql: str, reason: str) -> No
         ("{fn now()} = 1", "holds '{', which a rule may not"),
         ("topic = @x", "holds '@', which a rule may not"),
         ("concat(topic, sep => 'x')", "holds > without a value before it"),
+        ("racks > 1 in", "it ends with in"),
         ("racks << 1 = 1", "holds < without a value before it"),
         ("topic |> where true", "holds '|', which a rule may not"),
         ("topic = r'a'", 'holds "r\'", which a rule may not'),
