@@ -14,6 +14,7 @@ import hashlib
 import os
 import re
 import shutil
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -22,7 +23,7 @@ from typing import Any
 
 from kafka_audit.behaviour_folders import RECORD
 from kafka_audit.catalogue import Catalogue
-from kafka_audit.durable_files import read_json, replaced_folder
+from kafka_audit.durable_files import read_json, replaced_folder, write_failed
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.evidence import OFFSETS, Audit, EvidenceRoot
 from kafka_audit.manifest import MANIFEST, FileHashes, list_files, problems_of
@@ -113,8 +114,7 @@ def keep_used(audit: Audit, root: EvidenceRoot, cluster: str, hashes: FileHashes
             original = root.path / place
             if not _is(original, one.manifest_sha256, known):
                 raise IntegrityError(f"{original} is not there as {audit.path.name} used it, so it cannot be kept: run verify_lag again")
-            with replaced_folder(copy) as folder:
-                _link_tree(original, folder)
+            _keep(original, copy)
         problems = problems_of(copy, known)
         if problems:
             raise IntegrityError(f"{copy} does not match its manifest: {'; '.join(problems[:3])}. Remove it and run verify_lag again")
@@ -124,6 +124,21 @@ def keep_used(audit: Audit, root: EvidenceRoot, cluster: str, hashes: FileHashes
 def _is(folder: Path, manifest_sha256: str, hashes: FileHashes) -> bool:
     """Whether a folder has that manifest."""
     return (folder / MANIFEST).is_file() and hashes.of(folder / MANIFEST)[0] == manifest_sha256
+
+
+def _keep(original: Path, copy: Path) -> None:
+    """Put a copy in its place when it is whole. It is made durable by the seal: syncing each of hundreds here would take seconds."""
+    fresh = copy.with_name(f".{copy.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        fresh.mkdir(mode=0o750, parents=True)
+        _link_tree(original, fresh)
+        if copy.exists():
+            shutil.rmtree(copy)
+        fresh.rename(copy)
+    except OSError as problem:
+        raise write_failed(copy, problem) from problem
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _link_tree(source: Path, target: Path) -> None:
