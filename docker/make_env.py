@@ -1,11 +1,13 @@
 """Writes ``.env`` with fresh secrets for docker-compose.yaml, readable by its owner only: ``python3 docker/make_env.py``.
 
-A file that is there is kept: secrets that are in use cannot be had again. With ``-`` as argument it prints instead.
+A file that is there is kept: secrets that are in use cannot be had again. With ``-`` as argument it prints instead; what is redirected into
+a file (``> .env``) goes there, after the rights of all others were taken from that file.
 """
 
 import base64
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,11 +27,14 @@ SECRETS: dict[str, Callable[[], str]] = {
 def main() -> None:
     """Write the file, or print it."""
     text = "".join(f"{name}={make()}\n" for name, make in SECRETS.items())
-    if sys.argv[1:] == ["-"]:
+    if sys.argv[1:] not in ([], ["-"]):
+        sys.exit("usage: make_env.py [-]")
+    redirected = stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    if redirected:
+        os.fchmod(sys.stdout.fileno(), 0o600)
+    if redirected or sys.argv[1:]:
         sys.stdout.write(text)
         return
-    if sys.argv[1:]:
-        sys.exit("usage: make_env.py [-]")
     try:
         descriptor = os.open(FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

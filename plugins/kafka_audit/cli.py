@@ -133,7 +133,7 @@ def list_controls(controls: Controls = None) -> None:
         rows.append((control.code, control.severity.value, control.subject, control.evidence.value, control.id, control.title))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for row in rows:
-        print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]))
+        print(printable("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])))
 
 
 @controls_app.command(name="check")

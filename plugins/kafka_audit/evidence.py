@@ -208,9 +208,18 @@ class Audit:
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceRoot:
-    """The folder below which all evidence and audits are kept."""
+    """The folder below which all evidence and audits are kept.
+
+    ConfigurationError when Spark would take its name for a pattern and read other files than those whose hashes were checked.
+    """
 
     path: Path
+
+    def __post_init__(self) -> None:
+        if found := sorted({*str(self.path)} & {*"*?[]{}\\"}):
+            raise ConfigurationError(
+                f"{self.path}: the path of the root holds {' '.join(found)}, which Spark reads as a pattern; rename the folder"
+            )
 
     def snapshot_dir(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Path:
         return self.path / _PLACES[kind] / check_cluster_name(cluster) / _check_id(snapshot_id)

@@ -65,10 +65,12 @@ def shortened(text: str, length: int = NAME_LENGTH) -> tuple[str, int]:
 
 def with_link(text: str) -> tuple[str, str]:
     """A reference such as ``KIP-966 - https://...`` as its words and its web address, which is empty when there is none to link to."""
-    found = re.search(r"\bhttps?://\S+$", text.strip())
-    if not found or not is_web_link(found[0]):
+    last = text.rsplit(maxsplit=1)[-1] if text.strip() else ""
+    found = re.search(r"\bhttps?://", last)
+    address = last[found.start() :] if found else ""
+    if not is_web_link(address):
         return text, ""
-    return text.strip()[: found.start()].rstrip(" -\N{EN DASH}:"), found[0]
+    return text.strip().removesuffix(address).rstrip(" -\N{EN DASH}:"), address
 
 
 def is_web_link(text: str) -> bool:

@@ -42,8 +42,8 @@ def test_a_healthy_cluster_ends_green_with_a_sealed_audit(dag, root: Path, steps
 
 
 def test_a_run_sweeps_what_a_killed_one_of_its_cluster_left(dag, root: Path, steps: Steps) -> None:
-    left = [hidden_name(root / place / "kafka" / "20261119T120000Z-ab12cd34") for place in ("audits", "evidence", "history")]
-    other = hidden_name(root / "evidence" / "payments" / "20261119T120000Z-ab12cd34")
+    left = [hidden_name(root / place / "kafka" / "20261119T120000Z-ab12cd34ab12cd34") for place in ("audits", "evidence", "history")]
+    other = hidden_name(root / "evidence" / "payments" / "20261119T120000Z-ab12cd34ab12cd34")
     for folder in (*left, other):
         folder.mkdir(parents=True)
     assert Run(dag).state == "success"

@@ -184,7 +184,7 @@ def plan_of_run(run_id: str, root: Path) -> tuple[dict[str, Any], Any]:
         {"policy_dir": "/etc"},
         {"controls_dirs": "/etc"},
         {"dag_id": f"{DAG_ID}__payments"},
-        {"snapshot_id": "20261120T120000Z-ab12cd34"},
+        {"snapshot_id": "20261120T120000Z-ab12cd34ab12cd34"},
         {"fail_on": "critical"},
         {"more": 1},
     ],

@@ -103,7 +103,7 @@ def test_every_page_and_file_of_any_other_audit_is_answered_like_one_that_does_n
                 assert answer.status_code == 200, (cluster, name)
                 assert f"of {cluster}" in answer.text
             else:
-                missing = get(user, f"audits/{cluster}/20200101T000000Z-00000000/{name}")
+                missing = get(user, f"audits/{cluster}/20200101T000000Z-0000000000000000/{name}")
                 assert (
                     (answer.status_code, answer.text) == (missing.status_code, missing.text) == (404, '{"detail":"there is no such audit"}')
                 )

@@ -199,3 +199,12 @@ def test_make_env_writes_a_file_of_its_owner_alone_and_keeps_one_that_is_there(t
     refused = run()
     assert (refused.returncode, written.read_text(encoding="utf-8")) == (1, before)
     assert "is there already and was kept" in refused.stderr
+
+
+def test_what_make_env_prints_into_a_file_is_that_of_its_owner_alone(tmp_path: Path) -> None:
+    written = tmp_path / ".env"
+    with written.open("w", encoding="utf-8") as stream:
+        written.chmod(0o644)
+        subprocess.run([sys.executable, str(ROOT / "docker" / "make_env.py")], stdout=stream, check=True)
+    assert written.stat().st_mode & 0o777 == 0o600
+    assert written.read_text(encoding="utf-8").startswith("POSTGRES_PASSWORD=")

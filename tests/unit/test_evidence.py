@@ -121,3 +121,9 @@ def test_a_cluster_name_that_is_no_folder_name_is_refused(tmp_path: Path, name: 
 def test_an_id_cannot_walk_out_of_the_root(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="not a snapshot or audit id"):
         EvidenceRoot(path=tmp_path).audit("prod", "../../etc")
+
+
+@pytest.mark.parametrize("name", ["audits[1]", "a*", "what?", "{a,b}", "back\\slash"])
+def test_a_root_that_spark_would_take_for_a_pattern_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="reads as a pattern"):
+        EvidenceRoot(path=tmp_path / name)

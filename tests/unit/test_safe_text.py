@@ -76,3 +76,8 @@ def test_times_are_shown_in_utc_and_odd_ones_as_they_are() -> None:
 
 def test_prose_keeps_its_paragraphs_and_loses_its_line_breaks() -> None:
     assert paragraphs("one\ntwo\n\n three \n") == ["one two", "three"]
+
+
+def test_a_reference_of_many_addresses_is_read_in_one_pass() -> None:
+    text = "http://" * 200_000 + " and words"
+    assert with_link(text) == (text, "")

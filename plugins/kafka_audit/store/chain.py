@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.durable_files import sha256_of, sync_folder, write_failed, write_json
+from kafka_audit.durable_files import sha256_of, sync_file, sync_folder, write_failed, write_json
 from kafka_audit.errors import IntegrityError
 from kafka_audit.manifest import MANIFEST, SIGNATURE, FileHashes, bytes_of, is_hidden, list_files, parse_object, read_manifest, tree_files
 from kafka_audit.store.signing import signing_key
@@ -269,13 +269,9 @@ def _remove_leftovers(audit: Path) -> None:
 def _make_durable(audit: Path) -> None:
     """Sync every folder and file of an audit but hard links to evidence: that was synced when it was sealed, and there is much of it."""
     for parent, _, names in os.walk(audit, topdown=False):
-        for name in names:
-            descriptor = os.open(Path(parent) / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                if os.fstat(descriptor).st_nlink == 1:
-                    os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        for path in (Path(parent) / name for name in names):
+            if path.lstat().st_nlink == 1:
+                sync_file(path)
         sync_folder(Path(parent))
 
 
