@@ -59,7 +59,7 @@ def with_hashes(package: Document, hashes: dict[tuple[str, str], list[str]]) -> 
         return package
     files = {
         "type": "distribution",
-        "url": f"https://pypi.org/project/{package['name']}/{package['version']}/#files",
+        "url": package["purl"],
         "comment": "the installed file is one of these",
         "hashes": [{"alg": "SHA-256", "content": sha256} for sha256 in found],
     }

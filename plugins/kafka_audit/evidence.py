@@ -13,37 +13,26 @@ without one does not count. Audits are numbered and chained: each names the sha2
 """
 
 import hashlib
-import os
 import re
-import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from kafka_audit.durable_files import (
-    FOLDER_MODE,
-    make_folder,
     read_json,
     replaced_folder,
     sha256_of,
-    sync_file,
-    sync_folder,
-    sync_tree,
-    write_failed,
     write_json,
 )
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, FileHashes, problems_of, read_manifest, tree_files, verify
+from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, FileHashes, problems_of, read_manifest, verify
 from kafka_audit.store import chain
-from kafka_audit.store.signing import SigningKey, signing_key
+from kafka_audit.store.signing import signing_key
+from kafka_audit.store.snapshot_writer import SnapshotWriter
 from kafka_audit.times import parse_time, stamp
-from kafka_audit.unfinished import hidden_name, hold_new
+from kafka_audit.unfinished import hidden_name
 
 SNAPSHOT, OFFSETS = "snapshot", "offsets"
 """Kinds of snapshots, as their manifests name them: a whole one, and one of groups, commits and log ends only."""
@@ -78,63 +67,6 @@ def _check_id(value: str) -> str:
     if not is_id(value):
         raise ConfigurationError(f"{value!r} is not a snapshot or audit id; ids look like 20261120T231500Z-ab12cd34ef56ab78")
     return value
-
-
-@dataclass(kw_only=True)
-class SnapshotWriter:
-    """Fills one snapshot folder; nothing is visible under its final name before :meth:`seal`."""
-
-    cluster: str
-    snapshot_id: str
-    final: Path
-    folder: Path
-    kind: str = SNAPSHOT
-    key: SigningKey | None = None
-    _rows: dict[str, int] = field(default_factory=dict)
-    _sealed: bool = False
-    _held: int = -1
-
-    def __enter__(self) -> "SnapshotWriter":
-        try:
-            make_folder(self.folder.parent)
-            self._held = hold_new(self.folder, FOLDER_MODE)
-        except OSError as problem:
-            raise write_failed(self.final, problem) from problem
-        return self
-
-    def write(self, dataset: str, table: pa.Table) -> None:
-        """Write one dataset as ``<dataset>.parquet`` (zstd); CollectionError when the disk refuses it."""
-        path = self.folder / f"{dataset}.parquet"
-        try:
-            pq.write_table(table, path, compression="zstd")
-            sync_file(path)
-        except OSError as problem:
-            raise write_failed(path, problem) from problem
-        self._rows[path.name] = table.num_rows
-
-    def seal(self, fields: Mapping[str, Any]) -> Path:
-        """Write the manifest over what is durable by then, sign it where the installation signs, and give the folder its final name."""
-        files = tree_files(self.folder)
-        for name, entry in files.items():
-            entry["rows"] = self._rows.get(name)
-        identity = {"schema_version": SCHEMA_VERSION, "kind": self.kind, "cluster": self.cluster, "snapshot_id": self.snapshot_id}
-        try:
-            sync_tree(self.folder)
-            write_json(self.folder / MANIFEST, {**fields, **identity, "files": files})
-            if self.key is not None:
-                self.key.sign(self.folder, self.folder / MANIFEST)
-            sync_folder(self.folder)
-            self.folder.rename(self.final)
-            sync_folder(self.final.parent)
-        except OSError as problem:
-            raise write_failed(self.final, problem) from problem
-        self._sealed = True
-        return self.final
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
-        if not self._sealed:
-            shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self._held)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,7 +237,6 @@ __all__ = [
     "Audit",
     "EvidenceRoot",
     "Snapshot",
-    "SnapshotWriter",
     "check_cluster_name",
     "is_id",
     "new_id",
