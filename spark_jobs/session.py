@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, LOOPBACK_CONF, READ_COMMITS_CONF, is_local
@@ -59,6 +59,8 @@ def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> Spark
     if not submitted:
         builder = builder.master("local[2]").config("spark.driver.extraJavaOptions", DRIVER_JAVA_OPTIONS)
     wanted = {name: value for name, value in DEFAULT_CONF.items() if not submitted or name.startswith("spark.sql.")}
+    if submitted:
+        SparkContext._ensure_initialized()  # before that, SparkConf() knows nothing of what spark-submit was told
     local = not submitted or is_local(str(SparkConf().get("spark.master")))
     for name, value in {**wanted, **(conf or {}), **(LOOPBACK_CONF if local else {})}.items():
         builder = builder.config(name, value)

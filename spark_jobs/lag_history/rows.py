@@ -12,6 +12,7 @@ from pyspark.sql.types import StructField, StructType
 from kafka_audit import lag_days
 from kafka_audit.evidence import Snapshot
 from kafka_audit.lag_samples import bridged_ms
+from kafka_audit.unread_records import HIDES_ITS_TIME
 
 KEYS = ("group_id", "topic", "partition")
 GROUP_PARTITIONS = (
@@ -171,6 +172,7 @@ def _positions(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
         return (limit["offset"] > first) | F.coalesce(F.col("record_ms") < limit["timestamp_ms"], F.lit(False))
 
     over, kept = F.filter(limits, is_over), F.filter(limits, lambda limit: ~is_over(limit))
+    hidden = ~F.coalesce("sought", F.lit(True))
     waits = (unread > 0) & F.when(F.col("sought"), F.col("record_offset").isNotNull()).otherwise(unread != 1)
     rows = rows.withColumns(
         {
@@ -178,7 +180,7 @@ def _positions(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
             "counts": exists & ~F.coalesce(left, F.lit(False)),
             "over_seconds": F.when(waits, F.array_max(F.transform(over, lambda limit: limit["max_lag_seconds"]))),
             "kept_seconds": F.when(
-                F.col("committed") <= F.col("log_end"), F.array_min(F.transform(kept, lambda limit: limit["max_lag_seconds"]))
+                (F.col("committed") <= F.col("log_end")) & ~hidden, F.array_min(F.transform(kept, lambda limit: limit["max_lag_seconds"]))
             ),
         }
     )
@@ -202,14 +204,17 @@ def _read_topics(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
 def _records(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
     """snapshot_id, topic, partition, position, and record_offset and record_ms (its timestamp) of the first record from there on.
 
-    Only where the log was read from there on.
+    Only where the log was read from there on (``sought``), and where the record hides its time (not ``sought``).
     """
     columns = "topic string, partition int, offset bigint, record_offset bigint, timestamp_ms bigint, error string"
     read = _dataset(spark, samples, "first_unread", columns)
     stamped = F.when(F.col("timestamp_ms") >= 0, F.col("timestamp_ms"))  # -1 in a record that has none
-    found = read.where("error is null").groupBy("snapshot_id", "topic", "partition", F.col("offset").alias("position"))
-    records = found.agg(F.max("record_offset").alias("record_offset"), F.max_by(stamped, "record_offset").alias("record_ms"))
-    return records.withColumn("sought", F.lit(True))
+    told = read.where(F.col("error").isNull() | F.col("error").isin(*HIDES_ITS_TIME))
+    return told.groupBy("snapshot_id", "topic", "partition", F.col("offset").alias("position")).agg(
+        F.max("record_offset").alias("record_offset"),
+        F.max_by(stamped, "record_offset").alias("record_ms"),
+        F.bool_and(F.col("error").isNull()).alias("sought"),
+    )
 
 
 def _limits(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:

@@ -10,7 +10,7 @@ from spark_jobs.subjects.broker_facts import broker_facts
 from spark_jobs.subjects.burrow import with_burrow
 from spark_jobs.subjects.commit_behaviour import with_partition_behaviour
 from spark_jobs.subjects.configs import config_by, value_of, values_of_all_brokers, whole_number
-from spark_jobs.subjects.lag_sla import with_demanded_offsets, with_sla
+from spark_jobs.subjects.lag_sla import hidden_record, with_demanded_offsets, with_sla
 from spark_jobs.subjects.lag_status import with_status
 from spark_jobs.subjects.lag_time import with_first_unread, with_lag_time
 from spark_jobs.subjects.lag_window import with_window
@@ -53,7 +53,9 @@ def _positions(evidence: Evidence) -> DataFrame:
     rows = missing.with_item_errors(rows, *levels).withColumn("listing_reason", _listing_reason(evidence))
     rows = rows.withColumns({"topic_exists": exists(F.col("listing_reason")), "errors": _errors(evidence)})
     rows = rows.withColumns(_commitment()).withColumns(_lag()).transform(with_first_unread, evidence)
-    rows = rows.withColumns({"only_markers_unread": _only_markers_unread(), "errors": _with_record_error()})
+    rows = rows.withColumns(
+        {"only_markers_unread": _only_markers_unread(), "hidden_record": hidden_record(), "errors": _with_record_error()}
+    )
     rows = rows.join(past_ends(evidence), on=_PLACE, how="left").transform(with_past_commits, evidence).transform(with_lag_time, evidence)
     rows = rows.transform(with_window, evidence).transform(with_burrow, evidence).transform(with_demanded_offsets, evidence)
     place = F.concat_ws("-", "topic", F.col("partition").cast("string"))

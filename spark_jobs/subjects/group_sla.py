@@ -76,7 +76,8 @@ def _resource(policy: Policy) -> Column:
 
 
 def _figures(evidence: Evidence, policy: Policy) -> DataFrame:
-    """Per group and SLA: committed_partitions, unknown, beyond, untimed, behind and unasked int, lacking map<dataset, reason>, and its lag.
+    """Per group and SLA: committed_partitions, unknown, beyond, untimed, behind and unasked int, hidden_record, lacking
+    map<dataset, reason>, and its lag.
 
     Lag leaves out partitions that no lag can be demanded of: those of deleted topics, and those of topics that none of the members of
     a Stable group reads any more. Their own rows (group_partition) show them.
@@ -111,6 +112,7 @@ def _figures(evidence: Evidence, policy: Policy) -> DataFrame:
         F.count_if(behind).cast("int").alias("behind"),
         F.min(F.when(behind, F.col("place"))).alias("behind_partition"),
         F.count_if(unasked).cast("int").alias("unasked"),
+        F.min(F.when(unasked, F.concat("place", F.lit(" ("), "hidden_record", F.lit(")")))).alias("hidden_record"),
         latest["lag_ms"].alias("lag_ms"),
         latest["place"].alias("lag_ms_partition"),
         latest["lag_ms_method"].alias("lag_ms_method"),

@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy
+from kafka_audit.unread_records import HIDES_ITS_TIME
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects.lag_time import CAUGHT_UP
 from spark_jobs.subjects.tiers import sla_number, sla_policy
@@ -27,8 +28,8 @@ def with_demanded_offsets(rows: DataFrame, evidence: Evidence) -> DataFrame:
 def with_sla(rows: DataFrame, policy: Policy) -> DataFrame:
     """Adds behind_sla and sla_seconds_asked (kafka_audit.subjects), and ``sla_seconds`` int.
 
-    Needs group_id, topic, demanded, lag, beyond_end, has_commit, position, record_offset, record_ms, lag_ms_method, lag_ms_least and
-    only_markers_unread.
+    Needs group_id, topic, demanded, lag, beyond_end, has_commit, position, record_offset, record_ms, hidden_record, lag_ms_method,
+    lag_ms_least and only_markers_unread.
     """
     rows = rows.withColumn("sla_rule", sla_number(policy, "group_id", "topic"))
     rows = rows.withColumn("sla_rule", sla_policy(policy, F.col("group_id"), F.col("sla_rule")))
@@ -49,8 +50,13 @@ def _behind() -> Column:
         F.when(F.col("beyond_end") > 0, F.lit(None).cast("boolean"))
         .when((F.col("lag_ms_method") == CAUGHT_UP) & F.col("sla_seconds").isNotNull(), F.lit(False))
         .when(((first < demanded) & ~may_be_marker()) | is_older, F.lit(True))
-        .when((first >= demanded) & ~F.coalesce(was_there, F.lit(False)), F.lit(False))
+        .when((first >= demanded) & ~F.coalesce(was_there, F.lit(False)) & F.col("hidden_record").isNull(), F.lit(False))
     )
+
+
+def hidden_record() -> Column:
+    """The error with which the first unread record hides its time; NULL where there is none of these."""
+    return F.when(F.col("record_error").isin(*HIDES_ITS_TIME), F.col("record_error"))
 
 
 def may_be_marker() -> Column:

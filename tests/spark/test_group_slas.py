@@ -107,6 +107,9 @@ ODD: dict[str, tuple[int, int, int | None, int | None, int]] = {
     "ahead": (80, 0, 70, 80, -HOUR_MS),
     "seen": (80, 0, 70, None, 0),
     "hole": (80, 0, 70, 95, 10_000),
+    "large": (80, 0, 70, None, 0),
+    "large-late": (60, 0, 70, None, 0),
+    "refused": (80, 0, 70, None, 0),
     "lost": (50, 90, 90, None, 0),
     "drained": (50, 100, 100, None, 0),
     "beyond": (500, 0, 70, None, 0),
@@ -116,6 +119,10 @@ ODD: dict[str, tuple[int, int, int | None, int | None, int]] = {
 }
 ENDED_LATER = {"seen", "hole", "ahead"}
 """Topics whose log already ended behind the commit an hour before."""
+
+
+UNREAD = {"large": "RECORD_BATCH_TOO_LARGE", "large-late": "DEADLINE_EXCEEDED", "refused": "TOPIC_AUTHORIZATION_FAILED"}
+"""Why the first unread record of a topic could not be read."""
 
 
 def odd_cluster(*, is_past: bool = False) -> Synthetic:
@@ -130,6 +137,8 @@ def odd_cluster(*, is_past: bool = False) -> Synthetic:
         if record is not None and not is_past:
             found = {"record_offset": record, "timestamp_ms": READ_MS - age} if record else {}
             one.add("first_unread", **place, offset=committed, **found)
+        if name in UNREAD and not is_past:
+            one.add("first_unread", **place, offset=committed, error=UNREAD[name])
     return one
 
 
@@ -158,6 +167,9 @@ def test_an_sla_in_seconds_is_kept_only_where_nothing_contradicts(odd: dict[str,
         "ahead": None,
         "seen": None,
         "hole": False,
+        "large": None,
+        "large-late": True,
+        "refused": False,
         "lost": False,
         "drained": False,
         "beyond": None,
@@ -171,6 +183,15 @@ def test_a_snapshot_that_already_saw_the_unread_record_proves_it_late(odd: dict[
         "hole": "pass",
         "young": "pass",
     }
+
+
+def test_a_record_that_its_writer_made_unreadable_keeps_no_sla(odd: dict[str, dict[str, Any]]) -> None:
+    assert {name: (odd[name]["hidden_record"], odd[f"CON-02 {name}"]["status"]) for name in UNREAD} == {
+        "large": ("large-0 (RECORD_BATCH_TOO_LARGE)", "not_assessed"),
+        "large-late": (None, "fail"),
+        "refused": (None, "pass"),
+    }
+    assert "it could not be read on large-0 (RECORD_BATCH_TOO_LARGE)" in odd["CON-02 large"]["reason"]
 
 
 def test_markers_are_no_lag_and_a_commit_beyond_the_end_is_no_lag_of_zero(odd: dict[str, dict[str, Any]]) -> None:

@@ -58,6 +58,9 @@ CASES: dict[str, tuple[dict[str, Any], int, dict[str, Any] | None, tuple[int | N
     "only ends of transactions": ({}, 40, {"record_offset": None}, NEITHER),
     "compacted up to the offset": ({}, 40, {"record_offset": 60, "timestamp_ms": READ_MS}, KEPT),
     "an old record behind a new one": ({}, 60, {"record_offset": 60, "timestamp_ms": READ_MS - 70_000}, OVER),
+    "a record that is too large to be read": ({}, 60, {"error": "RECORD_BATCH_TOO_LARGE"}, (None, None)),
+    "a late record that is damaged": ({}, 40, {"error": "CORRUPT_MESSAGE"}, OVER),
+    "a record that may not be read": ({}, 60, {"error": "TOPIC_AUTHORIZATION_FAILED"}, KEPT),
     "a record without a time": ({}, 60, {"record_offset": 60, "timestamp_ms": -1}, KEPT),
 }
 

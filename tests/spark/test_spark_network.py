@@ -26,6 +26,19 @@ def test_a_session_of_a_plain_process_listens_on_loopback_only(spark: SparkSessi
     assert {name: conf[name] for name in LOOPBACK_CONF} == LOOPBACK_CONF
 
 
+def test_a_session_under_spark_submit_with_a_local_master_has_its_address_on_loopback(tmp_path: Path) -> None:
+    script = tmp_path / "show.py"
+    script.write_text(
+        "from spark_jobs.session import spark_session\n"
+        "print('address', spark_session('shown').sparkContext.getConf().get('spark.driver.host'))\n"
+    )
+    command = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[1]", str(script)]
+    done = subprocess.run(
+        command, env={**os.environ, "SPARK_LOCAL_IP": "0.0.0.0"}, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "address 127.0.0.1" in done.stdout, done.stderr[-2000:]
+
+
 def is_loopback(address: str) -> bool:
     found = ip_address(address)
     return (getattr(found, "ipv4_mapped", None) or found).is_loopback

@@ -164,6 +164,27 @@ def test_what_lies_behind_a_record_of_eighty_megabytes_has_its_own_reason_and_th
     assert [(topic, error) for _, topic, _, _, error in failed(result, "first_unread")] == [("t", "RECORD_BATCH_TOO_LARGE")]
 
 
+def test_whoever_writes_to_a_topic_uses_up_the_time_of_that_topic_only(fake, take_offsets, monkeypatch):
+    for topic, partitions in (("a", 8), ("b", 1)):
+        fake.add_topic(topic, [1] * partitions)
+    fake.answers["Fetch"] = lambda _, request: records_of(request, lambda *_: records([50, 51], codec=4, value=b"x" * 1000))
+    commits(fake, g={("a", index): 50 for index in range(8)} | {("b", 0): 50})
+    seconds = iter(range(10**9))
+    monkeypatch.setattr(first_records, "monotonic", lambda: next(seconds) / 3)
+    found = {(row["topic"], row["partition"]): row["error"] for row in rows(take_offsets(), "first_unread")}
+
+    assert (found["a", 0], found["a", 7], found["b", 0]) == (None, "DEADLINE_EXCEEDED", None)
+
+
+def test_a_batch_without_compression_costs_no_allowance(fake, take_offsets, monkeypatch):
+    serve(fake, (51, records([50, 51], timestamps=[7000, 8000])))
+    commits(fake, g={("t", 0): 51})
+    hours = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr(first_records, "monotonic", lambda: float(next(hours)))
+
+    assert unread(take_offsets()) == [(51, 51, 8000, "CreateTime", None)]
+
+
 def test_looking_into_batches_takes_a_quarter_of_the_time_at_most(fake, take_offsets, monkeypatch):
     serve(fake, (51, records([50, 51], codec=4, value=b"x" * 1000)))
     commits(fake, g={("t", 0): 50})

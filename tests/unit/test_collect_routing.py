@@ -9,6 +9,7 @@ from kafka.protocol.admin.groups import ListGroupsResponse
 
 from kafka_audit.cluster import routing
 from kafka_audit.cluster.assignment import MalformedAssignmentError, decode_assignment
+from kafka_audit.cluster.channel import Reply
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.facade import Cluster
 from kafka_audit.cluster.failures import Failure, error_name
@@ -243,3 +244,56 @@ def test_denied_and_answered_items_are_counted_for_the_capability_matrix(fake, c
     assert isinstance(found["b"], Failure)
     assert cluster.answered("DescribeGroups") == 1
     assert cluster.denied("DescribeGroups") == {"GROUP_AUTHORIZATION_FAILED": 1}
+
+
+class OneByOne:
+    """A channel to one broker that answers every item with the error NOT_LEADER, and notes what is sent and slept."""
+
+    brokers = (1,)
+    unanswering = frozenset()
+
+    def __init__(self):
+        self.sent, self.slept, self.outcomes = [], [], self
+
+    def note(self, *_):
+        pass
+
+    def ask_all(self, requests):
+        self.sent.append([len(each) for each in requests.values()])
+        return [Reply(broker_id=1, request=request, response=request) for each in requests.values() for request in each]
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+
+    def seconds_left(self):
+        return 60.0
+
+
+class OneLeader(routing.Places):
+    retry_seconds = 0.5
+
+    def of(self, key):
+        return 1
+
+    def look_up(self, keys):
+        pass
+
+    def name(self, failure, key):
+        return failure
+
+
+def test_items_that_are_asked_one_request_at_a_time_share_one_series_of_pauses():
+    channel = OneByOne()
+    question = routing.Question(
+        api="Fetch",
+        chunk=10,
+        build=list,
+        parse=lambda request, _: [routing.Parsed(key, NOT_LEADER, None, None) for key in request],
+        retriable=frozenset({NOT_LEADER}),
+        one_by_one=True,
+    )
+    found = routing.ask_each(channel, question, range(95), OneLeader())
+
+    assert {failure.error for failure in found.values()} == {"NOT_LEADER_OR_FOLLOWER"}
+    assert channel.sent == [[1]] * 10 * (len(channel.slept) + 1)
+    assert 0.5 <= sum(channel.slept) < 1

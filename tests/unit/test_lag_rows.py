@@ -122,6 +122,15 @@ def test_without_the_record_the_offsets_that_slas_demand_bound_the_seconds():
     assert str(Seconds(300, AT_LEAST)) == ">=300"
 
 
+@pytest.mark.parametrize("error", ["RECORD_BATCH_TOO_LARGE", "DEADLINE_EXCEEDED", "CORRUPT_MESSAGE", "UNSUPPORTED_COMPRESSION_TYPE"])
+def test_a_record_that_hides_its_time_may_be_older_than_its_offset_tells(error):
+    hidden = behind(40, 0, 100).unread(40, None, error=error)
+    limit = sla(max_lag_seconds=300)
+
+    assert (only(hidden.demanded(300, 30)).lag_seconds, only(hidden.demanded(300, 30), limit).sla) == (None, None)
+    assert only(behind(40, 0, 100).unread(40, None, error=error).demanded(300, 41), limit).sla == "broken"
+
+
 @pytest.mark.parametrize(
     ("made", "limits", "expected"),
     [

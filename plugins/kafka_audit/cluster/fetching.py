@@ -1,6 +1,6 @@
 """Fetches the record batches at given offsets as a consumer would, within a bound on the bytes under way."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TypeVar
 
@@ -102,21 +102,8 @@ def fetch(
             yield Parsed(key, code, None, found)
 
     chunk = max(1, response_bytes // usual_bytes)
-    question = Question(api=API, chunk=chunk, build=build, parse=parse, retriable=LEADER_MOVING)
-    results: dict[TopicPartition, V | Failure | Unserved] = {}
-    for keys in _rounds(leaders, offsets, chunk):
-        results |= ask_each(channel, question, keys, leaders)
-    return results
-
-
-def _rounds(leaders: Leaders, offsets: Iterable[TopicPartition], chunk: int) -> Iterator[list[TopicPartition]]:
-    """One request's partitions for each broker at a time: brokers answer faster than compressed batches can be looked into."""
-    by_place: dict[int | None, list[TopicPartition]] = {}
-    for key in sorted(offsets):
-        place = leaders.of(key)
-        by_place.setdefault(place if isinstance(place, int) else None, []).append(key)
-    for start in range(0, max(map(len, by_place.values()), default=0), chunk):
-        yield [key for keys in by_place.values() for key in keys[start : start + chunk]]
+    question = Question(api=API, chunk=chunk, build=build, parse=parse, retriable=LEADER_MOVING, one_by_one=True)
+    return ask_each(channel, question, sorted(offsets), leaders)
 
 
 def failure_of(key: TopicPartition, error: str, message: str) -> Failure:

@@ -1,7 +1,7 @@
 """Reads offset and timestamp of the first record at or after given offsets; keys, values and headers are not kept."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -36,7 +36,7 @@ _NO_RECORD = FirstRecord()
 
 
 class _Allowance:
-    """The seconds that are left for looking into batches, of all partitions together."""
+    """The seconds that are left for looking into batches."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -88,15 +88,23 @@ def read_first_records(
 
     Offsets are followed over the holes that compaction and transactions leave. Offsets of one partition that lie close together are
     answered by one request. A batch is a failure where its codec is not installed, where it is damaged, and where too much of it would
-    have to be decompressed. Looking into batches may take a quarter of the time that is left, so that the topics of one owner cannot take
-    all of it.
+    have to be decompressed. Looking into compressed batches may take a quarter of the time that is left, and an eighth of that for the
+    partitions of one topic, so that whoever writes to it cannot use up the time of the others.
     """
-    allowance = _Allowance(channel.seconds_left() / 4)
+    seconds = channel.seconds_left() / 4
+    whole = _Allowance(seconds)
+    of_topic = {topic: _Allowance(seconds / 8) for topic, _ in wanted}
     searches = {key: _Search(end=ends[key], offsets=sorted(set(offsets))) for key, offsets in wanted.items()}
     while open_ones := {key: search for key, search in searches.items() if search.offsets}:
         for step in sorted({search.step for search in open_ones.values()}):
             positions = {key: search.position for key, search in open_ones.items() if search.step == step}
-            found = fetch(channel, leaders, positions, step=step, read=lambda key, records: _take(key, records, searches[key], allowance))
+            found = fetch(
+                channel,
+                leaders,
+                positions,
+                step=step,
+                read=lambda key, records: _take(key, records, searches[key], (whole, of_topic[key[0]])),
+            )
             for key, result in found.items():
                 if isinstance(result, Unserved):
                     searches[key].step += 1
@@ -112,7 +120,7 @@ def _fail(search: _Search, failure: Failure) -> None:
         search.settle_all(failure)
 
 
-def _take(key: TopicPartition, records: bytes, search: _Search, allowance: _Allowance) -> bool:
+def _take(key: TopicPartition, records: bytes, search: _Search, allowances: Sequence[_Allowance]) -> bool:
     """Settle what these bytes answer; at least one offset is settled or the search is further than before."""
     asked, before = search.position, len(search.offsets)
     search.step = 0
@@ -127,8 +135,10 @@ def _take(key: TopicPartition, records: bytes, search: _Search, allowance: _Allo
             continue
         concerned = [offset for offset in search.offsets if offset <= batch.last_offset]
         if concerned and not batch.is_control:
-            with allowance.in_use():
-                _settle_in(key, batch, concerned, search, allowance)
+            with ExitStack() as used:
+                for allowance in allowances:
+                    used.enter_context(allowance.in_use())
+                _settle_in(key, batch, concerned, search, lambda: all(allowance.is_left() for allowance in allowances))
         search.reached = batch.last_offset + 1
     if search.offsets and search.position >= search.end:
         search.settle_all(_NO_RECORD)
@@ -141,11 +151,11 @@ def _take(key: TopicPartition, records: bytes, search: _Search, allowance: _Allo
     return True
 
 
-def _settle_in(key: TopicPartition, batch: RecordBatch, offsets: Sequence[int], search: _Search, allowance: _Allowance) -> None:
+def _settle_in(key: TopicPartition, batch: RecordBatch, offsets: Sequence[int], search: _Search, in_time: Callable[[], bool]) -> None:
     waiting = list(offsets)
     kind = LOG_APPEND_TIME if batch.has_append_time else CREATE_TIME
     try:
-        for offset, timestamp in batch.records(allowance.is_left):
+        for offset, timestamp in batch.records(in_time):
             while offset >= waiting[0]:
                 time_ms = timestamp if timestamp >= 0 else None
                 found = FirstRecord(offset=offset, timestamp_ms=time_ms, timestamp_type=kind)

@@ -66,13 +66,16 @@ class RecordBatch:
         """Offset and timestamp in milliseconds of each record, ascending; -1 stands for no timestamp.
 
         Decompresses no further than the records that are taken. UnreadableBatchError for damage, for too much to decompress
-        (RECORD_BATCH_TOO_LARGE), and once ``in_time`` says no.
+        (RECORD_BATCH_TOO_LARGE), and once ``in_time`` says no while it is decompressed. What came without compression is as short as the
+        answer that held it.
         """
         if calc_crc32c(self.data[_CHECKED_FROM:]) != self.checksum:
             raise _corrupt("it does not match its checksum")
         if self.count < 0:
             raise _corrupt(f"it claims to hold {self.count} records")
-        stream = _Stream(_while_in_time(decompressed(self.attributes & _CODEC, self.data[HEADER.size :]), in_time))
+        codec = self.attributes & _CODEC
+        pieces = decompressed(codec, self.data[HEADER.size :])
+        stream = _Stream(_while_in_time(pieces, in_time) if codec else pieces)
         latest = self.base_offset - 1
         for number in range(self.count):
             if number == MOST_RECORDS:

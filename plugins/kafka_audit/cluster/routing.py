@@ -29,7 +29,8 @@ class Parsed(Generic[K, V]):
 class Question(Generic[K, V]):
     """One kind of request: how to ask it for a chunk of items, and how to read the answer (given the request and the response).
 
-    ``retriable`` are the error codes after which an item is looked up again and asked again.
+    ``retriable`` are the error codes after which an item is looked up again and asked again. ``one_by_one``: a broker gets its next request
+    only when its answer to the one before was read, because reading one takes longer than answering it.
     """
 
     api: str
@@ -37,6 +38,7 @@ class Question(Generic[K, V]):
     build: Callable[[Sequence[K]], Message]
     parse: Callable[[Message, Message], Iterable[Parsed[K, V]]]
     retriable: frozenset[int]
+    one_by_one: bool = False
 
 
 class Places(Generic[K]):
@@ -96,9 +98,16 @@ def _ask_once(channel: Channel, question: Question[K, V], keys: Sequence[K], pla
             request = question.build(items[start : start + question.chunk])
             chunks[id(request)] = items[start : start + question.chunk]
             requests.setdefault(broker_id, []).append(request)
-    for reply in channel.ask_all(requests):
-        again.extend(_take(channel, question, chunks[id(reply.request)], places, reply=reply, results=results))
+    for some in _rounds(requests) if question.one_by_one else [requests]:
+        for reply in channel.ask_all(some):
+            again.extend(_take(channel, question, chunks[id(reply.request)], places, reply=reply, results=results))
     return again
+
+
+def _rounds(requests: Mapping[int, Sequence[Message]]) -> Iterator[dict[int, list[Message]]]:
+    """The first request of every broker, then the second of those that have one, and so on."""
+    for number in range(max(map(len, requests.values()), default=0)):
+        yield {broker_id: [each[number]] for broker_id, each in requests.items() if number < len(each)}
 
 
 def _take(

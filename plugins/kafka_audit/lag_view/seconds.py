@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kafka_audit.lag_view.reading import Reading, Row
+from kafka_audit.unread_records import HIDES_ITS_TIME
 
 EXACT, AT_LEAST, AT_MOST = "", ">=", "<="
 _MS = 1000
@@ -27,9 +28,12 @@ class UnreadTimes:
 
     def __init__(self, reading: Reading) -> None:
         self._first: dict[tuple[str, int, int], Row] = {}
+        self._hidden: set[tuple[str, int, int]] = set()
         for row in reading.datasets["first_unread"]:
             if row["error"] is None:
                 self._first[row["topic"], row["partition"], row["offset"]] = row
+            elif row["error"] in HIDES_ITS_TIME:
+                self._hidden.add((row["topic"], row["partition"], row["offset"]))
         self._demanded: dict[Key, list[Row]] = {}
         for row in reading.datasets["sla_offsets"]:
             if row["error"] is None:
@@ -52,7 +56,7 @@ class UnreadTimes:
         shorter = _limits(one for one in demanded if position >= one["offset"])
         if longer:
             return Seconds(max(longer), AT_LEAST)
-        return Seconds(min(shorter), AT_MOST) if shorter else None
+        return Seconds(min(shorter), AT_MOST) if shorter and (*key, position) not in self._hidden else None
 
     def is_within(self, key: Key, position: int, limit: int) -> bool | None:
         """Whether no unread record is older than the limit in seconds; None where that could not be read.
@@ -64,7 +68,9 @@ class UnreadTimes:
             if row["max_lag_seconds"] == limit:
                 # Below the demanded offset there may be nothing to read but holes and the ends of transactions.
                 next_one = position if first is None or first["record_offset"] is None else first["record_offset"]
-                return bool(next_one >= row["offset"] and not _is_older(first, row["timestamp_ms"]))
+                if next_one < row["offset"] or _is_older(first, row["timestamp_ms"]):
+                    return False
+                return None if (*key, position) in self._hidden else True
         known = self.lag(key, position)
         return known.value <= limit if known is not None and known.bound == EXACT else None
 

@@ -64,6 +64,11 @@ GROUP_SLA = columns(
     ("behind_partitions", "int", "partitions whose commit is below the offset that the brokers named for the SLA in seconds"),
     ("behind_partition", "string", "the first of these, as topic-partition"),
     ("unasked_partitions", "int", "partitions with a commit of which that is not known"),
+    (
+        "hidden_record",
+        "string",
+        "the first of these whose first unread record could not be read, as topic-partition (error): it may be older than its offset tells",
+    ),
     ("lag_ms", "bigint", "largest lag in time of its partitions"),
     ("lag_ms_partition", "string", "where it is, as topic-partition"),
     ("lag_ms_method", "string", "how that lag was found (lag_ms_method of group_partition)"),
@@ -143,6 +148,11 @@ GROUP_PARTITION = columns(
     ("headroom_offset", "bigint", "first offset with a record at least that young, or the log end"),
     ("unread_bytes", "bigint", "lag in bytes, estimated from the partition's size and record count; local disks only; NULL when not known"),
     (
+        "hidden_record",
+        "string",
+        "the error with which the first unread record hides its time although the log may be read: it is too large, or damaged",
+    ),
+    (
         "only_markers_unread",
         "boolean",
         "only ends of transactions follow the committed offset; NULL without lag, or when neither the first unread record nor the last "
@@ -195,7 +205,8 @@ GROUP_PARTITION = columns(
         "behind_sla",
         "boolean",
         "the group has not passed the offset that brokers named for its SLA in seconds, or its first unread record is older; false when "
-        "caught up; NULL when not asked, with a commit beyond the log end, and where snapshots contradict",
+        "caught up; NULL when not asked, with a commit beyond the log end, with a hidden_record that nothing shows to be late, and where "
+        "snapshots contradict",
     ),
     ("sla_seconds_asked", "int", "the SLA in seconds that this offset was asked for; NULL when it was not"),
     (
