@@ -72,5 +72,5 @@ lock-jars: $(STAMP) ## Write the sha256 of every jar anew, from a fresh download
 lock-images: ## Write the digests of the container images anew (asks the registry through docker)
 	@$(PYTHON) docker/lock_images.py
 
-clean: ## Remove the environment, audits and caches of this checkout
+clean: ## Remove the environment and the caches of this checkout
 	@rm -rf $(VENV) .airflow .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info plugins/*.egg-info

@@ -27,7 +27,7 @@ def kafka_offsets_roll_up() -> None:
 
     Needs the connection `spark_default`. In the environment of every Airflow component:
 
-    - `KAFKA_AUDIT_POLICY`: the folder of the installation's policy. Set it, or scheduled runs delete by the policy that ships.
+    - `KAFKA_AUDIT_POLICY`: the folder of the installation's policy. Without it, scheduled runs roll up and delete nothing.
     - `KAFKA_AUDIT_FOLDERS`: folders below which a run may name another one. Not set: none.
     - `KAFKA_AUDIT_CLUSTERS` (see `kafka_offsets_snapshot`) gives each cluster a DAG of its own.
     """

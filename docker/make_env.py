@@ -1,13 +1,12 @@
 """Writes ``.env`` with fresh secrets for docker-compose.yaml, readable by its owner only: ``python3 docker/make_env.py``.
 
-A file that is there is kept: secrets that are in use cannot be had again. With ``-`` as argument it prints instead; what is redirected into
-a file (``> .env``) goes there, after the rights of all others were taken from that file.
+A file that is there is kept: secrets that are in use cannot be had again. With ``-`` as argument it prints instead. ``> .env`` does the same as no
+redirection: the shell has made the file, and this script takes the rights of all others from it.
 """
 
 import base64
 import os
 import secrets
-import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +28,7 @@ def main() -> None:
     text = "".join(f"{name}={make()}\n" for name, make in SECRETS.items())
     if sys.argv[1:] not in ([], ["-"]):
         sys.exit("usage: make_env.py [-]")
-    redirected = stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    redirected = FILE.is_file() and os.path.samestat(os.fstat(sys.stdout.fileno()), FILE.stat())
     if redirected:
         os.fchmod(sys.stdout.fileno(), 0o600)
     if redirected or sys.argv[1:]:

@@ -26,7 +26,11 @@ PolicyFolder = Annotated[
 ]
 Controls = Annotated[
     list[Path] | None,
-    typer.Option("--controls", envvar="KAFKA_AUDIT_CONTROLS", help="Folder with controls of your own; may be repeated."),
+    typer.Option(
+        "--controls",
+        envvar="KAFKA_AUDIT_CONTROLS",
+        help="Folder with controls of your own; may be repeated. In the variable, folders are separated as in a PATH.",
+    ),
 ]
 
 

@@ -201,10 +201,15 @@ def test_make_env_writes_a_file_of_its_owner_alone_and_keeps_one_that_is_there(t
     assert "is there already and was kept" in refused.stderr
 
 
-def test_what_make_env_prints_into_a_file_is_that_of_its_owner_alone(tmp_path: Path) -> None:
-    written = tmp_path / ".env"
-    with written.open("w", encoding="utf-8") as stream:
-        written.chmod(0o644)
-        subprocess.run([sys.executable, str(ROOT / "docker" / "make_env.py")], stdout=stream, check=True)
-    assert written.stat().st_mode & 0o777 == 0o600
-    assert written.read_text(encoding="utf-8").startswith("POSTGRES_PASSWORD=")
+def test_make_env_redirected_into_the_file_itself_makes_it_its_owners_alone_and_a_log_gets_no_secret(tmp_path: Path) -> None:
+    script, written, log = tmp_path / "docker" / "make_env.py", tmp_path / ".env", tmp_path / "log"
+    script.parent.mkdir()
+    shutil.copy(ROOT / "docker" / "make_env.py", script)
+    for target in (log, written):
+        written.unlink(missing_ok=True)
+        with target.open("w", encoding="utf-8") as stream:
+            target.chmod(0o644)
+            subprocess.run([sys.executable, str(script)], stdout=stream, check=True)
+        assert written.stat().st_mode & 0o777 == 0o600
+        assert written.read_text(encoding="utf-8").startswith("POSTGRES_PASSWORD=")
+    assert log.read_text(encoding="utf-8") == f"wrote {written}\n"
