@@ -29,7 +29,7 @@ Controls = Annotated[
     typer.Option(
         "--controls",
         envvar="KAFKA_AUDIT_CONTROLS",
-        help="Folder with controls of your own; may be repeated. In the variable, folders are separated as in a PATH.",
+        help="Folder with controls of your own; may be repeated. The variable separates folders as a PATH does.",
     ),
 ]
 

@@ -19,7 +19,8 @@ def roll_up_params(one: DagCluster) -> dict[str, Param]:
             None,
             title="Policy folder",
             description_md="Absolute path of a folder with `tiers.yaml` and `slas.yaml`, below one of `KAFKA_AUDIT_FOLDERS`. "
-            "Empty: the installation's policy (`KAFKA_AUDIT_POLICY`), or else the one that ships with the product, by which nothing is ever deleted.",
+            "Empty: the installation's policy (`KAFKA_AUDIT_POLICY`), or else the one that ships with the product, by which nothing is "
+            "deleted.",
             **_FOLDER,
         ),
         "dry_run": Param(
