@@ -56,7 +56,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     try:
         make_folder(path.parent)
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-        # Half a character of a broken name has no UTF-8; as \\udXXX it is JSON that reads back as the same.
+        # Half a character of a broken name has no UTF-8; as \udXXX it is JSON that reads back as the same.
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
             json.dump(value, stream, indent=2, sort_keys=True, ensure_ascii=False, default=str)
             stream.write("\n")

@@ -40,7 +40,7 @@ _PLACES = {SNAPSHOT: "evidence", OFFSETS: "offsets"}
 _CLUSTER = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{16}")
 _FIRST_YEAR, _LAST_YEAR = 1970, 9998
-"""Of what a snapshot may say of its time: a day more or less is a time, too."""
+"""The years that a snapshot may be of: a day can be added to such a time, and taken from it, in every time zone."""
 
 
 def new_id(when: datetime, seed: str) -> str:
@@ -181,7 +181,9 @@ class EvidenceRoot:
         found = open_snapshot(folder)
         said = tuple(found.manifest.get(name) for name in ("cluster", "snapshot_id", "kind"))
         if said != (cluster, snapshot_id, kind):
-            raise IntegrityError(f"{folder / MANIFEST} is of {' '.join(map(str, said))}, so it is not the snapshot of that folder")
+            raise IntegrityError(
+                f"{folder / MANIFEST} is of cluster {said[0]!r}, id {said[1]!r} and kind {said[2]!r}: not the snapshot of that folder"
+            )
         return found
 
     def snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot:

@@ -230,19 +230,23 @@ def test_an_audit_or_a_cluster_that_may_not_be_read_takes_no_other_from_the_list
 ) -> None:
     from kafka_audit.airflow import audit_list
 
-    made, real_is_file, real_iterdir = EvidenceRoot(path=root), Path.is_file, Path.iterdir
+    made, real_lstat, real_stat, real_iterdir = EvidenceRoot(path=root), Path.lstat, Path.stat, Path.iterdir
     private, closed = made.audit("orders", audit_id("orders")).path, audits / "audits" / "payments"
 
-    def is_file(path: Path) -> bool:
-        if private in path.parents:
-            raise PermissionError(path)  # as for a folder of mode 0700 of another user; the tests may run as root
-        return real_is_file(path)
+    def looked(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(path: Path, **how: bool) -> Any:
+            if private in path.parents:
+                raise PermissionError(path)  # as for a folder of mode 0700 of another user; the tests may run as root
+            return real(path, **how)
+
+        return call
 
     def iterdir(path: Path) -> Iterator[Path]:
         if path == closed:
             raise PermissionError(path)
         return real_iterdir(path)
 
-    monkeypatch.setattr(Path, "is_file", is_file)
+    monkeypatch.setattr(Path, "lstat", looked(real_lstat))
+    monkeypatch.setattr(Path, "stat", looked(real_stat))
     monkeypatch.setattr(Path, "iterdir", iterdir)
     assert [found.cluster for found in audit_list.newest_audits(made, lambda _: True).audits] == ["kafka"]

@@ -82,18 +82,19 @@ def find_audit(root: EvidenceRoot, cluster: str, audit_id: str, may_read: MayRea
         folder = root.audit(cluster, audit_id).path
     except ConfigurationError:
         return None
-    if not any(may_read(dag_id) for dag_id in _dags_of(cluster)) or folder.is_symlink() or folder.parent.is_symlink():
+    if not any(may_read(dag_id) for dag_id in _dags_of(cluster)):
         return None
-    made_by = _made_by(folder / "run.json", cluster)
+    made_by = _made_by(folder, cluster)
     if made_by is None or not may_read(made_by[0]):
         return None
     return FoundAudit(cluster=cluster, audit_id=audit_id, folder=folder, dag_id=made_by[0], run_id=made_by[1])
 
 
-def _made_by(run_file: Path, cluster: str) -> tuple[str, str] | None:
+def _made_by(folder: Path, cluster: str) -> tuple[str, str] | None:
     """(DAG, run) that run.json names; None, which nobody may read, when it names none that files audits of the cluster."""
+    run_file = folder / "run.json"
     try:
-        if run_file.is_symlink() or not run_file.is_file():
+        if any(path.is_symlink() for path in (folder.parent, folder, run_file)) or not run_file.is_file():
             return None
         run = read_json(run_file)
     except (IntegrityError, OSError) as problem:
