@@ -55,7 +55,9 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     partial = hidden_name(path)
     try:
         make_folder(path.parent)
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE), "w", encoding="utf-8") as stream:
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+        # Half a character of a broken name has no UTF-8; as \udXXX it is JSON that reads back as the same.
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
             json.dump(value, stream, indent=2, sort_keys=True, ensure_ascii=False, default=str)
             stream.write("\n")
             stream.flush()
@@ -122,7 +124,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object; IntegrityError (exit 5) when the file is missing, unreadable or not an object."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:  # RecursionError: nested too deeply
         raise IntegrityError(f"{path}: cannot be read as JSON ({problem}); restore it from a copy or take a new one") from problem
     if not isinstance(value, dict):
         raise IntegrityError(f"{path}: holds {type(value).__name__} where an object is expected; restore it from a copy")

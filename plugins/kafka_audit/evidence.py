@@ -16,7 +16,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ SNAPSHOT, OFFSETS = "snapshot", "offsets"
 _PLACES = {SNAPSHOT: "evidence", OFFSETS: "offsets"}
 _CLUSTER = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{16}")
+_FIRST_YEAR, _LAST_YEAR = 1970, 9998
+"""The years that a snapshot may be of: a day can be added to such a time, and taken from it, in every time zone."""
 
 
 def new_id(when: datetime, seed: str) -> str:
@@ -96,9 +98,11 @@ class Snapshot:
     def taken_ms(self) -> int:
         """When it was begun, in milliseconds since the epoch; IntegrityError when the manifest does not say."""
         try:
-            began = parse_time(self.manifest["started_at"])
-        except (KeyError, ValueError) as problem:
+            began = parse_time(self.manifest["started_at"]).astimezone(timezone.utc)
+        except (KeyError, ValueError, OverflowError) as problem:
             raise IntegrityError(f"{self.path / MANIFEST}: started_at is not a time ({problem})") from problem
+        if not _FIRST_YEAR <= began.year <= _LAST_YEAR:
+            raise IntegrityError(f"{self.path / MANIFEST}: started_at is of the year {began.year}, so it is not when it was begun")
         return round(began.timestamp() * 1000)
 
 
@@ -167,9 +171,20 @@ class EvidenceRoot:
         )
 
     def find_snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot | None:
-        """The sealed snapshot of that id, or None. Hashes are not checked here: call :func:`verify`."""
+        """The sealed snapshot of that id, or None; IntegrityError when the folder holds another one.
+
+        Hashes are not checked here: call :func:`verify`.
+        """
         folder = self.snapshot_dir(cluster, snapshot_id, kind)
-        return open_snapshot(folder) if (folder / MANIFEST).is_file() else None
+        if not (folder / MANIFEST).is_file():
+            return None
+        found = open_snapshot(folder)
+        said = tuple(found.manifest.get(name) for name in ("cluster", "snapshot_id", "kind"))
+        if said != (cluster, snapshot_id, kind):
+            raise IntegrityError(
+                f"{folder / MANIFEST} is of cluster {said[0]!r}, id {said[1]!r} and kind {said[2]!r}: not the snapshot of that folder"
+            )
+        return found
 
     def snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot:
         """The sealed snapshot of that id; IntegrityError when there is none."""

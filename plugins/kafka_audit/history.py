@@ -61,6 +61,7 @@ def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], forei
     root, cluster = EvidenceRoot(path=snapshot.path.parents[2]), str(snapshot.manifest["cluster"])
     # An id carries the time for which a run was planned, and the run may have read the cluster later: the manifest's time decides.
     latest = stamp(datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc) + timedelta(days=1))
+    scope = scope_of(snapshot.manifest)
     found: list[Snapshot] = []
     looked_at = 0
     for snapshot_id in reversed([name for name in root.snapshot_ids(cluster, kind) if name <= latest and name != snapshot.snapshot_id]):
@@ -70,7 +71,8 @@ def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], forei
             one = root.snapshot(cluster, snapshot_id, kind)
             if one.taken_ms >= snapshot.taken_ms:
                 continue
-            if kind == OFFSETS and scope_of(one.manifest) != scope_of(snapshot.manifest):
+            of_scope = scope_of(one.manifest) == scope
+            if kind == OFFSETS and not of_scope:
                 unusable.insert(0, f"{snapshot_id}: {OTHER_SCOPE}")
                 continue
             if one.manifest.get("cluster_id") != snapshot.manifest.get("cluster_id"):

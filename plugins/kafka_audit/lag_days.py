@@ -1,16 +1,15 @@
 """The lag history of a cluster, one folder for each UTC day: which are whole, what they were made of, and which have to be made."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.durable_files import read_json, sha256_of
+from kafka_audit.durable_files import sha256_of
 from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import OFFSETS, EvidenceRoot, problems_of
 from kafka_audit.lag_samples import DAY_MS, Samples, gaps
-from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION
+from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, read_manifest
 
 KIND = "lag_day"
 GROUP_PARTITIONS, GROUPS = "group_partitions.parquet", "groups.parquet"
@@ -48,7 +47,7 @@ def day_start_ms(day: date) -> int:
 
 def open_day(folder: Path) -> LagDay:
     """A rolled-up day whose files are as its manifest says; IntegrityError otherwise."""
-    manifest = read_json(folder / MANIFEST)
+    manifest = read_manifest(folder)
     if manifest.get("kind") != KIND or manifest.get("schema_version") != SCHEMA_VERSION:
         raise IntegrityError(f"{folder / MANIFEST} is not the manifest of a rolled-up day of this release")
     problems = problems_of(folder)
@@ -58,15 +57,15 @@ def open_day(folder: Path) -> LagDay:
 
 
 def days_in(root: EvidenceRoot, cluster: str) -> list[Path]:
-    """The folders of all days, oldest first; some may turn out broken."""
-    found = []
-    for manifest in root.lag_days(cluster).glob(f"*/{MANIFEST}"):
-        try:
-            date.fromisoformat(manifest.parent.name)
-        except ValueError:
-            continue
-        found.append(manifest.parent)
-    return sorted(found)
+    """The folders of all days, oldest first; some may turn out broken. Another way to write a day, as 20261120, is not the name of one."""
+    return sorted(manifest.parent for manifest in root.lag_days(cluster).glob(f"*/{MANIFEST}") if _is_day(manifest.parent.name))
+
+
+def _is_day(name: str) -> bool:
+    try:
+        return date.fromisoformat(name).isoformat() == name
+    except ValueError:
+        return False
 
 
 def read_days(root: EvidenceRoot, cluster: str, first: date, last: date) -> tuple[list[LagDay], list[str]]:
@@ -83,8 +82,16 @@ def read_days(root: EvidenceRoot, cluster: str, first: date, last: date) -> tupl
 
 def snapshot_days(root: EvidenceRoot, cluster: str) -> list[date]:
     """The UTC days that offsets snapshots may belong to by their ids, oldest first."""
-    stamps: Iterable[str] = (name[:8] for name in root.snapshot_ids(cluster, OFFSETS))
-    return sorted({date(int(stamp[:4]), int(stamp[4:6]), int(stamp[6:])) for stamp in stamps})
+    days = {day_of_id(name) for name in root.snapshot_ids(cluster, OFFSETS)}
+    return sorted(day for day in days if day is not None)
+
+
+def day_of_id(snapshot_id: str) -> date | None:
+    """The UTC day that an id is stamped with; None when there is no such day."""
+    try:
+        return date(int(snapshot_id[:4]), int(snapshot_id[4:6]), int(snapshot_id[6:8]))
+    except ValueError:
+        return None
 
 
 def needs_work(day: LagDay | None, samples: Samples, interval_ms: int, previous_sha256: str | None) -> bool:
@@ -108,7 +115,7 @@ def needs_work(day: LagDay | None, samples: Samples, interval_ms: int, previous_
 def can_be_replaced(folder: Path, samples: Samples) -> bool:
     """Whether a day that cannot be opened may be made again: its manifest can be read, and all that it was made of is among ``samples``."""
     try:
-        sources = read_json(folder / MANIFEST)["sources"]
+        sources = read_manifest(folder)["sources"]
         made_of = {(one["snapshot_id"], one["manifest_sha256"]) for one in sources}
     except (IntegrityError, KeyError, TypeError):
         return False

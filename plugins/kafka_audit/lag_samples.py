@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import OFFSETS, EvidenceRoot, Snapshot, problems_of
+from kafka_audit.evidence import MANIFEST, OFFSETS, EvidenceRoot, Snapshot, problems_of
 from kafka_audit.times import parse_time, stamp
 
 DAY_MS = 86_400_000
@@ -44,13 +44,21 @@ def bridged_ms(interval_ms: int) -> int:
 
 
 def scope_of(manifest: Mapping[str, Any]) -> Scope:
-    """The scope of a snapshot; one that its manifest does not name, or that has the pattern ``*``, is all there is."""
+    """The scope of a snapshot; one that its manifest does not name, or that has the pattern ``*``, is all there is.
+
+    IntegrityError when it has another form than this release writes.
+    """
     scope = manifest.get("scope") or {}
+    if not isinstance(scope, dict):
+        raise IntegrityError(f"{MANIFEST}: its scope is {type(scope).__name__} where an object is expected")
     return _patterns(scope.get("topics")), _patterns(scope.get("groups"))
 
 
-def _patterns(found: str | Sequence[str] | None) -> frozenset[str]:
-    patterns = frozenset([found] if isinstance(found, str) else found or ())
+def _patterns(found: object) -> frozenset[str]:
+    listed = [found] if isinstance(found, str) else found or []
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+        raise IntegrityError(f"{MANIFEST}: a part of its scope is neither a pattern nor a list of patterns")
+    patterns = frozenset(listed)
     return frozenset({"*"}) if "*" in patterns or not patterns - {""} else patterns
 
 
@@ -102,14 +110,15 @@ def read_samples(
             one = root.snapshot(cluster, snapshot_id, OFFSETS)
             inside = first_ms <= one.taken_ms < last_ms and day_of(one.taken_ms) not in skip
             problems = (problems_of(one.path) or _time_problems(one)) if inside else []
+            of_scope = scope_of(one.manifest) == scope
         except IntegrityError as problem:
             left_out.append((snapshot_id, str(problem)))
             continue
         if problems:
             left_out.append((snapshot_id, "; ".join(problems[:3])))
-        elif inside and scope_of(one.manifest) != scope:
+        elif inside and not of_scope:
             left_out.append((snapshot_id, OTHER_SCOPE))
-        elif inside and not one.manifest.get("cluster_id"):
+        elif inside and not _names_its_cluster(one):
             left_out.append((snapshot_id, "does not say which cluster it is of"))
         elif inside:
             usable.append(one)
@@ -145,10 +154,15 @@ def _ids(root: EvidenceRoot, cluster: str, first_ms: int, last_ms: int) -> Itera
     return (name for name in root.snapshot_ids(cluster, OFFSETS) if earliest <= name <= latest)
 
 
+def _names_its_cluster(one: Snapshot) -> bool:
+    cluster_id = one.manifest.get("cluster_id")
+    return isinstance(cluster_id, str) and cluster_id != ""
+
+
 def _time_problems(one: Snapshot) -> list[str]:
     try:
         finished = parse_time(one.manifest["finished_at"])
-    except (KeyError, ValueError):
+        took = finished.astimezone(timezone.utc) - datetime.fromtimestamp(one.taken_ms / 1000, timezone.utc)
+    except (KeyError, ValueError, OverflowError):
         return ["its manifest does not say when it was finished"]
-    took = finished - datetime.fromtimestamp(one.taken_ms / 1000, timezone.utc)
     return [] if took > timedelta(seconds=-1) else ["it was finished before it was begun: the clock was set back meanwhile"]

@@ -1,18 +1,19 @@
 """Deletes what the history no longer has to keep: offsets snapshots whose day is rolled up, and days and commits that are too old."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 from kafka_audit.commit_batches import expired_batches, held, note_reached
-from kafka_audit.durable_files import read_json, remove_folder, sync_folder, sync_tree
+from kafka_audit.durable_files import remove_folder, sync_folder, sync_tree
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.evidence import MANIFEST, OFFSETS, EvidenceRoot, Snapshot, problems_of
-from kafka_audit.lag_days import days_in, open_day
+from kafka_audit.lag_days import day_of_id, days_in, open_day
 from kafka_audit.lag_samples import DUPLICATE, day_of
+from kafka_audit.manifest import read_manifest
 from kafka_audit.policy.tiers import History
 from kafka_audit.store.sweep import sweep
 
@@ -85,13 +86,14 @@ def delete_expired(
 def _snapshots(pass_: _Retention, before: date) -> set[date]:
     """Delete the snapshots of days before ``before``; returns the days of which some stay."""
     accounts: dict[date, _Account | str] = {}
-    staying = set()
+    staying: set[date] = set()
     for snapshot_id in pass_.root.snapshot_ids(pass_.cluster, OFFSETS):
         try:
             one = pass_.root.snapshot(pass_.cluster, snapshot_id, OFFSETS)
             day = day_of(one.taken_ms)
         except IntegrityError as problem:
             pass_.stays(snapshot_id, str(problem))
+            staying.update(_days_around(snapshot_id))
             continue
         folder = pass_.root.lag_days(pass_.cluster) / day.isoformat()
         if day >= before:
@@ -108,6 +110,15 @@ def _snapshots(pass_: _Retention, before: date) -> set[date]:
         else:
             pass_.goes(snapshot_id, f"it is older than {before} and in the rolled-up day {day}", one.path)
     return staying
+
+
+def _days_around(snapshot_id: str) -> Iterator[date]:
+    """The days that may have left out a snapshot whose manifest cannot be read: it began less than a day from the time in its id."""
+    day = day_of_id(snapshot_id)
+    for days in (-1, 0, 1):
+        if day is not None:
+            with suppress(OverflowError):  # the calendar ends there
+                yield day + timedelta(days=days)
 
 
 def _days(pass_: _Retention, before: date, staying: set[date]) -> None:
@@ -196,7 +207,7 @@ def _account(pass_: _Retention, folder: Path) -> _Account | str:
 def _left_out(folder: Path) -> Mapping[str, str]:
     """Why a rolled-up day left snapshots out, by their ids; empty when it is not rolled up, or broken: that is told when they expire."""
     try:
-        return _reasons(read_json(folder / MANIFEST)) if (folder / MANIFEST).is_file() else {}
+        return _reasons(read_manifest(folder)) if (folder / MANIFEST).is_file() else {}
     except (IntegrityError, KeyError, TypeError):
         return {}
 

@@ -187,7 +187,7 @@ def test_the_list_stays_short_and_says_when_it_is_not_whole(root: Path) -> None:
     made = EvidenceRoot(path=root)
     for number in range(30):
         for cluster, dag_id in (("orders", f"{AUDIT}__orders"), ("payments", AUDIT)):
-            write_json(made.audit(cluster, f"20261120T2315{number:02}Z-ab12cd34").run_file, {"dag_id": dag_id, "run_id": "r"})
+            write_json(made.audit(cluster, f"20261120T2315{number:02}Z-ab12cd34ab12cd34").run_file, {"dag_id": dag_id, "run_id": "r"})
 
     def listed(dag_ids: set[str], **limits: int) -> tuple[list[str], bool]:
         found = audit_list.newest_audits(made, dag_ids.__contains__, **limits)
@@ -201,3 +201,52 @@ def test_the_list_stays_short_and_says_when_it_is_not_whole(root: Path) -> None:
     # The audits of orders are looked at too: one by the plain DAG could be among them. Beyond the limit it is said, not hidden.
     assert listed({AUDIT}, looked_at=10) == ([f"payments {number}" for number in (29, 28, 27, 26, 25)], True)
     assert listed(set()) == ([], False)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("run.json", '{"a":' * 100_000),
+        ("report/report.json", '{"a":' * 100_000),
+        ("report/report.json", '{"coverage": {"ratio": 1' + "0" * 400 + "}}"),
+        ("report/report.json", '{"coverage": {"ratio": NaN}}'),
+        ("report/report.json", '{"verdict": "\\ud800"}'),
+        ("failures/report.json", '{"a":' * 100_000),
+    ],
+    ids=["deep run", "deep report", "huge ratio", "no ratio", "half a character", "deep failure"],
+)
+def test_one_broken_audit_takes_no_other_from_the_list(get, audits: Path, file: str, content: str) -> None:
+    broken = EvidenceRoot(path=audits).audit("orders", audit_id("orders")).path / file
+    broken.parent.mkdir(exist_ok=True)
+    broken.write_text(content, encoding="utf-8")
+    page = get("all")
+    assert page.status_code == 200
+    assert all(f"of {cluster}" in page.text for cluster in ("payments", "kafka"))
+    assert (audit_id("orders") in page.text) == (file != "run.json")
+
+
+def test_an_audit_or_a_cluster_that_may_not_be_read_takes_no_other_from_the_list(
+    root: Path, monkeypatch: pytest.MonkeyPatch, audits: Path
+) -> None:
+    from kafka_audit.airflow import audit_list
+
+    made, real_lstat, real_stat, real_iterdir = EvidenceRoot(path=root), Path.lstat, Path.stat, Path.iterdir
+    private, closed = made.audit("orders", audit_id("orders")).path, audits / "audits" / "payments"
+
+    def looked(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(path: Path, **how: bool) -> Any:
+            if private in path.parents:
+                raise PermissionError(path)  # as for a folder of mode 0700 of another user; the tests may run as root
+            return real(path, **how)
+
+        return call
+
+    def iterdir(path: Path) -> Iterator[Path]:
+        if path == closed:
+            raise PermissionError(path)
+        return real_iterdir(path)
+
+    monkeypatch.setattr(Path, "lstat", looked(real_lstat))
+    monkeypatch.setattr(Path, "stat", looked(real_stat))
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    assert [found.cluster for found in audit_list.newest_audits(made, lambda _: True).audits] == ["kafka"]

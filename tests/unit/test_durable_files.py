@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from kafka_audit import durable_files
-from kafka_audit.durable_files import make_folder, remove_folder, replaced_folder, sync_tree, write_json
-from kafka_audit.errors import CollectionError
+from kafka_audit.durable_files import make_folder, read_json, remove_folder, replaced_folder, sync_tree, write_json
+from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.evidence import EvidenceRoot, new_id
 
 SNAPSHOT = new_id(datetime(2026, 11, 20, 12, tzinfo=timezone.utc), "x")
@@ -142,3 +142,16 @@ def test_a_link_in_a_folder_that_is_to_be_sealed_is_refused(tmp_path: Path) -> N
     (tmp_path / "folder" / "groups.parquet").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic links"):
         sync_tree(tmp_path / "folder")
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"a": ' * 100_000, '{"a": ' + "9" * 5000 + "}"], ids=["list", "object", "number"])
+def test_json_that_python_cannot_read_is_refused_with_the_files_name(tmp_path: Path, content: str) -> None:
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(IntegrityError, match=r"run\.json: cannot be read as JSON"):
+        read_json(tmp_path / "run.json")
+
+
+def test_half_a_character_is_written_as_json_that_reads_back_as_the_same(tmp_path: Path) -> None:
+    """A changed manifest may name such a file, and the reason for which it is left out is written down."""
+    write_json(tmp_path / "day.json", {"reason": "\ud800: \udcff is missing", "name": "\u00fc"})
+    assert read_json(tmp_path / "day.json") == {"reason": "\ud800: \udcff is missing", "name": "\u00fc"}

@@ -4,7 +4,10 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
+from kafka_audit.durable_files import write_json
+from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import OFFSETS, SNAPSHOT, EvidenceRoot, Snapshot, new_id, open_snapshot
 from kafka_audit.history import OFFSETS_SNAPSHOTS, read_history
 from kafka_audit.lag_samples import DAY_MS, OTHER_SCOPE, read_samples
@@ -120,3 +123,25 @@ def test_a_narrow_sample_does_not_displace_the_full_one_of_its_interval(tmp_path
         EvidenceRoot(path=tmp_path), "prod", first_ms=first, last_ms=first + DAY_MS, interval_ms=HOUR_MS, cluster_id=None
     )
     assert (samples.used, samples.left_out) == ((full,), ((narrow.snapshot_id, OTHER_SCOPE),))
+
+
+@pytest.mark.parametrize("scope", [[1], "orders", {"topics": 5}, {"groups": [["a"]]}], ids=str)
+@pytest.mark.parametrize("kind", [SNAPSHOT, OFFSETS])
+def test_a_snapshot_with_a_scope_of_a_wrong_form_is_left_out_with_the_reason(tmp_path: Path, kind: str, scope: object) -> None:
+    own, broken = snapshot(tmp_path, 0, kind=kind), snapshot(tmp_path, 1, kind=kind, scope=scope)
+    history = read_history(snapshot(tmp_path, 2), limit=30)
+    assert history.all == (own,)
+    (reason,) = history.unusable
+    assert reason.startswith(f"{broken.snapshot_id}: ")
+    assert "scope" in reason
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59+00:00"])
+def test_a_snapshot_of_an_impossible_time_is_left_out_and_cannot_be_audited_but_says_why(tmp_path: Path, time: str) -> None:
+    broken = snapshot(tmp_path, 0)
+    write_json(broken.path / "manifest.json", {**broken.manifest, "started_at": time})
+    history = read_history(snapshot(tmp_path, 1), limit=30)
+    assert history.all == ()
+    assert "started_at is " in history.unusable[0]
+    with pytest.raises(IntegrityError, match="started_at is "):
+        read_history(open_snapshot(broken.path), limit=30)

@@ -58,3 +58,23 @@ with readable_once("client.json", "hunter2"):
     (left,) = folder.iterdir()
     with readable_once("client.json", "x"):
         assert not left.exists()
+
+
+def test_the_pipe_of_a_living_task_in_another_container_stays(folder: Path) -> None:
+    """Containers may share the folder for temporary files, and a process number of one means nothing in another."""
+    code = f"""
+import os, tempfile
+tempfile.tempdir = {str(folder)!r}
+os.getpid = lambda: 2**22 + 1  # no process here has it
+from kafka_audit.airflow.secret_pipe import readable_once
+with readable_once("client.json", "hunter2") as pipe:
+    print(pipe, flush=True)
+    input()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        pipe = Path(process.stdout.readline().strip())
+        with readable_once("client.json", "x"):
+            assert pipe.read_text() == "hunter2"
+        process.communicate("\n")
+    assert list(folder.iterdir()) == []

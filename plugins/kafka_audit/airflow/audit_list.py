@@ -2,7 +2,7 @@
 
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from kafka_audit.airflow.request import DAG_ID
 from kafka_audit.airflow.step import failures_of
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.evidence import MANIFEST, EvidenceRoot, read_json
+from kafka_audit.safe_text import visible
 
 LISTED = 100
 LOOKED_AT = 2000
@@ -37,9 +38,9 @@ class FoundAudit:
         """The file of that name in the audit's folder; None when there is none, or when links or ``..`` lead out of the folder."""
         try:
             found = self.folder.joinpath(*names).resolve(strict=True)
+            return found if found.is_file() and found.is_relative_to(self.folder.resolve()) else None
         except (OSError, RuntimeError, ValueError):
             return None
-        return found if found.is_file() and found.is_relative_to(self.folder.resolve()) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,21 +82,22 @@ def find_audit(root: EvidenceRoot, cluster: str, audit_id: str, may_read: MayRea
         folder = root.audit(cluster, audit_id).path
     except ConfigurationError:
         return None
-    if not any(may_read(dag_id) for dag_id in _dags_of(cluster)) or folder.is_symlink() or folder.parent.is_symlink():
+    if not any(may_read(dag_id) for dag_id in _dags_of(cluster)):
         return None
-    made_by = _made_by(folder / "run.json", cluster)
+    made_by = _made_by(folder, cluster)
     if made_by is None or not may_read(made_by[0]):
         return None
     return FoundAudit(cluster=cluster, audit_id=audit_id, folder=folder, dag_id=made_by[0], run_id=made_by[1])
 
 
-def _made_by(run_file: Path, cluster: str) -> tuple[str, str] | None:
+def _made_by(folder: Path, cluster: str) -> tuple[str, str] | None:
     """(DAG, run) that run.json names; None, which nobody may read, when it names none that files audits of the cluster."""
-    if run_file.is_symlink() or not run_file.is_file():
-        return None
+    run_file = folder / "run.json"
     try:
+        if any(path.is_symlink() for path in (folder.parent, folder, run_file)) or not run_file.is_file():
+            return None
         run = read_json(run_file)
-    except IntegrityError as problem:
+    except (IntegrityError, OSError) as problem:
         log.warning("the audit is shown to nobody, because it cannot be told which DAG made it: %s", problem)
         return None
     dag_id = run.get("dag_id")
@@ -135,8 +137,12 @@ def _clusters(root: EvidenceRoot) -> list[str]:
     return sorted(folder.name for folder in audits.iterdir() if folder.is_dir() and not folder.is_symlink()) if audits.is_dir() else []
 
 
-def _ids(root: EvidenceRoot, cluster: str) -> Iterator[str]:
-    return (folder.name for folder in (root.path / "audits" / cluster).iterdir() if not folder.name.startswith("."))
+def _ids(root: EvidenceRoot, cluster: str) -> list[str]:
+    try:
+        return [folder.name for folder in (root.path / "audits" / cluster).iterdir() if not folder.name.startswith(".")]
+    except OSError as problem:
+        log.warning("no audit of %s is listed, because its folder cannot be read: %s", cluster, problem)
+        return []
 
 
 def read_audit(found: FoundAudit) -> ListedAudit:
@@ -152,7 +158,7 @@ def read_audit(found: FoundAudit) -> ListedAudit:
     failures: list[str] = []
     try:
         failures = [f"Step {failure.get('step')} failed: {failure.get('message')}" for failure in failures_of(found.folder)]
-    except IntegrityError as problem:
+    except (IntegrityError, OSError) as problem:
         broken.append(str(problem))
     coverage = report.get("coverage")
     return ListedAudit(
@@ -161,14 +167,14 @@ def read_audit(found: FoundAudit) -> ListedAudit:
         folder=found.folder,
         dag_id=found.dag_id,
         run_id=found.run_id,
-        verdict=str(report.get("verdict") or (ERROR if failures or broken else UNFINISHED)),
+        verdict=visible(str(report.get("verdict") or (ERROR if failures or broken else UNFINISHED))),
         coverage=_ratio(coverage.get("ratio")) if isinstance(coverage, dict) else None,
         # An ISO time in UTC; the list needs no fractions of a second.
         generated_at=str(report.get("generated_at") or "")[:19].replace("T", " "),
-        sealed=(found.folder / MANIFEST).is_file(),
+        sealed=found.file(MANIFEST) is not None,
         reasons=(*broken, *failures),
     )
 
 
 def _ratio(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1 else None

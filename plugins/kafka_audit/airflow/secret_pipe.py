@@ -1,36 +1,40 @@
 """Hands a secret to another process of this user by a named pipe: it is never on disk, and a killed task leaves none behind."""
 
 import os
-import re
 import shutil
 import tempfile
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import psutil
+from kafka_audit.unfinished import held_folder, is_at, is_free
 
-_FOLDER = re.compile(r"kafka-audit-pipe-(\d+)-\w+")
+_PREFIX = "kafka-audit-pipe-"
 
 
 @contextmanager
 def readable_once(name: str, text: str) -> Iterator[Path]:
     """The path of a pipe ``name`` from which one reader gets ``text``; it is gone at the end of the block, read or not.
 
-    Its folder is private. The empty folders of killed processes are removed first.
+    Its folder is private. The folders of killed processes, which hold no secret, are removed first.
     """
     _sweep()
-    with tempfile.TemporaryDirectory(prefix=f"kafka-audit-pipe-{os.getpid()}-") as folder:  # its mode is 0700
-        pipe = Path(folder) / name
-        os.mkfifo(pipe, 0o600)
-        # Opening it waits for the reader; a daemon thread, so that it cannot hold up the end of this process.
-        writer = threading.Thread(target=_write, args=(pipe, text.encode()), daemon=True)
-        writer.start()
+    folder = Path(tempfile.gettempdir()) / f"{_PREFIX}{uuid.uuid4().hex}"
+    with held_folder(folder, 0o700):
         try:
-            yield pipe
+            pipe = folder / name
+            os.mkfifo(pipe, 0o600)
+            # Opening it waits for the reader; a daemon thread, so that it cannot hold up the end of this process.
+            writer = threading.Thread(target=_write, args=(pipe, text.encode()), daemon=True)
+            writer.start()
+            try:
+                yield pipe
+            finally:
+                _release(pipe, writer)
         finally:
-            _release(pipe, writer)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write(pipe: Path, content: bytes) -> None:
@@ -51,7 +55,14 @@ def _release(pipe: Path, writer: threading.Thread) -> None:
 
 
 def _sweep() -> None:
-    for folder in Path(tempfile.gettempdir()).glob("kafka-audit-pipe-*"):
-        found = _FOLDER.fullmatch(folder.name)
-        if found and not psutil.pid_exists(int(found[1])):
-            shutil.rmtree(folder, ignore_errors=True)  # another user's stays: it may not be removed
+    """The lock of a folder tells whether its process lives: a process number of another container with this folder would tell nothing."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:  # another user's, or gone meanwhile
+            continue
+        try:
+            if is_free(descriptor) and is_at(descriptor, folder):
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(descriptor)

@@ -24,26 +24,33 @@ def sweep(root: EvidenceRoot, cluster: str, say: Callable[[str], None] = lambda 
     lives is left alone: on this machine the writer's lock tells, and of any other machine the age (OLDEST_SECONDS). A folder that stepped
     aside for a new one that never came is given its name back.
     """
-    for folder in _folders(root.path, check_cluster_name(cluster)):
+    for folder in _folders(root.path, check_cluster_name(cluster), say):
         sweep_folder(folder, say)
 
 
 def sweep_folder(folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
     """Do so for the hidden names in one folder."""
-    for name in sorted(one for one in _names(folder) if one.startswith(".")):
-        path = folder / name
-        found = HIDDEN.fullmatch(name)
-        if name.endswith(_DELETED):
-            _remove(path, say)
-        elif found and found["old"]:
-            _restore(path, folder / found["name"], folder / f".{found['name']}.{found['token']}", found["boot"], say)
-        elif found:
-            with _left_over(path, found["boot"]) as is_left_over:
-                if is_left_over:
-                    _remove(path, say)
+    for name in sorted(one for one in _names(folder, say) if one.startswith(".")):
+        try:
+            _sweep_name(folder, name, say)
+        except OSError as problem:  # of another user, as a rule: it harms nothing here, so it must not stop an audit
+            say(f"{folder / name}: left alone, it cannot be swept ({problem.strerror or problem})")
 
 
-def _folders(root: Path, cluster: str) -> Iterator[Path]:
+def _sweep_name(folder: Path, name: str, say: Callable[[str], None]) -> None:
+    path = folder / name
+    found = HIDDEN.fullmatch(name)
+    if name.endswith(_DELETED):
+        _remove(path, say)
+    elif found and found["old"]:
+        _restore(path, folder / found["name"], folder / f".{found['name']}.{found['token']}", found["boot"], say)
+    elif found:
+        with _left_over(path, found["boot"]) as is_left_over:
+            if is_left_over:
+                _remove(path, say)
+
+
+def _folders(root: Path, cluster: str, say: Callable[[str], None]) -> Iterator[Path]:
     """Where writers put their hidden names: in a sealed audit, and in a snapshot, there are none."""
     for place in ("evidence", "offsets", "audits", "history"):
         yield root / place / cluster
@@ -52,8 +59,8 @@ def _folders(root: Path, cluster: str) -> Iterator[Path]:
     for topic in (commits, commits / "transactions"):
         yield from (topic, topic / "raw", topic / "decoded", topic / "behaviour")
     audits = root / "audits" / cluster
-    for name in _names(audits):
-        if not name.startswith(".") and not (audits / name / MANIFEST).exists():
+    for name in _names(audits, say):
+        if not name.startswith(".") and MANIFEST not in _names(audits / name, say):
             yield from (Path(parent) for parent, folders, _ in os.walk(audits / name) if _walk_only_visible(folders))
 
 
@@ -62,10 +69,13 @@ def _walk_only_visible(folders: list[str]) -> bool:
     return True
 
 
-def _names(folder: Path) -> list[str]:
+def _names(folder: Path, say: Callable[[str], None]) -> list[str]:
     try:
         return os.listdir(folder)  # noqa: PTH208 - a folder may hold thousands of names, of which hardly one is hidden
     except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as problem:
+        say(f"{folder}: not swept, it cannot be listed ({problem.strerror or problem})")
         return []
 
 
@@ -111,14 +121,20 @@ def _restore(old: Path, target: Path, fresh: Path, boot: str, say: Callable[[str
         with _left_over(fresh, boot) as is_left_over:
             if not is_left_over:
                 return  # its writer is between the two renames
-    if target.exists() or old.is_symlink() or not old.is_dir():
+    if old.is_symlink() or not old.is_dir() or _replaces(target, old, say):
         _remove(old, say)
         return
     try:
-        old.rename(target)
-    except OSError:  # its writer, or another sweep, was quicker
+        old.rename(target)  # in place of an empty folder, too
+    except FileNotFoundError:  # its writer, or another sweep, was quicker
         return
     say(f"{target}: restored, because what was to replace it was never finished")
+
+
+def _replaces(target: Path, old: Path, say: Callable[[str], None]) -> bool:
+    """Whether what has the name now is as whole as ``old``: an empty folder, or one without the manifest that ``old`` has, is not."""
+    there = _names(target, say)
+    return MANIFEST in there if (old / MANIFEST).exists() else bool(there)
 
 
 def _remove(path: Path, say: Callable[[str], None]) -> None:
@@ -126,5 +142,7 @@ def _remove(path: Path, say: Callable[[str], None]) -> None:
         path.unlink(missing_ok=True)
     else:
         shutil.rmtree(path, ignore_errors=True)  # a writer or another sweep may be removing it, too
-    if not path.exists():
+    if not os.path.lexists(path):
         say(f"{path}: removed, a writer that was killed had left it")
+    else:
+        say(f"{path}: left alone, it cannot be removed")
