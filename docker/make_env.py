@@ -1,7 +1,7 @@
 """Writes ``.env`` with fresh secrets for docker-compose.yaml, readable by its owner only: ``python3 docker/make_env.py``.
 
-A file that is there is kept: secrets that are in use cannot be had again. With ``-`` as argument it prints instead. ``> .env`` does the same
-as no redirection: the shell has made the file, and this script takes the rights of all others from it.
+A file that is there is kept: secrets that are in use cannot be had again. With ``-`` as argument it prints instead. ``> .env`` does the
+same as no redirection: the shell has made the file, and this script takes the rights of all others from it.
 """
 
 import base64
