@@ -229,9 +229,11 @@ def test_the_command_lists_what_would_go_and_what_stays_and_deletes_only_by_a_po
     assert "evidence is not deleted by the shipped one" in str(run()[2])
     code, said, _ = run("--dry-run")
     assert (code, said.splitlines()[-1]) == (0, "3 would go, 1 expired or left out stay")
+    assert said.startswith("Policy shipped: keeps offsets snapshots ")
     assert f"{own[0].snapshot_id} goes: it is older than" in said
     assert f"{stray.snapshot_id} stays: the rolled-up day" in said
     assert day.kept == set(names([*own, stray]))
+    assert "check --root and --cluster" in str(run("--dry-run", "--cluster", "typo")[2])
     monkeypatch.setenv("KAFKA_AUDIT_POLICY", str(policy))
     assert run()[1].splitlines()[-1] == "3 deleted, 1 expired or left out stay"
     assert day.kept == {stray.snapshot_id}
