@@ -82,7 +82,7 @@ _BASH = (
 @pytest.mark.parametrize("template", _BASH)
 @pytest.mark.parametrize(
     "group",
-    [";touch ran;", "$(touch ran)", "`touch ran`", "|touch ran|", "';touch ran;'", '";touch ran;"', "\\';touch ran;'", "\\`touch ran\\`"],
+    [";>ran;", "$(>ran)", "`>ran`", "|>ran|", "';>ran;'", '";>ran;"', "\\';>ran;'", "\\`>ran\\`"],
 )
 def test_no_name_runs_a_command_whatever_quotes_the_template_has(template: str, group: str, tmp_path: Path) -> None:
     assert BASH
