@@ -99,7 +99,7 @@ def _control_files(folder: Path, problems: list[str]) -> list[Path]:
 
 def _load(path: Path, problems: list[str]) -> tuple[Control | None, bytes]:
     try:
-        value, raw = load_yaml(path)
+        value, raw = load_yaml(path, within=path.parent)
     except ConfigurationError as problem:
         problems.append(str(problem))
         return None, b""

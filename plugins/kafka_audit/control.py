@@ -13,6 +13,7 @@ from kafka_audit.findings import EvidenceClass, Severity, Status
 from kafka_audit.row_types import expand_row, row_problems
 from kafka_audit.rule_sql import Reference, references_of
 from kafka_audit.rule_words import RuleSqlError
+from kafka_audit.shell_template import takes_quoted_names
 from kafka_audit.subjects import SUBJECTS, Column, Subject
 
 DATASETS = frozenset(
@@ -212,7 +213,13 @@ class Control(_Strict):
         known = {name for name, column in _PLACEHOLDER_COLUMNS.items() if column in self.wide_row.columns}
         used = {name for command in self.remediation.commands for name in _PLACEHOLDER.findall(command)}
         hint = f"write one of {', '.join(sorted('{' + name + '}' for name in known))}" if known else "this subject fills none"
-        return [f"remediation.commands: {{{name}}} cannot be filled for subject {self.subject}; {hint}" for name in sorted(used - known)]
+        found = [f"remediation.commands: {{{name}}} cannot be filled for subject {self.subject}; {hint}" for name in sorted(used - known)]
+        return found + [
+            f"remediation.commands: {command!r:.80} has a placeholder inside of quotes, or beside a back-quote, #, <<, (( or an escape, "
+            "where a name could run as a command; write the placeholder as a word of its own: names are quoted when it is filled"
+            for command in self.remediation.commands
+            if not takes_quoted_names(command)
+        ]
 
     def example_row(self, example: Example) -> dict[str, Any]:
         """The full wide row of an example: every column of the subject, None where the example is silent; parameters by default."""

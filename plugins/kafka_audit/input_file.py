@@ -10,6 +10,19 @@ MOST_BYTES = 1_000_000
 """No policy, control, connection or client file has more bytes."""
 
 
+def refuse_outside(folder: Path, path: Path) -> None:
+    """ConfigurationError when a file lies outside of a folder, also by a link.
+
+    Errors, reports and hashes would say something of a file that the author of the folder may not read, but the audit may.
+    """
+    try:
+        if path.resolve().is_relative_to(folder.resolve()):
+            return
+    except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL in the name
+        pass
+    raise ConfigurationError(f"lies outside of the folder {folder}: copy the file into it, and name it relative to the folder")
+
+
 def read_input(path: Path, advice: str, *, pipe: bool = False) -> bytes:
     """All bytes of a file; FileNotFoundError when there is none.
 

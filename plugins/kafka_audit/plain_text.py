@@ -1,9 +1,11 @@
 """Texts of control and policy files are data: nothing that reads them later may find something to replace in them."""
 
+import re
 from collections.abc import Iterator
 
 _MOST_PROBLEMS = 10
 _LONGEST_KEY = 80
+_OF_CLIENT = re.compile(r"clients\.[0-9]+\.settings\..*", re.DOTALL)
 
 
 def unfit_texts(value: object) -> list[str]:
@@ -15,9 +17,10 @@ def unfit_texts(value: object) -> list[str]:
     found = []
     for field, text in _texts(value, ""):
         if "${" in text:
-            found.append(
-                f"{field}: holds ${{, which programs replace by values of their environment; write the text itself ($NAME in a command)"
-            )
+            # A client's value that is known only when it starts cannot be written here; as a file, its settings are taken as they are.
+            inline = _OF_CLIENT.fullmatch(field)
+            advice = "remove the setting, or name a settings_file" if inline else "write the text itself ($NAME in a command)"
+            found.append(f"{field}: holds ${{, which programs replace by values of their environment; {advice}")
         elif not _is_unicode(text):
             found.append(f"{field}: holds half of a surrogate pair, which is no character; write the character itself")
         if len(found) == _MOST_PROBLEMS:

@@ -1,8 +1,10 @@
 """How much a rule may build: an upper bound, found without running it.
 
 Whatever a part of a rule gives is at most ``times`` as large as the largest value of its row, plus ``plus`` characters that stand in the
-rule itself. Text counts its characters, a number forty, and a list or a map one for each element and what it holds. No function of
-kafka_audit.rule_words gives more than its arguments hold together, but those that are named here.
+rule itself; what a lambda computes is counted for all elements of its list together. Text counts its characters, a number or a NULL forty,
+and a list or a map one for each element, key and field, and what it holds. No function of kafka_audit.rule_words gives more than its
+arguments hold together, but those that are named here. Text is sought by short literals only, so that a search takes a time that grows with
+the text alone.
 """
 
 import re
@@ -13,9 +15,10 @@ from sqlglot import exp
 
 from kafka_audit.rule_words import RuleSqlError
 
-_MOST_TIMES = 2_000
+_MOST_TIMES = 100
 _MOST_PLUS = 50_000
 _LONGEST_SEPARATOR = 20
+_LONGEST_SOUGHT = 200
 _MOST_DIGITS = 20
 _SEPARATOR = re.compile(r"[^\\.\[\]{}()*+?^$|]+")  # split() takes a regular expression
 _PATTERN = re.compile(r"%?[^%_\\']*%?|[^%_\\']+%[^%_\\']+")  # what Spark compares without a regular expression
@@ -30,19 +33,42 @@ _ANONYMOUS_NUMBERS = frozenset({"isnull", "isnotnull", "bround", "pmod", "cardin
 _CHOOSE = (exp.Case, exp.If, exp.Coalesce, exp.Nvl2, exp.Nullif, exp.Least, exp.Greatest)
 
 
+_SEARCHES = (exp.Contains, exp.StrPosition, exp.Trim, exp.RegexpSplit, exp.SplitPart, exp.Like)
+_COMPARE = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.In, exp.Between, exp.StartsWith, exp.EndsWith)
+"""What reads no more of its larger text than it reads of its smaller one."""
+
+
 class Size(NamedTuple):
-    """At most ``times`` the largest value of the row, plus ``plus`` characters."""
+    """At most ``times`` the largest value of the row plus ``plus`` characters, and ``items`` times that value plus ``more`` elements."""
 
     times: int
     plus: int
+    items: int = 0
+    more: int = 0
+
+    def for_each_of(self, of_list: "Size") -> "Size":
+        """What is computed of each element of a list, all of it together."""
+        return Size(
+            of_list.times * self.times + of_list.items * self.plus,
+            of_list.plus * self.times + of_list.more * self.plus,
+            of_list.items * (1 + self.items + self.more),
+            of_list.more * (1 + self.items + self.more),
+        )
 
     def scaled(self, factor: int) -> "Size":
-        return Size(self.times * factor, self.plus * factor)
+        return self._replace(times=self.times * factor, plus=self.plus * factor)
+
+    def with_each(self, characters: int) -> "Size":
+        """As one text, with so many characters more at each element."""
+        return Size(self.times + self.items * characters, self.plus + (self.more + 1) * characters)
 
 
-_OF_VALUE = Size(1, 0)
+_OF_TEXT = Size(1, 0)
+_OF_VALUE = Size(1, 0, 1, 0)
 _OF_NUMBER = Size(0, 40)
+_OF_CAST = Size(0, 24)  # a 64-bit number: -2.2250738585072014E-308
 _OF_FORMATTED = Size(0, 600)  # the largest double, with commas
+_IN_BRACKETS = 8  # characters that a list's text has for each element: a comma or an arrow, brackets, null
 TypeOf = Callable[[exp.Column], exp.DataType]
 
 
@@ -57,6 +83,8 @@ def _check_arguments(node: exp.Expr, type_of: TypeOf) -> None:
     """Arguments on which the bound stands must be written out."""
     if isinstance(node, exp.Like) and not _matches(_PATTERN, node.expression):
         raise RuleSqlError("holds LIKE with another pattern than 'x', 'x%', '%x', '%x%' or 'x%y'; use several, or split()")
+    if isinstance(node, _SEARCHES) and len([part for part in node.iter_expressions() if not _is_short(part)]) > 1:
+        raise RuleSqlError(f"seeks a computed or long text; write what is sought as text of at most {_LONGEST_SOUGHT} characters")
     if isinstance(node, exp.RegexpSplit) and (not _matches(_SEPARATOR, node.expression) or node.args.get("limit")):
         raise RuleSqlError("splits by a pattern; write the separator as text of plain characters, like split(x, ',')")
     for separator in _separators(node):
@@ -67,12 +95,29 @@ def _check_arguments(node: exp.Expr, type_of: TypeOf) -> None:
         raise RuleSqlError(f"rounds or formats to a computed number of digits; write a whole number from 0 to {_MOST_DIGITS}")
     if isinstance(node, exp.Lambda):
         for column in node.this.find_all(exp.Column):
-            kind = type_of(column).this
-            if kind not in _NUMBERS and (isinstance(node.parent, exp.Transform) or _is_list(column, type_of)):
+            if type_of(column).this not in _NUMBERS and not _is_compared(column, node, type_of):
                 raise RuleSqlError(
                     f"reads {column.sql()} for every element of a list; a lambda reads its own element, and outside of it numbers (in "
-                    "filter, exists and forall also text): write other text around the joined list, and compare lists with array_except"
+                    "filter, exists and forall it may also compare with a text as it stands): write other text around the joined list, and "
+                    "compare lists with array_except"
                 )
+
+
+def _is_compared(column: exp.Column, function: exp.Lambda, type_of: TypeOf) -> bool:
+    """Whether a text from outside of a lambda is only compared there, or read as a number for the elements of a list as it stands."""
+    if isinstance(function.parent, exp.Transform) or _is_list(column, type_of):
+        return False
+    path: exp.Expr = column
+    while isinstance(path.parent, exp.Bracket | exp.Dot) and path.parent.this is path:
+        path = path.parent
+    if isinstance(path.parent, exp.Cast) and path.parent.to.this in _NUMBERS and function.parent is not None:
+        return isinstance(next(function.parent.iter_expressions()), exp.Column | exp.Bracket | exp.Dot)
+    return isinstance(path.parent, _COMPARE)
+
+
+def _is_short(node: exp.Expr) -> bool:
+    literal = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(literal, exp.Literal) and len(literal.this) <= _LONGEST_SOUGHT
 
 
 def _matches(pattern: re.Pattern[str], node: exp.Expression) -> bool:
@@ -107,51 +152,70 @@ def _is_list(column: exp.Column, type_of: TypeOf) -> bool:
 class _Bound:
     """Finds the size of a node from those of its parts; every part is held against the limits."""
 
-    def __init__(self, type_of: TypeOf) -> None:
+    def __init__(self, type_of: TypeOf, of_list: Size | None = None, place: str | None = None) -> None:
         self._type_of = type_of
+        self._of_list = of_list  # in a lambda: the list whose elements it is asked of
+        self._place = place  # and the variable that is the element's place in it
 
-    def of(self, node: exp.Expression) -> Size:
+    def of(self, node: exp.Expr) -> Size:
         found = self._of(node)
-        if found.times > _MOST_TIMES or found.plus > _MOST_PLUS:
+        held = found if self._of_list is None or found in (_OF_NUMBER, _OF_CAST) else found.for_each_of(self._of_list)
+        if max(held.times, held.items) > _MOST_TIMES or max(held.plus, held.more) > _MOST_PLUS:
             raise RuleSqlError(
-                f"can build text or a list {found.times} times as large as the largest value of a row, plus {found.plus} characters; "
-                f"allowed are {_MOST_TIMES} times and {_MOST_PLUS}: join and transform less"
+                f"can build text or a list {max(held.times, held.items)} times as large as the largest value of a row, plus "
+                f"{max(held.plus, held.more)} characters; allowed are {_MOST_TIMES} times and {_MOST_PLUS}: join and transform less"
             )
         return found
 
-    def _of(self, node: exp.Expression) -> Size:
-        if isinstance(node, exp.Literal):
-            return Size(0, len(node.this) + 1) if node.is_string else _OF_NUMBER
-        if isinstance(node, exp.Column):
-            return _OF_NUMBER if self._type_of(node).this in _NUMBERS else _OF_VALUE
-        if isinstance(node, exp.Identifier):  # a lambda's variable: all elements together are the list
-            return _OF_VALUE
-        if isinstance(node, exp.Dot | exp.Lambda):
+    def _of(self, node: exp.Expr) -> Size:
+        if isinstance(node, exp.Literal | exp.Column | exp.Identifier):
+            return self._of_leaf(node)
+        if isinstance(node, exp.Dot):
             return self.of(node.this)
-        parts = [self.of(part) for part in node.iter_expressions() if not isinstance(part, exp.DataType)]
-        return _of_parts(node, parts)
+        parts = [part for part in node.iter_expressions() if not isinstance(part, exp.DataType)]
+        if parts and isinstance(parts[-1], exp.Lambda):
+            return self._of_each(node, parts[0], parts[-1])
+        return _of_parts(node, [self.of(part) for part in parts])
+
+    def _of_leaf(self, node: exp.Literal | exp.Column | exp.Identifier) -> Size:
+        if isinstance(node, exp.Literal):
+            return Size(0, len(node.this) + 1)
+        if isinstance(node, exp.Column):
+            kind = self._type_of(node).this
+            return _OF_CAST if kind in _NUMBERS else _OF_TEXT if kind in exp.DataType.TEXT_TYPES else _OF_VALUE
+        return _OF_CAST if node.name == self._place else _OF_VALUE  # a lambda's variable: all elements together are the list
+
+    def _of_each(self, node: exp.Expr, its_list: exp.Expr, function: exp.Lambda) -> Size:
+        of_list = self.of(its_list)
+        variables = [variable.name for variable in function.expressions]
+        of_element = _Bound(self._type_of, of_list, variables[1] if len(variables) > 1 else None).of(function.this)
+        if isinstance(node, exp.Transform):
+            return of_element.for_each_of(of_list)
+        return of_list if isinstance(node, exp.ArrayFilter) else _OF_NUMBER
 
 
-def _of_parts(node: exp.Expression, parts: list[Size]) -> Size:
+def _of_parts(node: exp.Expr, parts: list[Size]) -> Size:
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
-    if isinstance(node, exp.Transform):
-        of_list, of_element = parts
-        return of_list.scaled(of_element.times + of_element.plus)
     if name == "format_number":
         return _OF_FORMATTED
-    if isinstance(node, _GIVE_NUMBERS) or name in _ANONYMOUS_NUMBERS or (isinstance(node, exp.Cast) and node.to.this in _NUMBERS):
+    if isinstance(node, exp.Cast) and node.to.this in _NUMBERS:
+        return _OF_CAST
+    if isinstance(node, _GIVE_NUMBERS) or name in _ANONYMOUS_NUMBERS:
         return _OF_NUMBER
     if isinstance(node, _CHOOSE):
-        return Size(max(part.times for part in parts), max(part.plus for part in parts))
-    every = Size(sum(part.times for part in parts), sum(part.plus for part in parts) + len(parts))
-    return every.scaled(_factor(node))
+        return Size(*(max(values) for values in zip(*parts, strict=True)))
+    return _of_all(node, Size(*(sum(values) for values in zip(Size(0, 0), *parts, strict=True))), len(parts))
 
 
-def _factor(node: exp.Expression) -> int:
-    """How often its arguments' size a function can give."""
+def _of_all(node: exp.Expr, every: Size, parts: int) -> Size:
+    """What a function makes of all its arguments together."""
     separators = _separators(node)
     if separators:
-        return 1 + sum(len(part.this) for part in separators)
-    if isinstance(node, exp.Lower | exp.Upper | exp.Cast | exp.RegexpSplit):
-        return 3  # one letter can become three, a list's elements are written with commas, and each piece counts as an element
-    return 1
+        return every._replace(more=every.more + parts).with_each(sum(len(part.this) for part in separators))
+    if isinstance(node, exp.Cast) and node.to.this in exp.DataType.TEXT_TYPES:
+        return every.with_each(_IN_BRACKETS) if every.items or every.more else every
+    if isinstance(node, exp.Lower | exp.Upper):
+        return every.scaled(3)  # one letter can become three
+    if isinstance(node, exp.RegexpSplit):  # each piece is an element
+        return Size(every.times, every.plus, every.times, every.plus + 1)
+    return every._replace(more=every.more + parts) if isinstance(node, exp.Array | exp.ArrayAppend | exp.ArrayPrepend) else every

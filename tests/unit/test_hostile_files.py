@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from input_files import CLIENTS, VALID, changed, load, written
+from input_files import CLIENTS, CONTROL, POLICY, VALID, changed, load, written
 from test_policy import SLAS, TIERS
 from test_policy_fit import CLIENT
 
+from kafka_audit.catalogue import load_catalogue
 from kafka_audit.clients.files import read_clients
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.policy import load_yaml
+from kafka_audit.policy import load_policy, load_yaml
 
 BAD_JSON = {
     "deep lists": b'{"bootstrap.servers": ' + b"[" * 200_000,
@@ -65,6 +66,8 @@ SLOW_CLIENTS = {
     "backslashes": b"\\" * 900_000,
     "continued lines": b"acks=\\\n" * 100_000,
     "long continued lines": (b"acks=" + b"x" * 20_000 + b"\\\n") * 45,
+    "continued lines with form feeds": b"k=" + b"a\x0c\\\n" * 20_000,
+    "continued lines with line separators": b"k=" + "a\u2028\\\n".encode() * 20_000,
     "many continued values": (b"acks=" + b"x\\\n" * 45 + b"\n") * 4_000,
     "numbers of 5,000 digits": b"acks=1\nlinger.ms=" + b"9" * 5000 + b"\nspring.kafka.consumer.heartbeat-interval=" + b"9" * 5000 + b"s",
     "a fraction of 5,000 digits": b"queue.buffering.max.messages=1\nlinger.ms=" + b"9" * 5000 + b".5",
@@ -109,8 +112,38 @@ def test_a_settings_file_outside_of_the_policys_folder_is_refused_and_not_read(t
     refusal = load(folder, "clients.yaml", written("clients.yaml", {"version": 1, "clients": [{**CLIENT, "settings_file": where}]}))
 
     assert refusal is not None and "clients.billing.settings_file: " in refusal
-    assert "lies outside of the policy's folder" in refusal or "NUL" in refusal
+    assert "lies outside of the folder" in refusal or "NUL" in refusal
     assert "secret-value" not in refusal
+
+
+@pytest.mark.parametrize(("name", "linked"), [*((name, "the file") for name in (*POLICY, CONTROL)), ("frameworks/fw.yaml", "its folder")])
+def test_a_policy_or_control_file_that_is_a_link_out_of_its_folder_is_refused_and_not_read(tmp_path: Path, name: str, linked: str) -> None:
+    secret, folder = tmp_path / "secret", tmp_path / "folder"
+    secret.mkdir()
+    (secret / "token").write_text("s3cr3t\n")
+    (secret / Path(name).name).write_text("s3cr3t\n")
+    for each, text in {"tiers.yaml": TIERS, "slas.yaml": SLAS}.items() if name in POLICY else ():
+        (folder / each).parent.mkdir(exist_ok=True)
+        (folder / each).write_text(text)
+    if linked == "its folder":
+        (folder / "frameworks").symlink_to(secret)
+    else:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(secret / "token")
+    with pytest.raises(ConfigurationError) as problem:
+        load_policy(folder) if name in POLICY else load_catalogue([folder])
+    assert f"{folder / name}: lies outside of the folder" in str(problem.value)
+    assert "s3cr3t" not in str(problem.value)
+
+
+def test_files_that_are_links_within_their_folder_are_read_as_kubernetes_mounts_them(tmp_path: Path) -> None:
+    (tmp_path / "..2026").mkdir()
+    (tmp_path / "..data").symlink_to("..2026")
+    for name, text in {"tiers.yaml": TIERS, "slas.yaml": SLAS}.items():
+        (tmp_path / "..2026" / name).write_text(text)
+        (tmp_path / name).symlink_to(f"..data/{name}")
+    assert load_policy(tmp_path).tiers
 
 
 def test_the_command_ends_with_two_and_one_line_for_an_impossible_date(tmp_path: Path) -> None:

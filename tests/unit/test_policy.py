@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
@@ -96,3 +97,17 @@ def test_a_missing_folder_and_a_misspelt_file_are_named(tmp_path: Path) -> None:
     (tmp_path / "sla.yaml").write_text(SLAS)
     with pytest.raises(ConfigurationError, match=r"sla\.yaml: is not a policy file"):
         load_policy(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tiers.yaml", "slas.yaml"])
+def test_rules_that_would_take_seconds_to_hold_against_each_other_are_refused(tmp_path: Path, name: str) -> None:
+    patterns = ["*" + "*".join("abcdefghijklmnopqrstuvwxyz"[(index + n) % 26] for n in range(49)) + str(index) for index in range(1_000)]
+    limits = {"tiers.yaml": {}, "slas.yaml": {"max_lag_records": 1}}[name]
+    rules = [{"pattern": pattern, **({"name": str(index)} if limits else {}), **limits} for index, pattern in enumerate(patterns)]
+    field = {"tiers.yaml": "topics", "slas.yaml": "groups"}[name]
+    text = yaml.safe_dump({**yaml.safe_load({"tiers.yaml": TIERS, "slas.yaml": SLAS}[name]), field: rules})
+    place = folder(tmp_path, **{name.removesuffix(".yaml"): text})
+    with pytest.raises(
+        ConfigurationError, match=rf"{name}: .*{field}: the patterns have 10[0-9],[0-9]+ characters together, allowed are 50,000"
+    ):
+        load_policy(place)

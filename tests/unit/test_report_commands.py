@@ -2,11 +2,14 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from report_audit import HOSTILE_GROUPS
+from test_catalogue import refusal, write
 
 from kafka_audit.report.commands import fill, fill_all, shell_word
+from kafka_audit.shell_template import takes_quoted_names
 
 DESCRIBE = 'kafka-consumer-groups.sh --bootstrap-server "$BOOTSTRAP" --describe --group {group}'
 BASH = shutil.which("bash")
@@ -63,6 +66,40 @@ def test_a_placeholder_inside_quotes_is_filled_only_with_harmless_names() -> Non
     template = """echo '{"topic":"{topic}"}'"""
     assert fill(template, {"topic": "orders"}) == """echo '{"topic":"orders"}'"""
     assert "rm -rf" not in fill(template, {"topic": "'; rm -rf ~; '"})
+
+
+_BASH = (
+    "echo --group '{group}' --describe",
+    'echo "{group}"',
+    "echo `echo {group}`",
+    "cat <<E\n{group}\nE",
+    "echo \\{group}",
+    "echo $'{group}'",
+)
+
+
+@pytest.mark.skipif(BASH is None, reason="bash is not installed, so commands cannot be tried on a real shell")
+@pytest.mark.parametrize("template", _BASH)
+@pytest.mark.parametrize(
+    "group",
+    [";>ran;", "$(>ran)", "`>ran`", "|>ran|", "';>ran;'", '";>ran;"', "\\';>ran;'", "\\`>ran\\`"],
+)
+def test_no_name_runs_a_command_whatever_quotes_the_template_has(template: str, group: str, tmp_path: Path) -> None:
+    assert BASH
+    subprocess.run([BASH, "--norc", "-c", fill(template, {"group": group})], cwd=tmp_path, capture_output=True, check=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("template", [*_BASH, "echo a\"b'{group}", "echo # {group}", "echo $((1 + {group}))", "echo '{group}"])
+def test_a_control_may_not_quote_a_placeholder_itself(template: str, tmp_path: Path) -> None:
+    write(tmp_path, remediation={"text": "Do it.", "commands": [template.replace("{group}", "{topic}")]})
+    assert "remediation.commands: " in refusal(tmp_path)
+    assert "has a placeholder inside of quotes" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("template", [DESCRIBE, "echo 'a b' {group} \"c 'd\" {group}:x", "echo 'it' # no name here", "a \\' {group} \\' b"])
+def test_other_quotes_may_stand_beside_a_placeholder(template: str) -> None:
+    assert takes_quoted_names(template)
 
 
 def test_each_command_is_printed_once_first_resource_first() -> None:

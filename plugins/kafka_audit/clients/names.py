@@ -63,7 +63,7 @@ def canonical_name(name: str, implementation: str) -> str:
 
 
 def canonical_value(name: str, value: object, implementation: str) -> str | None:
-    """A setting's value in the Java client's words; None when it is only known when the client starts, like ``${ACKS}``.
+    """A setting's value in the Java client's words; None when it is only known when the client starts, like ``${ACKS}`` in a settings file.
 
     ``name`` is canonical. A value that the client would refuse stays as it is.
     """

@@ -12,6 +12,7 @@ from kafka_audit.input_file import read_input
 JAVA_SUFFIX = ".properties"
 INI_SUFFIXES = frozenset({".conf", ".cfg", ".ini"})
 _SECTION = re.compile(r"\[([^\]]*)\]")
+_LINE_END = re.compile(r"\r\n|\r|\n")  # those of the format: str.splitlines() knows more
 _PAIR = re.compile(r"([^\s=:]+)\s*[=:]\s*(.*)")
 _MOST_CONTINUED = 50
 _OF_A_KIND = frozenset({"producer", "consumer"})
@@ -51,7 +52,7 @@ def _java_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
         for part in javaproperties.parse(text):
             if isinstance(part, javaproperties.KeyValue):
                 yield part.key, part.value
-            number += len(part.source.splitlines())
+            number += len(_LINE_END.findall(part.source))
     except javaproperties.InvalidUEscapeError as problem:
         raise ConfigurationError(f"{path} line {number} or the next: holds \\u without four hexadecimal digits; write \\\\u") from problem
 
@@ -59,7 +60,7 @@ def _java_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
 def _refuse_endless_lines(path: Path, text: str) -> None:
     """javaproperties joins continued lines one by one, which takes hours for a hundred thousand of them."""
     in_a_row = 0
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(_LINE_END.split(text), start=1):
         in_a_row = in_a_row + 1 if line.endswith("\\") else 0
         if in_a_row > _MOST_CONTINUED:
             raise ConfigurationError(

@@ -32,7 +32,7 @@ class HasSettings(Protocol):
 class Setting:
     """A value as the client uses it, and where it comes from: declared, a client's default, or why the client changed it.
 
-    ``value`` is None where the declaration leaves it to the moment the client starts, like ``${ACKS}``.
+    ``value`` is None where a settings file leaves it to the moment the client starts, like ``${ACKS}``.
     """
 
     value: str | None

@@ -1,20 +1,27 @@
 """``clients.yaml``: client settings that a cluster cannot show, as their owners declare them."""
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from kafka_audit.clients.names import BOOLEANS, NUMBERS, canonical_name
 from kafka_audit.clients.properties import read_pairs
 from kafka_audit.clients.sections import settings_of
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.input_file import refuse_outside
+from kafka_audit.plain_text import unfit_texts
 from kafka_audit.policy.tiers import Date, Name, Pattern, Strict, repeated
 from kafka_audit.policy.yaml_file import explain, load_yaml
 from kafka_audit.safe_text import visible
 
 Kind = Literal["producer", "consumer"]
 Implementation = Literal["java", "spring-kafka", "kafka-connect", "librdkafka", "kafka-python", "other"]
+_YAML_1_1_BOOLEAN = re.compile(r"yes|no|on|off|y|n", re.IGNORECASE)
+_YAML_1_1_NUMBER = re.compile(r"[+-]?(?:0[xob][0-9a-f_]+|[0-9][0-9_]*_[0-9_]*)", re.IGNORECASE)
+"""What YAML 1.1 reads as a boolean or a number and YAML 1.2 as text: as text, no client would take it."""
 Attestation = Literal["send_errors_handled", "commits_after_processing"]
 
 
@@ -47,6 +54,9 @@ class Client(Strict):
             raise ValueError("group is missing: name the consumer group of this consumer")
         if self.settings and self.settings_file is not None:
             raise ValueError("settings and settings_file exclude each other: keep one")
+        for setting, value in self.settings.items():
+            if isinstance(value, str):
+                _refuse_yaml_1_1(setting, canonical_name(setting, self.implementation), value.strip())
         return self
 
 
@@ -75,7 +85,7 @@ class ClientFile(Strict):
                 continue
             path = folder / client.settings_file
             try:
-                _refuse_outside(folder, path)
+                refuse_outside(folder, path)
                 pairs = read_pairs(path)
                 digest.update(client.settings_file.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
                 settings = settings_of(pairs, kind=client.kind, implementation=client.implementation, where=str(path))
@@ -87,19 +97,19 @@ class ClientFile(Strict):
         return self.model_copy(update={"clients": clients}), digest.hexdigest()
 
 
-def _refuse_outside(folder: Path, path: Path) -> None:
-    """Errors, reports and the policy's hash would say something of a file that its author may not read, but the audit may."""
-    try:
-        if path.resolve().is_relative_to(folder.resolve()):
-            return
-    except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL in the name
-        pass
-    raise ConfigurationError("lies outside of the policy's folder: copy the file into it, and write its name relative to the folder")
+def _refuse_yaml_1_1(setting: str, canonical: str, value: str) -> None:
+    if canonical in BOOLEANS and _YAML_1_1_BOOLEAN.fullmatch(value):
+        raise ValueError(f"settings.{setting}: is the text {value!r}: write true or false")
+    if canonical in NUMBERS and _YAML_1_1_NUMBER.fullmatch(value):
+        raise ValueError(f"settings.{setting}: is the text {value!r:.80}: write digits only")
 
 
 def load_client_file(path: Path) -> ClientFile:
     """A ``clients.yaml`` outside of a policy, with its settings files read; ConfigurationError (exit 2) lists all its problems."""
     value, _ = load_yaml(path)
+    unfit = unfit_texts(value)
+    if unfit:
+        raise ConfigurationError("\n  ".join(f"{path}: {line}" for line in unfit))
     try:
         return ClientFile.model_validate(value).with_settings_files(path.parent)[0]
     except ValidationError as problem:

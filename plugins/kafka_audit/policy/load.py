@@ -117,7 +117,7 @@ def load_policy(folder: Path | None = None) -> Policy:
 
     def read(name: str, model: type[Strict], place: Path = place) -> Any:  # noqa: ANN401 - a model of that type, or None when it is not valid
         try:
-            value, raw = load_yaml(place / name)
+            value, raw = load_yaml(place / name, within=place)
             digest.update(name.encode() + b"\0" + hashlib.sha256(raw).digest())
             unfit = unfit_texts(value)
             if unfit:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from kafka_audit.policy.glob import covers
-from kafka_audit.policy.tiers import MOST_SECONDS, Name, Pattern, Rules, Strict, repeated
+from kafka_audit.policy.tiers import MOST_SECONDS, Name, Pattern, Rules, Strict, refuse_long, repeated
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 WINDOW_DAYS = 30
@@ -144,6 +144,7 @@ class SlaFile(Strict):
 
     @model_validator(mode="after")
     def _each_can_decide(self) -> "SlaFile":
+        refuse_long("groups", (pattern for rule in self.groups for pattern in (rule.pattern, rule.topics)))
         for index, later in enumerate(self.groups):
             earlier = next((one for one in self.groups[:index] if one.hides(later)), None)
             if earlier is not None:

@@ -15,6 +15,7 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 Pattern = Annotated[str, Field(min_length=1, max_length=1_000)]
 Rules: Any = Field(default_factory=list, max_length=1_000)
 """Ordered rules: each is held against all before it, and each becomes a part of Spark's plan."""
+_MOST_CHARACTERS = 50_000
 MOST_SECONDS, MOST_DAYS = 2_147_483_647, 10_000
 """Limits are stored as 32-bit seconds and turned into milliseconds and dates: beyond these they would wrap around."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -164,8 +165,19 @@ def repeated(names: Iterable[str]) -> list[str]:
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
+def refuse_long(field: str, patterns: Iterable[str]) -> None:
+    """ValueError when the patterns of ordered rules are too long together to be held against each other."""
+    characters = sum(map(len, patterns))
+    if characters > _MOST_CHARACTERS:
+        raise ValueError(
+            f"{field}: the patterns have {characters:,} characters together, allowed are {_MOST_CHARACTERS:,}: put names that begin or end "
+            "alike under one pattern"
+        )
+
+
 def refuse_unreachable(field: str, rules: Sequence[_Patterned]) -> None:
     """ValueError when a rule can never decide because an earlier one matches all that it matches."""
+    refuse_long(field, (rule.pattern for rule in rules))
     for later, earlier in unreachable([rule.pattern for rule in rules]):
         raise ValueError(
             f"{field}: pattern {later!r} can never decide, because {earlier!r} before it matches the same names: put the narrower one first"

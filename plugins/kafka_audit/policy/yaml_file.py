@@ -7,18 +7,24 @@ import yaml
 from pydantic import ValidationError
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.input_file import read_input
+from kafka_audit.input_file import read_input, refuse_outside
 from kafka_audit.safe_text import visible
 from kafka_audit.strict_yaml import parse_yaml
 
 _LISTED = 50
 
 
-def load_yaml(path: Path) -> tuple[Any, bytes]:
+def load_yaml(path: Path, *, within: Path | None = None) -> tuple[Any, bytes]:
     """Parse one file as :func:`kafka_audit.strict_yaml.parse_yaml` does; returns the value and the raw bytes.
 
-    ConfigurationError (exit 2), mostly with line and column, for all that cannot be read or is not valid.
+    ConfigurationError (exit 2), mostly with line and column, for all that cannot be read or is not valid, and for a file that lies outside
+    of the folder ``within``, also by a link.
     """
+    if within is not None:
+        try:
+            refuse_outside(within, path)
+        except ConfigurationError as problem:
+            raise ConfigurationError(f"{path}: {problem}") from problem
     try:
         raw = read_input(path, "name a YAML file")
     except FileNotFoundError as problem:

@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_audit.safe_text import is_invisible
+from kafka_audit.shell_template import PLACEHOLDER, takes_quoted_names
 
-_PLACEHOLDER = re.compile(r"\{(topic|partition|group|broker)\}")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _LONGEST_NAME = 1000
 
@@ -32,30 +32,20 @@ def shell_word(text: str) -> str | None:
     return "$'" + "".join(written) + "'"
 
 
-def _keeps_its_words(template: str, names: Mapping[str, str]) -> bool:
-    """Whether quoting gives the words the template means: false where a placeholder stands inside the template's own quotes."""
-    try:
-        meant = [_PLACEHOLDER.sub(lambda found: names.get(found[1], ""), word) for word in shlex.split(template)]
-        filled = shlex.split(_PLACEHOLDER.sub(lambda found: shlex.quote(names.get(found[1], "")) if found[1] in names else "", template))
-    except ValueError:
-        return False
-    return meant == filled
-
-
 def fill(template: str, names: Mapping[str, str]) -> str:
     """One command with its placeholders filled; in one pass, so a name that looks like a placeholder stays a name.
 
     ``names`` maps topic, partition, group and broker to their text; what is absent becomes a variable.
     """
     simple = all(_PLAIN.fullmatch(name) for name in names.values())
-    usable = names if simple or _keeps_its_words(template, names) else {}
+    usable = names if simple or takes_quoted_names(template) else {}
 
     def word(found: re.Match[str]) -> str:
         name = usable.get(found[1])
         quoted = shell_word(name) if name is not None else None
         return quoted if quoted is not None else f'"${found[1].upper()}"'
 
-    return _PLACEHOLDER.sub(word, template).strip()
+    return PLACEHOLDER.sub(word, template).strip()
 
 
 def fill_all(templates: Sequence[str], resources: Iterable[Mapping[str, str]]) -> tuple[list[str], list[str]]:
