@@ -1,72 +1,25 @@
 """Which snapshots a day is made of, which of them may go once it is rolled up, and which never do."""
 
-import os
 import shutil
-from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta, timezone
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
+from offsets_day import DAY, HOUR_MS, LATER, Day, names
 from typer.testing import CliRunner
 
 from kafka_audit import durable_files, retention
 from kafka_audit.cli import app
-from kafka_audit.durable_files import replaced_folder, write_json
-from kafka_audit.evidence import OFFSETS, EvidenceRoot, Snapshot, new_id, open_snapshot
-from kafka_audit.lag_days import can_be_replaced, day_start_ms, manifest_of, needs_work, open_day, read_days, snapshot_days
-from kafka_audit.lag_samples import DAY_MS, DUPLICATE, OTHER_CLUSTER, OTHER_SCOPE, Samples, read_samples
-from kafka_audit.manifest import tree_files
+from kafka_audit.durable_files import write_json
+from kafka_audit.lag_days import day_start_ms, needs_work, open_day
+from kafka_audit.lag_samples import DAY_MS, DUPLICATE, OTHER_CLUSTER, OTHER_SCOPE, read_samples
 from kafka_audit.policy import shipped_policy_folder
-from kafka_audit.policy.tiers import History
-from kafka_audit.retention import Decision, delete_expired
-
-DAY = date(2026, 7, 20)
-LATER = date(2026, 8, 20)
-HOUR_MS = 3_600_000
-
-
-class Day:
-    """Offsets snapshots of one UTC day, and the day as the roll-up makes it of them (its tables do not matter here)."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = EvidenceRoot(path=root)
-
-    def take(self, hour: float, cluster_id: str | None = "own", **fields: object) -> Snapshot:
-        at = datetime(DAY.year, DAY.month, DAY.day, tzinfo=timezone.utc) + timedelta(hours=hour)
-        with self.root.snapshot_writer("prod", new_id(at, f"{hour} {cluster_id}"), OFFSETS) as writer:
-            writer.write("offsets", pa.table({"log_end": [hour]}))
-            said = {"cluster_id": cluster_id, "started_at": at.isoformat(), "finished_at": at.isoformat(), **fields}
-            return open_snapshot(writer.seal(said))
-
-    def samples(self, before: str | None = None) -> Samples:
-        start = day_start_ms(DAY)
-        found = {"first_ms": start, "last_ms": start + DAY_MS, "interval_ms": HOUR_MS}
-        return read_samples(self.root, "prod", **found, cluster_id=None, before=before)
-
-    def roll_up(self, before: str | None = None) -> Path:
-        place = self.root.lag_days("prod") / DAY.isoformat()
-        with replaced_folder(place) as folder:
-            (folder / "groups.parquet").write_bytes(b"rows")
-            said = manifest_of("prod", DAY, self.samples(before), HOUR_MS, None)
-            write_json(folder / "manifest.json", {**said, "files": tree_files(folder)})
-        return place
-
-    def delete(self, today: date = LATER, **how: bool) -> dict[str, Decision]:
-        return {one.name: one for one in delete_expired(self.root, "prod", History(), today, **how)}
-
-    @property
-    def kept(self) -> set[str]:
-        return set(self.root.snapshot_ids("prod", OFFSETS))
 
 
 @pytest.fixture
 def day(tmp_path: Path) -> Day:
     return Day(tmp_path)
-
-
-def names(snapshots: Sequence[Snapshot]) -> list[str]:
-    return [one.snapshot_id for one in snapshots]
 
 
 def test_one_stray_snapshot_at_the_end_takes_no_day_away_and_is_not_deleted_with_it(day: Day) -> None:
@@ -237,97 +190,3 @@ def test_the_command_lists_what_would_go_and_what_stays_and_deletes_only_by_a_po
     monkeypatch.setenv("KAFKA_AUDIT_POLICY", str(policy))
     assert run()[1].splitlines()[-1] == "3 deleted, 1 expired or left out stay"
     assert day.kept == {stray.snapshot_id}
-
-
-BROKEN: dict[str, dict[str, object]] = {
-    "a list as scope": {"scope": [1]},
-    "a number as topics": {"scope": {"topics": 5}},
-    "a time before the calendar": {"started_at": "0001-01-01T00:00:00+14:00"},
-    "a time after the calendar": {"started_at": "9999-12-31T23:59:59-14:00"},
-    "an end that is no time": {"finished_at": "0001-01-01T00:00:00+14:00"},
-    "a list as cluster": {"cluster_id": ["own"]},
-    "no id": {"snapshot_id": None},
-    "another cluster's name": {"cluster": "other"},
-    "half a character": {"files": {"\ud800": {}}},
-    "deep JSON": {},
-}
-
-
-@pytest.mark.parametrize("harm", BROKEN)
-def test_a_broken_snapshot_is_left_out_with_the_reason_and_never_deleted_and_stops_nothing(day: Day, harm: str) -> None:
-    own, broken = day.take(1), day.take(2)
-    write_json(broken.path / "manifest.json", {**broken.manifest, **BROKEN[harm]})
-    if not BROKEN[harm]:
-        (broken.path / "manifest.json").write_text('{"a":' * 100_000)
-    assert names(day.samples().used) == [own.snapshot_id]
-    ((left_out, reason),) = day.samples().left_out
-    assert (left_out, bool(reason)) == (broken.snapshot_id, True)
-    place = day.roll_up()
-    assert not needs_work(open_day(place), day.samples(), HOUR_MS, None)
-    for today in (LATER, LATER + timedelta(days=1000)):
-        decided = day.delete(today)
-        assert not decided[broken.snapshot_id].goes
-        assert decided[broken.snapshot_id].reason
-    assert day.kept == {broken.snapshot_id}
-    assert place.is_dir(), "it tells that the snapshot was left out"
-
-
-def test_a_copy_of_a_snapshot_under_another_id_is_no_sample_and_stays(day: Day) -> None:
-    own = day.take(1)
-    copy = own.path.with_name(f"{own.snapshot_id[:-1]}{'0' if own.snapshot_id[-1] != '0' else '1'}")
-    shutil.copytree(own.path, copy)
-    assert names(day.samples().used) == [own.snapshot_id]
-    day.roll_up()
-    assert {name: one.goes for name, one in day.delete().items()} == {own.snapshot_id: True, copy.name: False}
-
-
-@pytest.mark.parametrize("days", [-1, 0, 1])
-def test_a_day_stays_while_an_unreadable_snapshot_is_there_that_it_may_name(day: Day, days: int) -> None:
-    """An id carries the time for which a run was planned, and the day before or after it may be that of the manifest."""
-    day.take(1)
-    unreadable = day.take(24 * days + 2)
-    (unreadable.path / "manifest.json").write_text("{")
-    place = day.roll_up()
-    assert [name for name, _ in day.samples().left_out] == [unreadable.snapshot_id]
-    much_later = LATER + timedelta(days=1000)
-    assert not day.delete(much_later)["2026-07-20"].goes
-    durable_files.remove_folder(unreadable.path)
-    assert day.delete(much_later)["2026-07-20"].goes
-    assert not place.exists()
-
-
-def test_only_a_folder_that_is_named_as_days_are_is_one(day: Day) -> None:
-    day.take(1)
-    place = day.roll_up()
-    others = [place.with_name(name) for name in ("20260720", "2026-W30-1", "2026-07-20.copy")]
-    for other in others:
-        shutil.copytree(place, other)
-    assert day.delete(LATER + timedelta(days=1000))["2026-07-20"].goes
-    assert not place.exists()
-    assert all(other.is_dir() for other in others)
-
-
-@pytest.mark.parametrize("stamp", ["20261399", "00010101", "99991231"])
-def test_an_id_of_an_impossible_day_stops_neither_the_roll_up_nor_the_retention(day: Day, stamp: str) -> None:
-    own = day.take(1)
-    stray = own.path.with_name(f"{stamp}T000000Z-0123456789abcdef")
-    shutil.copytree(own.path, stray)
-    assert DAY in snapshot_days(day.root, "prod")
-    assert not day.delete()[stray.name].goes
-
-
-@pytest.mark.parametrize("content", ['{"a":' * 100_000, "fifo"], ids=["deep", "pipe"])
-def test_a_day_whose_manifest_cannot_be_read_keeps_its_snapshots_and_stops_nothing(day: Day, content: str) -> None:
-    one = day.take(1)
-    manifest = day.roll_up() / "manifest.json"
-    if content == "fifo":
-        manifest.unlink()
-        os.mkfifo(manifest)
-    else:
-        manifest.write_text(content)
-    for today in (DAY + timedelta(days=1), LATER):
-        assert not any(found.goes for found in day.delete(today).values())
-    days, problems = read_days(day.root, "prod", DAY, DAY)
-    assert (days, len(problems)) == ([], 1)
-    assert not can_be_replaced(manifest.parent, day.samples())
-    assert day.kept == {one.snapshot_id}
