@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from input_files import FILES, VALID, YAML_FILES, changed, load, written
 
+from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_yaml
 
 
@@ -136,3 +137,19 @@ def test_anchors_and_merges_of_a_usual_size_are_kept(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: [*a, *a]\n")
 
     assert load_yaml(tmp_path / "x.yaml")[0] == {"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}, "c": [{"x": 1, "y": 2}] * 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("version: 1\ntiers:\n\t- name: x\n", "line 3, column 1; indent with spaces: YAML knows no tabs"),
+        ("version: '1'\nversion: 1\n", "keep one: line 2"),
+    ],
+)
+def test_a_message_says_the_line_and_the_fix_without_the_parsers_own_names(text: str, fix: str, tmp_path: Path) -> None:
+    path = tmp_path / "tiers.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_yaml(path)
+    assert fix in str(caught.value)
+    assert "<byte string>" not in str(caught.value)

@@ -152,11 +152,11 @@ def test_what_a_killed_process_left_behind_is_removed_before_the_seal(whole: Who
 
 
 def test_a_snapshot_is_durable_before_its_manifest_and_its_name_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kafka_audit import evidence
+    from kafka_audit.store import snapshot_writer
 
     seen: list[tuple[str, bool]] = []
-    monkeypatch.setattr(evidence, "sync_tree", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
-    monkeypatch.setattr(evidence, "sync_folder", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
+    monkeypatch.setattr(snapshot_writer, "sync_tree", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
+    monkeypatch.setattr(snapshot_writer, "sync_folder", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
     taken = snapshot(EvidenceRoot(path=tmp_path), 0)
     assert seen == [(".", False), (".", True), (CLUSTER[0], False)]
     assert taken.path.is_dir()

@@ -12,6 +12,14 @@ from kafka_audit.safe_text import visible
 from kafka_audit.strict_yaml import parse_yaml
 
 _LISTED = 50
+_FIXES = {
+    "bool_type": "write true or false",
+    "bool_parsing": "write true or false",
+    "int_type": "write a whole number without quotes",
+    "int_parsing": "write a whole number without quotes",
+    "timezone_aware": "write a time with its zone, such as 2027-01-31T00:00:00Z",
+}
+"""What to write instead, for pydantic's types of errors that do not say so."""
 
 
 def load_yaml(path: Path, *, within: Path | None = None) -> tuple[Any, bytes]:
@@ -32,7 +40,9 @@ def load_yaml(path: Path, *, within: Path | None = None) -> tuple[Any, bytes]:
     try:
         return parse_yaml(raw), raw
     except yaml.YAMLError as problem:
-        raise ConfigurationError(f"{path}: is not valid YAML: {visible(' '.join(str(problem).split()))}") from problem
+        said = " ".join(str(problem).split()).replace(' in "<byte string>", line', ": line")
+        hint = "; indent with spaces: YAML knows no tabs" if "cannot start any token" in said and b"\t" in raw else ""
+        raise ConfigurationError(f"{path}: is not valid YAML: {visible(said)}{hint}") from problem
 
 
 def explain(path: Path, problem: ValidationError) -> list[str]:
@@ -46,6 +56,8 @@ def explain(path: Path, problem: ValidationError) -> list[str]:
             message = "is not a known field: remove it or correct its spelling"
         elif error["type"] == "missing":
             message = "is missing: add it"
+        elif error["type"] in _FIXES:
+            message = f"{message}: {_FIXES[error['type']]} (found {error['input']!r:.80})"
         else:
             message = f"{message} (found {error['input']!r:.80})"
         lines.append(f"{path}: {visible(f'{field}: {message}')}")
