@@ -1,7 +1,7 @@
 """``clients.yaml``: client settings that a cluster cannot show, as their owners declare them."""
 
 import hashlib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -47,6 +47,8 @@ class Client(Strict):
             raise ValueError("group is missing: name the consumer group of this consumer")
         if self.settings and self.settings_file is not None:
             raise ValueError("settings and settings_file exclude each other: keep one")
+        if any(part.startswith(".") and part != ".." for part in PurePosixPath(self.settings_file or "").parts):
+            raise ValueError("settings_file is hidden, so no audit could keep it: give it a name that does not begin with a dot")
         return self
 
 
