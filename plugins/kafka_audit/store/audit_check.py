@@ -16,11 +16,11 @@ from kafka_audit.store.inputs import Used, rule_hashes, used_by
 from kafka_audit.store.sealed_place import AUDIT, Place, identity_problems
 from kafka_audit.store.signing import signature_problems
 
-_UNUSABLE = (OSError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
-"""What reading a record that anybody may have written raises."""
-
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+_UNUSABLE = (OSError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
+"""What reading a record that anybody may have written raises."""
 
 
 def check_audit(folder: Path, root: EvidenceRoot, keys: Sequence["Ed25519PublicKey"] = (), hashes: FileHashes | None = None) -> Checked:

@@ -105,7 +105,7 @@ def _is_open(audit: Path) -> bool:
     head = state.head
     if head is None or head.audit_id != audit.name or head.sequence != state.last:
         return False
-    if sha256_of(audit / MANIFEST) != head.manifest_sha256:
+    if _sha256(audit) != head.manifest_sha256:
         raise IntegrityError(f"{audit}: its manifest was changed after it was sealed; restore the folder from a copy, or start a new run")
     manifest = read_manifest(audit)
     try:
