@@ -27,7 +27,7 @@ from kafka_audit.catalogue import shipped_controls
 from kafka_audit.evidence import OFFSETS, EvidenceRoot, new_id, open_snapshot, seal_audit, unseal_audit, write_json
 from kafka_audit.manifest import FileHashes, tree_files
 from kafka_audit.policy import load_policy
-from kafka_audit.store.chain import read_state
+from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.inputs import keep_used, policy_files
 
 CLUSTER = "bench"

@@ -27,8 +27,10 @@ from kafka_audit.durable_files import (
     write_json,
 )
 from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.ids import is_id
 from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, FileHashes, problems_of, read_manifest, verify
 from kafka_audit.store import chain
+from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.signing import signing_key
 from kafka_audit.store.snapshot_writer import SnapshotWriter
 from kafka_audit.times import parse_time, stamp
@@ -38,7 +40,6 @@ SNAPSHOT, OFFSETS = "snapshot", "offsets"
 """Kinds of snapshots, as their manifests name them: a whole one, and one of groups, commits and log ends only."""
 _PLACES = {SNAPSHOT: "evidence", OFFSETS: "offsets"}
 _CLUSTER = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-_ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{16}")
 _FIRST_YEAR, _LAST_YEAR = 1970, 9998
 """The years that a snapshot may be of: a day can be added to such a time, and taken from it, in every time zone."""
 
@@ -58,11 +59,6 @@ def check_cluster_name(cluster: str) -> str:
             f"cluster name {cluster!r} is not usable as a folder name: write 1-63 of a-z 0-9 . _ -, starting with a letter or a digit"
         )
     return cluster
-
-
-def is_id(value: str) -> bool:
-    """Whether this is the id of a snapshot or an audit, and so the name of one folder."""
-    return _ID.fullmatch(value) is not None
 
 
 def _check_id(value: str) -> str:
@@ -200,7 +196,7 @@ class EvidenceRoot:
     def snapshot_ids(self, cluster: str, kind: str = SNAPSHOT) -> list[str]:
         """Ids of the sealed snapshots of a cluster, oldest first; their manifests may still turn out unreadable."""
         folder = self.path / _PLACES[kind] / check_cluster_name(cluster)
-        return sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}") if _ID.fullmatch(path.parent.name))
+        return sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}") if is_id(path.parent.name))
 
     def lag_days(self, cluster: str) -> Path:
         """The folder of a cluster's rolled-up days, each named like 2026-11-20."""
@@ -231,7 +227,7 @@ def open_snapshot(folder: Path) -> Snapshot:
     return Snapshot(path=folder, manifest=manifest)
 
 
-def seal_audit(root: EvidenceRoot, cluster: str, audit_id: str, fields: Mapping[str, Any], hashes: FileHashes | None = None) -> chain.Seal:
+def seal_audit(root: EvidenceRoot, cluster: str, audit_id: str, fields: Mapping[str, Any], hashes: FileHashes | None = None) -> Seal:
     """Write an audit's manifest over all its files, chained to the newest sealed audit of the cluster; returns its place and sha256."""
     identity = {"schema_version": SCHEMA_VERSION, "kind": "audit", "cluster": cluster}
     return chain.seal(root.audit(cluster, audit_id).path, {**fields, **identity}, hashes)

@@ -1,5 +1,6 @@
 """The commands ``kafka-audit verify`` and ``kafka-audit keys``: whether stored evidence is what it was, and who vouches for it."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     from kafka_audit.store.checked import Checked
+    from kafka_audit.store.sealed_place import Place
 
 keys_app = typer.Typer(help="The key with which an installation signs what it seals.", no_args_is_help=True)
 
@@ -60,28 +62,41 @@ def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence["Ed
 
 def _verify_folder(path: Path, keys: Sequence["Ed25519PublicKey"]) -> None:
     from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415 - pyarrow
-    from kafka_audit.manifest import MANIFEST, read_manifest, verify  # noqa: PLC0415
-    from kafka_audit.store.audit_check import check_audit, check_signature  # noqa: PLC0415
-    from kafka_audit.store.checked import Checked  # noqa: PLC0415
+    from kafka_audit.manifest import MANIFEST, read_manifest  # noqa: PLC0415
+    from kafka_audit.store.audit_check import check_audit, check_files  # noqa: PLC0415
+    from kafka_audit.store.sealed_place import AUDIT  # noqa: PLC0415
 
-    if path.is_symlink():
-        raise IntegrityError(f"{path} is a link; name the folder itself")
-    path = path.resolve()
+    path, place = _placed(path)
     if not (path / MANIFEST).exists():
         raise IntegrityError(f"{path} has no {MANIFEST}: name the folder of one snapshot or one audit")
     manifest = read_manifest(path)
-    if manifest.get("kind") == "audit":
-        checked = check_audit(path, EvidenceRoot(path=path.parents[2]), keys)
-    else:
-        verify(path)
-        checked = Checked()
-        check_signature(path, keys, checked)
+    is_audit = place is not None and place.kind == AUDIT
+    checked = check_audit(path, EvidenceRoot(path=place.root), keys) if place and is_audit else check_files(path, manifest, place, keys)
     _print(checked)
     checked.raise_problems(path)
     identity = manifest.get("snapshot_id") or manifest.get("audit_id") or path.name
+    cluster = place.cluster if place else manifest.get("cluster")
     files = f"{len(manifest['files'])} files match their sha256"
-    named = f"; checked {checked.counted('intact')} things, gone {checked.counted('gone')}" if manifest.get("kind") == "audit" else ""
-    typer.echo(printable(f"intact: {manifest.get('kind', 'folder')} {identity} of cluster {manifest.get('cluster')}, {files}{named}"))
+    named = f"; checked {checked.counted('intact')} things, gone {checked.counted('gone')}" if is_audit else ""
+    intact = "intact" if place else "intact by itself"
+    typer.echo(printable(f"{intact}: {manifest['kind']} {identity} of cluster {cluster}, {files}{named}"))
+
+
+def _placed(path: Path) -> tuple[Path, "Place | None"]:
+    """The absolute path of a folder, and its place in a root; IntegrityError when it, or a folder of the root above it, is a link.
+
+    Otherwise a link in the place of ``audits`` could make an audit look like a copy, of which less is checked.
+    """
+    from kafka_audit.store.sealed_place import place_of  # noqa: PLC0415 - only for this command
+
+    named = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the links
+    place = place_of(named)
+    for folder in (named, *named.parents):
+        if place and folder == place.root:
+            break
+        if folder.is_symlink() and (place or folder == named):
+            raise IntegrityError(f"{folder} is a link; name the folder itself")
+    return (named, place) if place else (named.resolve(), place_of(named.resolve()))
 
 
 def _print(checked: "Checked") -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
+from kafka_audit.ids import is_id
 
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.dsse.json"
@@ -120,12 +121,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return parse_object(folder / MANIFEST, bytes_of(folder / MANIFEST))
 
 
-def bytes_of(path: Path) -> bytes:
-    """The content of a manifest or signature; IntegrityError when it is no regular file or longer than any of ours."""
+def bytes_of(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The content of a manifest, signature or record; IntegrityError when it is no regular file or longer than any of ours."""
     with os.fdopen(_opened(path)[0], "rb") as stream:
-        content = stream.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise IntegrityError(f"{path}: is longer than {MOST_BYTES >> 20} MiB, so it is not ours")
+        content = stream.read(most + 1)
+    if len(content) > most:
+        size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
+        raise IntegrityError(f"{path}: is longer than {size}, so it is not ours")
     return content
 
 
@@ -153,7 +155,7 @@ def problems_of(folder: Path, hashes: FileHashes | None = None) -> list[str]:
     if folder.is_symlink():
         return [f"{folder.name}: is a link; name the folder itself"]
     manifest = read_manifest(folder)
-    return [*file_problems(folder, manifest, hashes), *_link_problems(folder, manifest)]
+    return [*file_problems(folder, manifest, hashes), *link_problems(folder, manifest)]
 
 
 def file_problems(folder: Path, manifest: dict[str, Any], hashes: FileHashes | None = None) -> list[str]:
@@ -185,14 +187,14 @@ def _differences(folder: Path, recorded: dict[str, Any], listing: Listing, hashe
         yield f"{name}: is not in the manifest, so it was added later"
 
 
-def _link_problems(folder: Path, manifest: dict[str, Any]) -> Iterator[str]:
+def link_problems(folder: Path, manifest: dict[str, Any]) -> Iterator[str]:
     """Whether the audit that this one is chained to is still the one it was."""
     previous = manifest.get("previous")
     if not isinstance(previous, dict):
         return
-    name = str(previous.get("audit_id"))
+    name = f"{previous.get('audit_id')!s:.80}"
     link = folder.parent / name / MANIFEST
-    if Path(name).name != name or not link.is_file():
+    if not is_id(name) or not link.is_file():
         yield f"previous audit {name}: its manifest is missing, so the chain is broken"
     elif FileHashes().of(link)[0] != previous.get("manifest_sha256"):
         yield f"previous audit {name}: its manifest was changed after this audit was sealed"

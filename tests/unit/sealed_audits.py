@@ -15,7 +15,7 @@ from kafka_audit.catalogue import load_catalogue, shipped_controls
 from kafka_audit.evidence import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id, open_snapshot, seal_audit, sha256_of, write_json
 from kafka_audit.manifest import tree_files
 from kafka_audit.policy import load_policy
-from kafka_audit.store.chain import Seal
+from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.inputs import keep_rules, keep_used, rules_record
 
 CLUSTER = "prod"
@@ -61,8 +61,9 @@ class WholeAudit:
         self.snapshot = snapshot(self.root, hour)
         self.earlier = snapshot(self.root, hour - 24)
         self.offsets = snapshot(self.root, hour - 1, OFFSETS)
-        self.day = sealed_folder(self.root.lag_days(CLUSTER) / "2026-11-19", 3, kind="lag_day")
-        self.behaviour = sealed_folder(self.root.commit_history(CLUSTER) / "behaviour" / "20261120T110000Z", 2, kind="commit_behaviour")
+        self.day = sealed_folder(self.root.lag_days(CLUSTER) / "2026-11-19", 3, kind="lag_day", day="2026-11-19")
+        tables = self.root.commit_history(CLUSTER) / "behaviour" / "20261120T110000Z"
+        self.behaviour = sealed_folder(tables, 2, kind="commit_behaviour", end="2026-11-20T11:00:00+00:00")
         self.audit: Audit = self.root.audit(CLUSTER, audit_id(hour))
         named = {"used": [_named(self.earlier)], "used_offsets": [_named(self.offsets)], "left_out": [], "of_another_cluster": []}
         write_json(self.audit.run_file, {"audit_id": self.audit.path.name})

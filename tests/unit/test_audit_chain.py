@@ -136,7 +136,7 @@ def test_a_seal_that_is_cut_off_is_finished_or_forgotten_by_the_next(
     if again:
         seal(root, 2)
         assert unseal_audit(audit(root, 2))
-    done, write = [], chain._write_state
+    done, write = [], chain.write_state
 
     def killed(*arguments: object) -> None:
         done.append(arguments)
@@ -147,7 +147,7 @@ def test_a_seal_that_is_cut_off_is_finished_or_forgotten_by_the_next(
         write(*arguments)
 
     with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(chain, "_write_state", killed)
+        patched.setattr(chain, "write_state", killed)
         seal(root, 2, "PASSED")
     chained(root)
     assert seal(root, 3).sequence == (3 if writes == 2 or again else 2)

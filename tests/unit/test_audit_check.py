@@ -1,8 +1,10 @@
 """``kafka-audit verify AUDIT`` follows every hash that the audit names, and says what it found of each."""
 
+import contextlib
 import os
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -172,6 +174,61 @@ def test_what_was_deleted_before_it_was_copied_ends_with_the_integrity_code(whol
     remove_folder(whole.day)
     with pytest.raises(IntegrityError, match=r"2026-11-19 is not there as .* used it"):
         keep_used(whole.audit, whole.root, CLUSTER)
+
+
+def test_a_record_that_is_nested_without_end_is_a_problem_and_no_traceback(whole: WholeAudit) -> None:
+    (whole.audit.lag / "history.json").write_text("[" * 100_000)
+    forge(whole.audit.path)
+    assert "the earlier evidence cannot be checked" in said("verify", whole.audit.path, code=5)
+
+
+def piped(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def to_a_device(file: Path) -> None:
+    file.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("harm", [piped, to_a_device])
+@pytest.mark.parametrize("name", ["inputs/controls/zz.yaml", "inputs/policy/waivers.yaml", "lag/commit_history.json"])
+@pytest.mark.parametrize("command", [(), ("--chain", CLUSTER, "--deep", "--root")])
+def test_what_was_refused_is_not_read_any_more(whole: WholeAudit, harm: Callable[[Path], None], name: str, command: tuple[str]) -> None:
+    file = whole.audit.path / name
+    file.unlink(missing_ok=True)
+    harm(file)
+    with time_limit():
+        text = said("verify", *command, whole.root.path if command else whole.audit.path, code=5)
+    assert f"{name}: is " in text
+    assert "the rules cannot be checked" not in text
+
+
+@contextlib.contextmanager
+def time_limit(seconds: int = 10) -> Iterator[None]:
+    """Fail when the block takes longer, also when it waits for a pipe."""
+
+    def late(*_: object) -> None:
+        pytest.fail(f"took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("name", [".app.deadbeef", "team/.app.properties", ".team/app.properties"])
+def test_a_hidden_settings_file_is_refused_before_an_audit_begins_because_none_could_keep_it(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "policy"
+    shutil.copytree(load_policy().folder, folder)
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text("acks=all\n")
+    client = f"{{name: a, kind: producer, implementation: java, owner: a, declared_on: 2026-11-01, source: a, topics: [a], settings_file: {name}}}"
+    (folder / "clients.yaml").write_text(f"version: 1\nclients: [{client}]\n")
+    with pytest.raises(ConfigurationError, match=r"clients\.0: settings_file is hidden"):
+        load_policy(folder)
 
 
 @pytest.mark.parametrize("folder", ["../../../etc", "behaviour/../../x", "/etc", 7])

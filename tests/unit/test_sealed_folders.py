@@ -17,6 +17,7 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.evidence import EvidenceRoot, open_snapshot, problems_of, seal_audit, unseal_audit, verify
 from kafka_audit.history import read_history
 from kafka_audit.lag_days import open_day
+from kafka_audit.store import snapshot_writer
 
 PART = pa.table({"status": ["pass"] * 3})
 
@@ -152,8 +153,6 @@ def test_what_a_killed_process_left_behind_is_removed_before_the_seal(whole: Who
 
 
 def test_a_snapshot_is_durable_before_its_manifest_and_its_name_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kafka_audit.store import snapshot_writer
-
     seen: list[tuple[str, bool]] = []
     monkeypatch.setattr(snapshot_writer, "sync_tree", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
     monkeypatch.setattr(snapshot_writer, "sync_folder", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
@@ -169,3 +168,10 @@ def test_a_forged_manifest_of_a_folder_is_what_the_next_tests_stand_on(whole: Wh
     assert problems_of(whole.audit.path) == []
     with pytest.raises(IntegrityError, match="its manifest was changed after it was sealed"):
         seal_audit(whole.root, CLUSTER, whole.audit.path.name, {})
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "../prod", "\0", 7, None])
+def test_a_link_to_an_audit_that_can_have_no_folder_is_a_broken_chain_and_no_traceback(whole: WholeAudit, name: object) -> None:
+    forge(whole.audit.path, {"previous": {"audit_id": name, "sequence": 1, "manifest_sha256": "0" * 64}})
+    (problem,) = problems_of(whole.audit.path)
+    assert "its manifest is missing, so the chain is broken" in problem

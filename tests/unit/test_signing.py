@@ -124,7 +124,23 @@ def through_a_link(folder: Path) -> None:
     (folder / "manifest.dsse.json").symlink_to(folder.parent / "elsewhere")
 
 
-@pytest.mark.parametrize("attack", [rewritten, stripped, garbage, with_key_twice, of_another_seal, through_a_link])
+def with_signatures_without_end(folder: Path) -> None:
+    envelope = read_json(folder / "manifest.dsse.json")
+    write_json(folder / "manifest.dsse.json", {**envelope, "signatures": [{"sig": "AAAA"}] * 300_000 + envelope["signatures"]})
+
+
+def with_more_signatures_than_are_tried(folder: Path) -> None:
+    envelope = read_json(folder / "manifest.dsse.json")
+    write_json(folder / "manifest.dsse.json", {**envelope, "signatures": [{"sig": "AAAA"}] * 16 + envelope["signatures"]})
+
+
+ATTACKS = [
+    *(rewritten, stripped, garbage, with_key_twice, of_another_seal, through_a_link),
+    *(with_signatures_without_end, with_more_signatures_than_are_tried),
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
 def test_an_audit_whose_signature_does_not_fit_is_refused(key: Path, tmp_path: Path, attack: Callable[[Path], None]) -> None:
     whole = WholeAudit(tmp_path / "root")
     attack(whole.audit.path)

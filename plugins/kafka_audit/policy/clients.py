@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -57,6 +57,8 @@ class Client(Strict):
         for setting, value in self.settings.items():
             if isinstance(value, str):
                 _refuse_yaml_1_1(setting, canonical_name(setting, self.implementation), value.strip())
+        if any(part.startswith(".") and part != ".." for part in PurePosixPath(self.settings_file or "").parts):
+            raise ValueError("settings_file is hidden, so no audit could keep it: give it a name that does not begin with a dot")
         return self
 
 

@@ -6,37 +6,60 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.evidence import Audit, EvidenceRoot
-from kafka_audit.manifest import MANIFEST, SIGNATURE, FileHashes, problems_of, read_manifest
-from kafka_audit.store import chain
+from kafka_audit.ids import is_id
+from kafka_audit.manifest import MANIFEST, SIGNATURE, FileHashes, file_problems, link_problems, problems_of, read_manifest
+from kafka_audit.store.chain import sealed_as
+from kafka_audit.store.chain_lock import held_to_read
+from kafka_audit.store.chain_state import STATE, read_state
 from kafka_audit.store.checked import GONE, Checked
 from kafka_audit.store.inputs import Used, rule_hashes, used_by
+from kafka_audit.store.sealed_place import AUDIT, Place, identity_problems
 from kafka_audit.store.signing import signature_problems
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+_UNUSABLE = (OSError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
+"""What reading a record that anybody may have written raises."""
+
 
 def check_audit(folder: Path, root: EvidenceRoot, keys: Sequence["Ed25519PublicKey"] = (), hashes: FileHashes | None = None) -> Checked:
-    """Check the audit in ``folder`` and what it names below ``root``.
+    """Check the audit in ``folder``, which is named as its place says, and what it names below ``root``.
 
     What retention deleted is told and is no problem while the audit's own copy is intact; so is a day or table that was made again since.
-    With ``keys`` a seal without a valid signature of one of them is a problem.
+    With ``keys`` a seal without a valid signature of one of them is a problem. Nothing is read from an audit whose own files are not as
+    they were sealed, or that is another audit.
     """
-    checked, known = Checked(), hashes or FileHashes()
+    checked, known, cluster = Checked(), hashes or FileHashes(), folder.parent.name
     manifest = read_manifest(folder)
-    problems = problems_of(folder, known)
-    if manifest.get("audit_id") != folder.name:
-        problems.append(f"its manifest is of audit {manifest.get('audit_id')!r}")
+    place = Place(kind=AUDIT, cluster=cluster, root=root.path)
+    problems = [*file_problems(folder, manifest, known), *identity_problems(manifest, folder.name, place)]
     for problem in problems:
         checked.problem(f"audit {folder.name}: {problem}")
-    if not problems:
-        checked.intact(f"audit {folder.name}: {len(manifest['files'])} files match their sha256")
     check_signature(folder, keys, checked)
+    if problems:
+        checked.note(f"audit {folder.name}: what it names was not looked at, because it is not what was sealed there")
+        return checked
+    checked.intact(f"audit {folder.name}: {len(manifest['files'])} files match their sha256")
+    for problem in link_problems(folder, manifest):
+        checked.problem(f"audit {folder.name}: {problem}")
     _step(checked, "the chain", lambda: _neighbours(folder, manifest, checked))
-    cluster = str(manifest.get("cluster"))
     _step(checked, "the snapshot", lambda: _snapshot(root, cluster, manifest, known, checked))
     _step(checked, "the earlier evidence", lambda: _earlier(folder, root, cluster, known, checked))
     _step(checked, "the rules", lambda: _rules(Audit(path=folder), manifest, checked))
+    return checked
+
+
+def check_files(folder: Path, manifest: dict[str, Any], place: Place | None, keys: Sequence["Ed25519PublicKey"] = ()) -> Checked:
+    """Check the files of a sealed folder, what it says it is, and its signature; not what it names, as for a copy in no root."""
+    checked = Checked()
+    for problem in (*file_problems(folder, manifest), *identity_problems(manifest, folder.name, place)):
+        checked.problem(f"{folder.name}: {problem}")
+    if place is None:
+        checked.note(
+            f"{folder.name}: stands alone, outside of any root: only its own files were checked, and no place says what it must be"
+        )
+    check_signature(folder, keys, checked)
     return checked
 
 
@@ -56,24 +79,27 @@ def _step(checked: Checked, what: str, look: Callable[[], None]) -> None:
     """One part of the check; a part that cannot be read is a problem and does not keep the others from being looked at."""
     try:
         look()
-    except (IntegrityError, ConfigurationError, OSError, AttributeError, KeyError, TypeError, ValueError) as problem:
+    except (IntegrityError, ConfigurationError, *_UNUSABLE) as problem:
         checked.problem(f"{what} cannot be checked: {problem}")
 
 
 def _neighbours(folder: Path, manifest: dict[str, Any], checked: Checked) -> None:
     """What the audits beside it say about this one. The whole chain: ``verify --chain``."""
-    seal = chain.sealed_as(folder)
+    seal = sealed_as(folder)
     if seal is None:
         raise IntegrityError(f"{folder} is not sealed")
-    with chain.held(folder.parent, shared=True):
-        state = chain.read_state(folder.parent)
+    with held_to_read(folder.parent) as unlocked:
+        if unlocked:
+            checked.note(unlocked)
+        state = read_state(folder.parent)
         said = []
         if state and state.head and state.head.audit_id == seal.audit_id:
-            said.append((chain.STATE, state.head.manifest_sha256))
+            said.append((STATE, state.head.manifest_sha256))
         for path in folder.parent.glob(f"[!.]*/{MANIFEST}"):
-            previous = read_manifest(path.parent).get("previous") if path.parent.name != folder.name else None
+            beside = path.parent
+            previous = read_manifest(beside).get("previous") if is_id(beside.name) and beside.name != folder.name else None
             if previous and previous.get("audit_id") == seal.audit_id:
-                said.append((f"audit {path.parent.name}", previous.get("manifest_sha256")))
+                said.append((f"audit {beside.name}", previous.get("manifest_sha256")))
     for who, sha256 in said:
         if sha256 == seal.manifest_sha256:
             checked.intact(f"audit {seal.audit_id}: its manifest has the sha256 that {who} names")

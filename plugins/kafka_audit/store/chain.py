@@ -14,80 +14,28 @@ It also holds the seal that is being written, so that one that was cut off by a 
 """
 
 import contextlib
-import fcntl
+import logging
 import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from kafka_audit.durable_files import sha256_of, sync_file, sync_folder, write_failed, write_json
 from kafka_audit.errors import IntegrityError
-from kafka_audit.manifest import MANIFEST, SIGNATURE, FileHashes, bytes_of, is_hidden, list_files, parse_object, read_manifest, tree_files
+from kafka_audit.ids import is_id
+from kafka_audit.manifest import MANIFEST, SIGNATURE, FileHashes, is_hidden, list_files, read_manifest, tree_files
+from kafka_audit.store.chain_lock import held
+from kafka_audit.store.chain_state import ChainState, Opened, Seal, number_in, read_state, replaced_in, seal_in, write_state
 from kafka_audit.store.signing import signing_key
 
-STATE = ".chain.json"
-LOCK = ".lock"
+log = logging.getLogger(__name__)
+
 _PENDING = ".manifest.pending"
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}(\.json)?|\.manifest\.pending")
 """Names of what is being written (durable_files): what has such a name before a seal was left by a process that was killed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seal:
-    """The place of one sealed audit, and the sha256 of its manifest: the value that a witness outside the folder keeps."""
-
-    audit_id: str
-    sequence: int
-    manifest_sha256: str
-
-    def __str__(self) -> str:
-        return f"audit {self.audit_id}, number {self.sequence} of its cluster, manifest sha256 {self.manifest_sha256}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Opened:
-    """An audit that was sealed and is being done again: its last seal, and the sha256 of the manifests that this one had replaced."""
-
-    seal: Seal
-    replaces: tuple[str, ...] = ()
-
-
-@dataclass(kw_only=True)
-class ChainState:
-    """What .chain.json holds."""
-
-    last: int = 0
-    head: Seal | None = None
-    sealing: Seal | None = None
-    opened: dict[str, Opened] = field(default_factory=dict)
-
-
-@contextlib.contextmanager
-def held(folder: Path, *, shared: bool = False) -> Iterator[None]:
-    """Hold the lock of a cluster's audits, which a seal waits for.
-
-    ``shared``: only keep others from sealing, as a check does; go on without a lock where there is none, such as in a copy.
-    """
-    if shared and not (folder / LOCK).exists():
-        yield
-        return
-    flags = os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / LOCK, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o640)
-    except OSError as problem:
-        raise write_failed(folder / LOCK, problem) from problem
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-        except OSError as problem:  # a file system without locks
-            raise write_failed(folder / LOCK, problem) from problem
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def seal(audit: Path, identity: Mapping[str, Any], hashes: FileHashes | None = None) -> Seal:
@@ -126,14 +74,14 @@ def seal(audit: Path, identity: Mapping[str, Any], hashes: FileHashes | None = N
             write_json(pending, {**manifest, "replaces": [*earlier.replaces, earlier.seal.manifest_sha256]})
         made = Seal(audit_id=audit.name, sequence=sequence, manifest_sha256=sha256_of(pending))
         state.sealing = made
-        _write_state(audit.parent, state)
+        write_state(audit.parent, state)
         (audit / SIGNATURE).unlink(missing_ok=True)
         if key is not None:
             key.sign(audit, pending)
         pending.replace(audit / MANIFEST)
         sync_folder(audit)
         _finish(state)
-        _write_state(audit.parent, state)
+        write_state(audit.parent, state)
         sync_folder(audit.parent)
     return made
 
@@ -157,12 +105,17 @@ def _is_open(audit: Path) -> bool:
     head = state.head
     if head is None or head.audit_id != audit.name or head.sequence != state.last:
         return False
-    if sha256_of(audit / MANIFEST) != head.manifest_sha256:
+    if _sha256(audit) != head.manifest_sha256:
         raise IntegrityError(f"{audit}: its manifest was changed after it was sealed; restore the folder from a copy, or start a new run")
     manifest = read_manifest(audit)
-    state.opened[audit.name] = Opened(seal=head, replaces=tuple(manifest["replaces"]))
-    state.head = _seal_in(manifest["previous"]) if manifest["previous"] else None
-    _write_state(audit.parent, state)
+    try:
+        state.opened[audit.name] = Opened(seal=head, replaces=replaced_in(manifest["replaces"]))
+        state.head = seal_in(manifest["previous"]) if manifest["previous"] is not None else None
+    except (KeyError, TypeError, ValueError) as problem:
+        raise IntegrityError(
+            f"{audit / MANIFEST}: does not say the audit's place ({problem!r:.200}); restore it from a copy, or start a new run"
+        ) from problem
+    write_state(audit.parent, state)
     _unseal(audit)
     return True
 
@@ -172,29 +125,12 @@ def sealed_as(audit: Path) -> Seal | None:
     if not os.path.lexists(audit / MANIFEST):
         return None
     manifest, sha256 = read_manifest(audit), FileHashes().of(audit / MANIFEST)[0]
-    if not isinstance(manifest.get("sequence"), int):
-        raise IntegrityError(f"{audit / MANIFEST}: has no sequence, so it is not the manifest of a sealed audit; restore it from a copy")
-    return Seal(audit_id=audit.name, sequence=manifest["sequence"], manifest_sha256=sha256)
-
-
-def read_state(folder: Path) -> ChainState | None:
-    """What .chain.json says; None when there is none. IntegrityError when it cannot be read."""
-    if not os.path.lexists(folder / STATE):
-        return None
-    value = parse_object(folder / STATE, bytes_of(folder / STATE))
     try:
-        return ChainState(
-            last=int(value["last"]),
-            head=_seal_in(value["head"]) if value["head"] else None,
-            sealing=_seal_in(value["sealing"]) if value["sealing"] else None,
-            opened={
-                str(name): Opened(seal=_seal_in(one["seal"]), replaces=tuple(map(str, one["replaces"])))
-                for name, one in value["opened"].items()
-            },
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        return Seal(audit_id=audit.name, sequence=number_in(manifest.get("sequence")), manifest_sha256=sha256)
+    except ValueError as problem:
         raise IntegrityError(
-            f"{folder / STATE}: is not the state of a chain ({problem!r}); restore it, or remove it: the manifests tell then"
+            f"{audit / MANIFEST}: sequence: {problem}, so this is not the manifest of a sealed audit: restore it from a copy, "
+            "or move the folder away"
         ) from problem
 
 
@@ -210,16 +146,32 @@ def recovered(folder: Path) -> ChainState:
         if _sha256(folder / state.sealing.audit_id) == state.sealing.manifest_sha256:
             _finish(state)
         state.sealing = None
-    for name, one in state.opened.items():
-        if _sha256(folder / name) == one.seal.manifest_sha256:
-            _unseal(folder / name)
+    for one in [one.seal for one in state.opened.values() if _sha256(folder / one.seal.audit_id) == one.seal.manifest_sha256]:
+        # Opening it was cut off before its manifest was removed, or someone else wrote this: it is still sealed, and stays so.
+        del state.opened[one.audit_id]
+        if one.sequence == state.last and (state.head is None or state.head.sequence < one.sequence):
+            state.head = one
     return state
 
 
 def _told_by_manifests(folder: Path) -> ChainState:
     state = ChainState()
-    for path in folder.glob(f"[!.]*/{MANIFEST}"):
-        found = sealed_as(path.parent)
+    for path in sorted(folder.glob(f"[!.]*/{MANIFEST}")):
+        audit = path.parent
+        if not is_id(audit.name) or audit.is_symlink():
+            log.warning("%s is passed over: it is not the folder of an audit. Move it away from the audits.", audit)
+            continue
+        try:
+            manifest = read_manifest(audit)
+        except IntegrityError as problem:
+            raise IntegrityError(
+                f"{problem}. Without {folder.name}/.chain.json the manifests must tell which audit is the newest: move {audit} away"
+            ) from problem
+        said = tuple(manifest.get(name) for name in ("kind", "cluster", "audit_id"))
+        if said != ("audit", folder.name, audit.name):
+            log.warning("%s is passed over: its manifest is not of this audit. Move it away from the audits.", audit)
+            continue
+        found = sealed_as(audit)
         if found and found.sequence > state.last:
             state.last, state.head = found.sequence, found
     return state
@@ -230,18 +182,6 @@ def _finish(state: ChainState) -> None:
     if state.sealing is not None:
         state.opened.pop(state.sealing.audit_id, None)
         state.head, state.last, state.sealing = state.sealing, max(state.last, state.sealing.sequence), None
-
-
-def _write_state(folder: Path, state: ChainState) -> None:
-    about = {"kind": "audit_chain", "last": state.last, "head": state.head, "sealing": state.sealing}
-    opened = {name: asdict(one) for name, one in state.opened.items()}
-    seals = {name: asdict(value) if isinstance(value, Seal) else value for name, value in about.items()}
-    write_json(folder / STATE, {**seals, "opened": opened})
-    sync_folder(folder)
-
-
-def _seal_in(value: Mapping[str, Any]) -> Seal:
-    return Seal(audit_id=str(value["audit_id"]), sequence=int(value["sequence"]), manifest_sha256=str(value["manifest_sha256"]))
 
 
 def _sha256(audit: Path) -> str | None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.evidence import is_id
 from kafka_audit.manifest import MANIFEST, SIGNATURE, FileHashes, bytes_of, file_problems, parse_object
-from kafka_audit.store import chain
-from kafka_audit.store.chain import ChainState, Seal
+from kafka_audit.store.chain_lock import held_to_read
+from kafka_audit.store.chain_state import STATE, ChainState, Seal, number_in, read_state, replaced_in, seal_in
 from kafka_audit.store.checked import Checked
+from kafka_audit.store.sealed_place import AUDIT, Place, identity_problems
 from kafka_audit.store.signing import signature_problems
 
 if TYPE_CHECKING:
@@ -50,10 +50,12 @@ def check_chain(
     may have a signature of another key; the newest vouches for older ones without a signature. ``each`` looks further into an audit.
     """
     checked, hashes = Checked(), FileHashes()
-    with chain.held(folder, shared=True):
+    with held_to_read(folder) as unlocked:
+        if unlocked:
+            checked.note(unlocked)
         links = _links(folder, cluster, hashes, checked)
         try:
-            state = chain.read_state(folder)
+            state = read_state(folder)
         except IntegrityError as broken:
             checked.problem(str(broken))
             state = None
@@ -100,26 +102,19 @@ def _links(folder: Path, cluster: str, hashes: FileHashes, checked: Checked) -> 
 
 
 def _read(place: Path, cluster: str, manifest: Mapping[str, Any], hashes: FileHashes) -> Link:
-    said = (manifest.get("kind"), manifest.get("cluster"), manifest.get("audit_id"))
-    if said != ("audit", cluster, place.name) or not is_id(place.name):
-        raise IntegrityError(f"its manifest is of {said[0]} {said[2]!r} of cluster {said[1]!r}")
+    problems = identity_problems(manifest, place.name, Place(kind=AUDIT, cluster=cluster, root=place.parents[2]))
+    if problems:
+        raise IntegrityError(problems[0])
     try:
-        sequence = manifest["sequence"]
-        if not isinstance(sequence, int) or sequence < 1:
-            raise ValueError(f"sequence {sequence!r}")
         return Link(
-            seal=Seal(audit_id=place.name, sequence=sequence, manifest_sha256=hashes.of(place / MANIFEST)[0]),
-            previous=_seal(manifest["previous"]) if manifest["previous"] is not None else None,
-            reopened=tuple(_seal(one) for one in manifest["reopened"]),
-            replaces=tuple(map(str, manifest["replaces"])),
+            seal=Seal(audit_id=place.name, sequence=number_in(manifest["sequence"]), manifest_sha256=hashes.of(place / MANIFEST)[0]),
+            previous=seal_in(manifest["previous"]) if manifest["previous"] is not None else None,
+            reopened=tuple(seal_in(one) for one in manifest["reopened"]),
+            replaces=replaced_in(manifest["replaces"]),
             folder=place,
         )
     except (KeyError, TypeError, ValueError) as problem:
-        raise IntegrityError(f"its manifest does not say its place ({problem!r})") from problem
-
-
-def _seal(value: Mapping[str, Any]) -> Seal:
-    return Seal(audit_id=str(value["audit_id"]), sequence=int(value["sequence"]), manifest_sha256=str(value["manifest_sha256"]))
+        raise IntegrityError(f"its manifest does not say its place ({problem!r:.200})") from problem
 
 
 def _numbers(links: Sequence[Link]) -> Iterator[str]:
@@ -164,13 +159,13 @@ def _link(link: Link, by_name: Mapping[str, Link], first: Link, opened: Mapping[
 def _state(folder: Path, state: ChainState | None, links: Sequence[Link], checked: Checked) -> None:
     """.chain.json against the manifests: it knows the newest audit even when its folder is gone."""
     if state is None:
-        checked.note(f"{folder / chain.STATE}: is not there; nothing here shows whether the newest audit is still the newest")
+        checked.note(f"{folder / STATE}: is not there; nothing here shows whether the newest audit is still the newest")
         return
-    # One whose manifest a crash left there while it was being opened is not sealed any more.
-    sealed = [one.seal for one in links if one.seal not in {opened.seal for opened in state.opened.values()}]
-    newest = sealed[-1] if sealed else None
-    if newest not in (state.head, state.sealing):
-        checked.problem(f"{chain.STATE} names {state.head} as the newest, and what is there is {newest}: removed, rewritten or added")
+    # One that was being opened when a crash came has its manifest still, and is the newest.
+    being_opened = [one.seal for one in state.opened.values() if one.seal.sequence == state.last]
+    newest = links[-1].seal if links else None
+    if newest not in (state.head, state.sealing, *being_opened):
+        checked.problem(f"{STATE} names {state.head} as the newest, and what is there is {newest}: removed, rewritten or added")
     for name, one in state.opened.items():
         if not (folder / name).is_dir():
             checked.problem(f"{name}: was opened to be done again as number {one.seal.sequence}, and its folder is gone: it was removed")
@@ -209,7 +204,7 @@ def _witness(head: str, by_name: Mapping[str, Link], checked: Checked) -> None:
 
 
 def _told(links: Sequence[Link], opened: Mapping[str, Seal], checked: Checked) -> None:
-    for seal in opened.values():
+    for seal in [seal for seal in opened.values() if seal not in {link.seal for link in links}]:
         checked.note(f"{seal.audit_id}: was number {seal.sequence}, was opened to be done again and is not sealed: it has no result now")
     again = [one.seal.audit_id for one in links if one.replaces]
     if again:

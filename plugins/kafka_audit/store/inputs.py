@@ -23,10 +23,11 @@ from typing import Any
 
 from kafka_audit.behaviour_folders import RECORD
 from kafka_audit.catalogue import Catalogue
-from kafka_audit.durable_files import read_json, replaced_folder, write_failed
+from kafka_audit.durable_files import replaced_folder, write_failed
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.evidence import OFFSETS, Audit, EvidenceRoot
-from kafka_audit.manifest import MANIFEST, FileHashes, list_files, problems_of
+from kafka_audit.input_file import MOST_BYTES
+from kafka_audit.manifest import MANIFEST, FileHashes, bytes_of, list_files, parse_object, problems_of
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.load import shipped_policy_folder
 
@@ -61,14 +62,19 @@ def used_by(audit: Audit, root: EvidenceRoot, cluster: str) -> list[Used]:
             if not path.is_file():
                 continue
             try:
-                for used in read(read_json(path), root, cluster):
+                for used in read(_record(path), root, cluster):
                     if found.setdefault(used.place, used) != used:
                         raise IntegrityError(f"{path}: {used} is named with two manifests by the audit's jobs: run verify_settings again")
-            except (KeyError, TypeError, ValueError, AttributeError, ConfigurationError) as problem:
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError, ConfigurationError) as problem:
                 raise IntegrityError(
                     f"{path}: is not a record of what was used ({problem!r}): run the step that writes it again"
                 ) from problem
     return [found[place] for place in sorted(found)]
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """What a job wrote; IntegrityError when it is no regular file, too long or no JSON object. Nothing is waited for."""
+    return parse_object(path, bytes_of(path))
 
 
 def _history(record: Mapping[str, Any], root: EvidenceRoot, cluster: str) -> Iterator[Used]:
@@ -168,7 +174,7 @@ def keep_rules(audit: Audit, policy: Policy, catalogue: Catalogue, controls: Seq
     outside of the policy's folder.
     """
     for job in (audit.settings, audit.lag):
-        if (job / RULES).is_file() and read_json(job / RULES) != rules_record(policy, catalogue):
+        if (job / RULES).is_file() and _record(job / RULES) != rules_record(policy, catalogue):
             raise ConfigurationError(
                 f"{job.name} was judged with another policy or other controls than those in {policy.folder} now: "
                 "clear the run's tasks from plan on, or start a new run"
@@ -202,7 +208,7 @@ def rule_hashes(audit: Audit) -> tuple[str, str]:
     """
     controls = hashlib.sha256()
     for path in _controls(audit.inputs / CONTROLS):
-        controls.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+        controls.update(path.name.encode() + b"\0" + hashlib.sha256(bytes_of(path, MOST_BYTES)).digest())
     return load_policy(audit.inputs / POLICY).sha256, controls.hexdigest()
 
 

@@ -35,6 +35,8 @@ VARIABLE = "KAFKA_AUDIT_SIGNING_KEY"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:kafka-audit:seal:v1"
+_MOST_BYTES, _MOST_SIGNATURES = 64 << 10, 16
+"""Of an envelope: ours has 2 KB and one signature, and each is tried with each key."""
 _IDENTITY = ("kind", "cluster", "snapshot_id", "audit_id", "sequence", "previous")
 """What the predicate repeats of the manifest, where it is there: which seal this is, and its place in the chain."""
 
@@ -143,7 +145,7 @@ def signature_problems(folder: Path, keys: Sequence["Ed25519PublicKey"]) -> list
     if not os.path.lexists(folder / SIGNATURE):
         return [f"{SIGNATURE}: is missing, so nobody vouches for the manifest"]
     try:
-        envelope = parse_object(folder / SIGNATURE, bytes_of(folder / SIGNATURE))
+        envelope = parse_object(folder / SIGNATURE, bytes_of(folder / SIGNATURE, _MOST_BYTES))
         statement = _signed_statement(envelope, keys)
         manifest = bytes_of(folder / MANIFEST)
         about = read_manifest(folder)
@@ -172,6 +174,8 @@ def _signed_statement(envelope: Mapping[str, Any], keys: Sequence["Ed25519Public
     payload = base64.b64decode(envelope["payload"], validate=True)
     if envelope["payloadType"] != PAYLOAD_TYPE:
         return None
+    if len(envelope["signatures"]) > _MOST_SIGNATURES:
+        raise ValueError(f"more than {_MOST_SIGNATURES} signatures")
     for one in envelope["signatures"]:
         for key in keys:
             try:

@@ -1,0 +1,97 @@
+"""The lock of a cluster's audits, which is held while one gets its place in the chain, and while the chain is read."""
+
+import contextlib
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafka_audit.durable_files import write_failed
+from kafka_audit.errors import CollectionError
+
+LOCK = ".lock"
+_MODE = 0o600
+"""Whoever may open the file may lock it, and so keep every audit from being sealed: only the account that seals may."""
+_SEAL_WAITS_SECONDS = 300.0
+_CHECK_WAITS_SECONDS = 10.0
+_POLL_SECONDS = 0.02
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold the lock of a cluster's audits for the block; CollectionError when another process does not give it up for five minutes."""
+    lock = folder / LOCK
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
+    except OSError as problem:
+        raise write_failed(lock, problem) from problem
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise CollectionError(f"{lock}: is not a regular file, so no audit can be sealed: remove it, then clear the task")
+        try:
+            if stat.S_IMODE(found.st_mode) != _MODE and found.st_uid == os.geteuid():
+                os.fchmod(descriptor, _MODE)
+            free = _locked(descriptor, fcntl.LOCK_EX, _SEAL_WAITS_SECONDS)
+        except OSError as problem:  # a file system without locks
+            raise write_failed(lock, problem) from problem
+        if not free:
+            raise CollectionError(
+                f"{lock}: another process has held the lock for {_SEAL_WAITS_SECONDS:.0f} s, so the audit could not get its place among "
+                f"the others: see with `fuser {lock}` which one it is (a check of the chain may take long), end it, then clear the task"
+            )
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def held_to_read(folder: Path) -> Iterator[str | None]:
+    """Keep others from sealing for the block; gives the reason why that could not be done: a check goes on without, for it writes nothing.
+
+    A copy has no lock, which is no reason to say anything.
+    """
+    lock = folder / LOCK
+    if not os.path.lexists(lock):
+        yield None
+        return
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as problem:
+        yield _without(lock, problem.strerror)
+        return
+    try:
+        yield _why_not(lock, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _why_not(lock: Path, descriptor: int) -> str | None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return _without(lock, "it is not a regular file; remove it")
+    try:
+        free = _locked(descriptor, fcntl.LOCK_SH, _CHECK_WAITS_SECONDS)
+    except OSError as problem:
+        return _without(lock, problem.strerror)
+    return None if free else _without(lock, f"another process has held it for {_CHECK_WAITS_SECONDS:.0f} s")
+
+
+def _without(lock: Path, reason: str | None) -> str:
+    return f"{lock}: checked without the lock ({reason}): an audit that is sealed meanwhile may look as if it was changed; check again then"
+
+
+def _locked(descriptor: int, how: int, seconds: float) -> bool:
+    """Whether the lock was had within so many seconds. OSError where the file system has no locks."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_POLL_SECONDS)
+        else:
+            return True
