@@ -16,6 +16,8 @@ from sqlglot import exp
 from kafka_audit.rule_words import RuleSqlError
 
 _MOST_TIMES = 100
+_MOST_ITEMS = 20  # an element takes more memory than a character
+_MOST_SPLIT = 3  # and each character can become one
 _MOST_PLUS = 50_000
 _LONGEST_SEPARATOR = 20
 _LONGEST_SOUGHT = 200
@@ -94,6 +96,8 @@ def _check_arguments(node: exp.Expr, type_of: TypeOf) -> None:
     if digits is not None and not (isinstance(digits, exp.Literal) and not digits.is_string and _few(digits.this)):
         raise RuleSqlError(f"rounds or formats to a computed number of digits; write a whole number from 0 to {_MOST_DIGITS}")
     if isinstance(node, exp.Lambda):
+        if isinstance(node.parent, exp.Transform) and node.this.find(exp.Array, exp.ArrayAppend, exp.ArrayPrepend):
+            raise RuleSqlError("makes a list of each element; transform elements to text or numbers")
         for column in node.this.find_all(exp.Column):
             if type_of(column).this not in _NUMBERS and not _is_compared(column, node, type_of):
                 raise RuleSqlError(
@@ -160,10 +164,15 @@ class _Bound:
     def of(self, node: exp.Expr) -> Size:
         found = self._of(node)
         held = found if self._of_list is None or found in (_OF_NUMBER, _OF_CAST) else found.for_each_of(self._of_list)
-        if max(held.times, held.items) > _MOST_TIMES or max(held.plus, held.more) > _MOST_PLUS:
+        if held.times > _MOST_TIMES or max(held.plus, held.more) > _MOST_PLUS:
             raise RuleSqlError(
-                f"can build text or a list {max(held.times, held.items)} times as large as the largest value of a row, plus "
+                f"can build text or a list {held.times} times as large as the largest value of a row, plus "
                 f"{max(held.plus, held.more)} characters; allowed are {_MOST_TIMES} times and {_MOST_PLUS}: join and transform less"
+            )
+        if held.items > (_MOST_SPLIT if isinstance(node, exp.RegexpSplit) else _MOST_ITEMS):
+            raise RuleSqlError(
+                f"can build a list with {held.items} times as many elements as the largest value of a row has characters; allowed are "
+                f"{_MOST_ITEMS}, from split() {_MOST_SPLIT}: split a column as it stands, and join fewer lists"
             )
         return found
 
