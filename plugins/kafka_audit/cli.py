@@ -56,6 +56,15 @@ def need_java() -> None:
         raise ConfigurationError("\n".join(problems))
 
 
+def check_rules(policy: Path | None, controls: list[Path]) -> None:
+    """ConfigurationError unless the policy and the controls fit; the run's first task says the same, after Airflow has started."""
+    from kafka_audit.catalogue import load_catalogue, shipped_controls
+    from kafka_audit.policy import load_policy
+    from kafka_audit.policy.fit import check_policy
+
+    check_policy(load_policy(policy), load_catalogue([shipped_controls(), *controls]))
+
+
 @app.command()
 def audit(
     bootstrap: Bootstrap = None,
@@ -70,15 +79,11 @@ def audit(
     min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Least share of applicable verdicts that must be assessed.")] = 0.9,
 ) -> None:
     """Audit a cluster: snapshot, verification, gate and report, run as one Airflow DAG run. Reads only."""
-    from kafka_audit.catalogue import load_catalogue, shipped_controls
-    from kafka_audit.policy import load_policy
-    from kafka_audit.policy.fit import check_policy
     from kafka_audit.store.signing import signing_key
     from kafka_audit.terminal_summary import audit_and_summarise
 
     need_java()
-    # The run's first task does the same, but Airflow takes a minute to start.
-    check_policy(load_policy(policy), load_catalogue([shipped_controls(), *(controls or [])]))
+    check_rules(policy, controls or [])
     signing_key()
     params = {"topics": topics, "groups": groups, "fail_on": fail_on.value, "min_coverage": min_coverage}
     outcome = audit_and_summarise(

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from kafka_audit.store.checked import Checked
     from kafka_audit.store.sealed_place import Place
 
+_NO_WITNESS = (
+    "note     neither a witness (--chain CLUSTER --head SHA256) nor a key (--key FILE) was given: the files agree with each other, which "
+    "does not show that nobody rewrote all of them"
+)
+
 keys_app = typer.Typer(help="The key with which an installation signs what it seals.", no_args_is_help=True)
 
 
@@ -53,20 +58,26 @@ def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence["Ed
         return check_audit(audit, EvidenceRoot(path=root), hashes=hashes).problems
 
     folder = EvidenceRoot(path=root).audits(cluster)
+    if not folder.is_dir():
+        raise ConfigurationError(f"there is no folder {folder}, so there are no audits of {cluster}: check --chain and --root")
     checked = check_chain(folder, cluster, head=head, keys=keys, each=each if deep else None)
     _print(checked)
     checked.raise_problems(f"the chain of cluster {cluster} in {folder}")
+    if head is None and not keys:
+        typer.echo(_NO_WITNESS)
     depth = "with all that they name" if deep else "their own files; what they name outside was not looked at (--deep)"
     typer.echo(f"intact: the audits of cluster {cluster}, {depth}")
 
 
 def _verify_folder(path: Path, keys: Sequence["Ed25519PublicKey"]) -> None:
-    from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415 - pyarrow
+    from kafka_audit.evidence import EvidenceRoot, sha256_of  # noqa: PLC0415 - pyarrow
     from kafka_audit.manifest import MANIFEST, read_manifest  # noqa: PLC0415
     from kafka_audit.store.audit_check import check_audit, check_files  # noqa: PLC0415
     from kafka_audit.store.sealed_place import AUDIT  # noqa: PLC0415
 
     path, place = _placed(path)
+    if not path.is_dir():
+        raise ConfigurationError(f"there is no folder {path}: name the folder of one snapshot or one audit")
     if not (path / MANIFEST).exists():
         raise IntegrityError(f"{path} has no {MANIFEST}: name the folder of one snapshot or one audit")
     manifest = read_manifest(path)
@@ -74,6 +85,8 @@ def _verify_folder(path: Path, keys: Sequence["Ed25519PublicKey"]) -> None:
     checked = check_audit(path, EvidenceRoot(path=place.root), keys) if place and is_audit else check_files(path, manifest, place, keys)
     _print(checked)
     checked.raise_problems(path)
+    if is_audit and not keys:
+        typer.echo(f"{_NO_WITNESS}. Compare with the run's log: manifest sha256 {sha256_of(path / MANIFEST)}")
     identity = manifest.get("snapshot_id") or manifest.get("audit_id") or path.name
     cluster = place.cluster if place else manifest.get("cluster")
     files = f"{len(manifest['files'])} files match their sha256"
@@ -112,6 +125,8 @@ def new_keys(
     from kafka_audit.store.signing import VARIABLE, new_key  # noqa: PLC0415 - only for this command
 
     to = to.resolve()
+    if not to.parent.is_dir():
+        raise ConfigurationError(f"there is no folder {to.parent}: make it first, for example with install -d -m 0700 {to.parent}")
     public = new_key(to)
     typer.echo(f"private key: {to} (keep it where only the installation's tasks can read it; {VARIABLE}={to} makes them sign)")
     typer.echo(f"public key: {public} (give it to those who check: kafka-audit verify --key {public} AUDIT)")

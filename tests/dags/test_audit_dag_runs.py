@@ -242,6 +242,7 @@ def test_a_signed_audit_is_signed_again_when_its_run_is_cleared(
     assert len(read_json(only_audit(root) / "manifest.json")["replaces"]) == 1
 
 
+@pytest.mark.usefixtures("folders_allowed")
 def test_the_rules_are_kept_in_the_audit_as_they_were_loaded(dag, root: Path, steps: Steps, policy_copy: Path) -> None:
     Run(dag, policy_dir=str(policy_copy))
     audit = Audit(path=only_audit(root))
@@ -250,6 +251,7 @@ def test_the_rules_are_kept_in_the_audit_as_they_were_loaded(dag, root: Path, st
     assert check_audit(audit.path, EvidenceRoot(path=root)).problems == []
 
 
+@pytest.mark.usefixtures("folders_allowed")
 def test_a_policy_that_no_audit_could_keep_whole_is_refused_before_the_cluster_is_touched(
     dag, root: Path, steps: Steps, policy_copy: Path
 ) -> None:

@@ -109,6 +109,7 @@ def test_the_command_line_takes_the_same_variables(folders: Path, monkeypatch: p
         return SimpleNamespace(exit_code=0)
 
     monkeypatch.setattr(cli, "need_java", lambda: None)
+    monkeypatch.setattr(cli, "check_rules", lambda policy, controls: None)
     monkeypatch.setattr(kafka_audit.terminal_summary, "audit_and_summarise", audited)
     command = ["audit", "--bootstrap", "127.0.0.1:1", "--root", str(folders / "root")]
     said = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_audit.airflow.request import AuditRequest, ClusterRequest, CommitHistoryRequest, OffsetsRequest, PolicyRequest, check_request
+from kafka_audit.airflow.request import AuditRequest, ClusterRequest, CommitHistoryRequest, OffsetsRequest, RollUpRequest, check_request
 from kafka_audit.errors import ConfigurationError
 
 pytestmark = pytest.mark.airflow
@@ -14,7 +14,7 @@ DAG = "kafka_reliability_audit"
     [
         (DAG, AuditRequest),
         ("kafka_offsets_snapshot", OffsetsRequest),
-        ("kafka_offsets_roll_up", PolicyRequest),
+        ("kafka_offsets_roll_up", RollUpRequest),
         ("kafka_commit_history", CommitHistoryRequest),
     ],
 )
