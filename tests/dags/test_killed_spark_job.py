@@ -85,7 +85,7 @@ class Job:
 
     def gone(self) -> list[str]:
         """What still runs ten seconds later; empty when nothing does."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while (left := self.processes) and time.monotonic() < end:
             time.sleep(0.1)
         return [" ".join(one.cmdline())[:200] for one in left]

@@ -24,6 +24,6 @@ def test_a_killed_airflow_with_its_ui_leaves_no_process_behind_and_the_next_one_
         time.sleep(0.2)
     process.kill()
     process.wait()
-    assert left_of(home, 10) == []
+    assert left_of(home, 60) == []
     with only_one(home):
         pass
