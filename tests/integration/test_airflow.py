@@ -287,7 +287,7 @@ run_audit_through_airflow(connection={{"bootstrap.servers": {brokers!r}}}, clust
     if number == signal.SIGKILL and processes_of(home):
         with contextlib.suppress(CollectionError), only_one(home):
             assert processes_of(home) == []
-    assert left_of(home, 10 if number == signal.SIGKILL else 0) == []
+    assert left_of(home, 60 if number == signal.SIGKILL else 0) == []
     with only_one(home), contextlib.closing(sqlite3.connect(home / "airflow.db")) as database:
         assert database.execute("SELECT state FROM dag_run").fetchall() == [("failed",)]
     assert not list((tmp_path / "audit-root").glob("audits/*/*/manifest.json"))
