@@ -39,7 +39,7 @@ def test_no_pattern_and_no_name_takes_long(glob, name):
     began = time.process_time()
     matches(glob, name), covers(glob, glob), glob_to_regex(glob), Scope(topics=(glob,)).covers_topic(name)
 
-    assert time.process_time() - began < 6
+    assert time.process_time() - began < 2
 
 
 def test_a_pattern_that_matches_more_covers_one_that_matches_less():
