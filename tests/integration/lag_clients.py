@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TypeVar
 
+from commit_history_job import offsets
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaConnectionError
@@ -64,7 +65,7 @@ def administer(bootstrap: str, act: Callable[[KafkaAdminClient], Answer]) -> Ans
 
 
 def write(bootstrap: str, counts: dict[str, int], timestamp_ms: int, **settings: object) -> None:
-    """Append that many records to partition 0 of each topic; every one is acknowledged when this returns."""
+    """Append that many records to partition 0 of each topic; when this returns, every one is acknowledged and a transaction has its marker."""
     refused: list[str] = []
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 5, **settings})
     transactional = "transactional.id" in settings
@@ -79,6 +80,13 @@ def write(bootstrap: str, counts: dict[str, int], timestamp_ms: int, **settings:
         producer.commit_transaction(_TIMEOUT_S)
     assert producer.flush(_TIMEOUT_S) == 0
     assert not refused, refused
+    if transactional:  # a commit is acknowledged before brokers write its markers
+        wait_for("the markers are written", lambda: all(_no_open_transaction(bootstrap, topic) for topic in counts))
+
+
+def _no_open_transaction(bootstrap: str, topic: str) -> bool:
+    stable = offsets(bootstrap, "end_offsets", topic=topic, isolation="read_committed")
+    return stable == offsets(bootstrap, "end_offsets", topic=topic)
 
 
 def leave_a_transaction_open(bootstrap: str, topic: str, count: int, timestamp_ms: int) -> None:
