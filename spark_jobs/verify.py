@@ -8,6 +8,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from kafka_audit.behaviour_folders import RECORD, Behaviour, find_behaviour
@@ -67,7 +68,7 @@ def _run(arguments: argparse.Namespace) -> None:
     behaviour = _behaviour(snapshot, audit.path / LAG) if LAG in asked and _reads_behaviour(catalogue) else None
     if not unseal_audit(audit):
         raise IntegrityError(f"{audit.path} is sealed and a later audit is chained to it: it stays as it is; start a new audit")
-    evidence = _evidence(snapshot, history, policy)
+    evidence = _evidence(snapshot, history, behaviour, policy)
     if behaviour is not None:
         remember_behaviour(evidence, behaviour)
     identity = {field: str(run.get(field)) for field in ("audit_id", "snapshot_id", "cluster")}
@@ -103,10 +104,11 @@ def _behaviour(snapshot: Snapshot, folder: Path) -> Behaviour:
     return find_behaviour(snapshot, read_json(folder / RECORD) if (folder / RECORD).is_file() else None)
 
 
-def _evidence(snapshot: Snapshot, history: History, policy: Policy) -> Evidence:
+def _evidence(snapshot: Snapshot, history: History, behaviour: Behaviour | None, policy: Policy) -> Evidence:
     """The evidence in a new Spark session; as that of a small cluster where its files hold few rows."""
     window_days = max((sla.window_days for sla in policy.slas), default=WINDOW_DAYS)
-    small = at_most(SMALL_ROWS, files_read(snapshot, history, window_days))
+    commits = behaviour.path.rglob("*.parquet") if behaviour is not None and behaviour.path is not None else ()
+    small = at_most(SMALL_ROWS, chain(files_read(snapshot, history, window_days), (file for file in commits if file.is_file())))
     return Evidence(spark=spark_session(f"kafka_audit {NAME}"), snapshot=snapshot, history=history, small_cluster=small)
 
 

@@ -19,9 +19,9 @@ from kafka_audit.evidence import OFFSETS, Audit, EvidenceRoot, Snapshot, new_id,
 from kafka_audit.manifest import problems_of
 from kafka_audit.store.inputs import used_by
 from kafka_audit.subjects import LAG, SETTINGS, SUBJECTS
+from spark_jobs import verify
 from spark_jobs.evaluate import COLUMNS
 from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path
-from spark_jobs.verify import main
 
 pytestmark = pytest.mark.spark
 
@@ -42,7 +42,7 @@ def made(tmp_path: Path) -> tuple[Snapshot, Audit]:
 
 
 def run(part: str, snapshot: Snapshot, audit: Audit, *more: str) -> int:
-    return main(["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--parts", part, *more])
+    return verify.main(["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--parts", part, *more])
 
 
 def table(path: Path) -> list[dict]:
@@ -125,7 +125,11 @@ def test_a_control_is_added_by_one_file_and_nothing_else(made, spark: SparkSessi
     assert (summary["OWN-01"]["passed"], summary["OWN-01"]["failed"], summary["OWN-01"]["population"]) == (1, 1, 2)
 
 
-def test_a_rule_that_raises_is_an_error_of_that_rule_alone(made, spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("small_rows", [50_000, 0], ids=["small", "large"])
+def test_a_rule_that_raises_is_an_error_of_that_rule_alone(
+    made, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_rows: int
+) -> None:
+    monkeypatch.setattr(verify, "SMALL_ROWS", small_rows)
     snapshot, audit = made
     own = tmp_path / "own"
     own.mkdir()
