@@ -18,6 +18,7 @@ from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
 
 from kafka_audit.evidence import OFFSETS, Audit, EvidenceRoot, Snapshot
 from kafka_audit.history import History
+from kafka_audit.policy import shipped_policy_folder
 from spark_jobs import verify
 from spark_jobs.datasets import Evidence, files_read
 from spark_jobs.tables import LargeTables, SmallTables, at_most, table_of
@@ -42,7 +43,7 @@ def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, tm
     now = snapshot_of(HISTORIES, 0).topic("single", replicas=[1], isr=[]).error("members", "TIMEOUT", group_id=next(iter(HISTORIES)))
     snapshot = now.error("topic_configs", "TIMEOUT", topic="single").error("quorum", "TIMEOUT").write(tmp_path)
     policy = tmp_path / "policy"
-    policy.mkdir()
+    shutil.copytree(shipped_policy_folder(), policy)
     (policy / "slas.yaml").write_text(yaml.safe_dump({"version": 1, "groups": [SLAS]}))
     audit = audit_folder(tmp_path, snapshot)
     arguments = ["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--policy", str(policy)]
