@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from kafka_audit.evidence import Snapshot
+from kafka_audit.store.layout import Snapshot
 from spark_jobs.parquet_folder import write_parquet
 from spark_jobs.session import with_settings
 
