@@ -18,13 +18,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafka_audit.collect.scope import INTERNAL_TOPICS
-from kafka_audit.errors import IntegrityError
 from kafka_audit.history import History
 from kafka_audit.lag_days import day_of_id, days_in
 from kafka_audit.lag_samples import DAY_MS, day_of
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot
 from kafka_audit.times import parse_time
-from spark_jobs.tables import LargeTables, SmallTables, Tables
+from spark_jobs.tables import LargeTables, SmallTables, Tables, unreadable
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -98,7 +97,7 @@ class Evidence:
         try:
             return pq.ParquetFile(path)
         except (OSError, pa.ArrowException) as problem:
-            raise _broken(path, problem) from problem
+            raise unreadable(path, problem) from problem
 
     def small(self, name: str, *columns: str) -> list[dict[str, Any]]:
         """Columns of a dataset that has a few rows for each broker. Never for one that grows with topics or groups: this reads it whole."""
@@ -174,10 +173,6 @@ def shortened(make: Callable[Concatenate[Evidence, P], DataFrame]) -> Callable[C
         return evidence.remembered(name, lambda: evidence.tables.shorten(make(evidence, *args, **kwargs)))
 
     return build
-
-
-def _broken(path: Path, problem: object) -> IntegrityError:
-    return IntegrityError(f"{path}: cannot be read as Parquet ({problem}); restore the snapshot from a copy or take a new one")
 
 
 def _patterns(manifest: Mapping[str, Any], kind: str) -> list[str]:

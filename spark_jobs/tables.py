@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import Snapshot
 from spark_jobs.parquet_folder import write_parquet
 from spark_jobs.session import with_settings
@@ -127,7 +128,7 @@ class SmallTables(Tables):
     def write(self, rows: DataFrame, target: Path, order: Sequence[str] = ()) -> None:
         found = (rows.coalesce(1).sortWithinPartitions(*order) if order else rows).toArrow()
         target.mkdir(parents=True)
-        nullable = pa.schema([one.with_nullable(True) for one in found.schema])
+        nullable = pa.schema([one.with_nullable(True) for one in found.schema])  # as Spark writes them
         pq.write_table(found.cast(nullable), target / "part-00000.parquet", compression="zstd", store_schema=False)
 
     def _of(self, rows: pa.Table) -> DataFrame:
@@ -151,6 +152,11 @@ def schema_of(ddl: str) -> StructType:
     return schema
 
 
+def unreadable(path: Path, problem: object) -> IntegrityError:
+    """The error that a file of evidence is no Parquet file, or has not the columns that it should have."""
+    return IntegrityError(f"{path}: cannot be read as Parquet ({problem}); restore the snapshot from a copy or take a new one")
+
+
 def at_most(rows: int, files: Iterable[Path]) -> bool:
     """Whether Parquet files hold so few rows by their footers. Reads no more footers once they are seen to hold more."""
     return all(total <= rows for total in itertools.accumulate(map(_rows, files)))
@@ -171,9 +177,14 @@ def _read(schema: StructType, files: Sequence[Path]) -> pa.Table:
     wanted = to_arrow_schema(schema, timezone="UTC")
     tables = []
     for part in _parts(files):
-        file = pq.ParquetFile(part)
-        names = [name for name in wanted.names if name in file.schema_arrow.names]
-        found = file.read(columns=names)
-        arrays = [found[field.name].cast(field.type) if field.name in names else pa.nulls(found.num_rows, field.type) for field in wanted]
+        try:
+            file = pq.ParquetFile(part)
+            found = file.read(columns=[name for name in wanted.names if name in file.schema_arrow.names])
+            arrays = [
+                found[field.name].cast(field.type) if field.name in found.column_names else pa.nulls(found.num_rows, field.type)
+                for field in wanted
+            ]
+        except (OSError, pa.ArrowException) as problem:
+            raise unreadable(part, problem) from problem
         tables.append(pa.Table.from_arrays(arrays, schema=wanted))
     return pa.concat_tables(tables) if tables else wanted.empty_table()

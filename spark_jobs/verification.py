@@ -67,7 +67,8 @@ class Part:
 
     @property
     def large(self) -> bool:
-        return sum(self.populations[control.subject] for control in self.controls) > _LARGE
+        """Whether findings are too many to be sorted together."""
+        return not self.evidence.small_cluster and sum(self.populations[control.subject] for control in self.controls) > _LARGE
 
 
 Extra = Callable[[Part, Path], None]
@@ -76,7 +77,7 @@ Extra = Callable[[Part, Path], None]
 
 def judge_part(part: Part, target: Path, extra: Extra | None) -> None:
     """Replace the folder of a part of the audit: findings, their summary, what they were made of, and ``extra``."""
-    # Of many findings, compiling whole stages costs less than it saves; of a small cluster nothing is compiled whatever this says.
+    # Of many findings, compiling whole stages costs less than it saves.
     with replaced_folder(target) as folder, whole_stages(part.evidence.spark) if part.large else nullcontext():
         write_json(folder / "history.json", part.evidence.history.record())
         write_json(folder / RULES, rules_record(part.policy, part.catalogue))

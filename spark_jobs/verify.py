@@ -80,7 +80,7 @@ def _run(arguments: argparse.Namespace) -> None:
     failures = {}
     with evidence.tables.settings():
         for part in parts:
-            failed = failure_of(part.name, partial(judge_part, part, audit.path / part.name, PARTS[part.name]))
+            failed = failure_of(NAME, partial(judge_part, part, audit.path / part.name, PARTS[part.name]))
             if failed is not None:
                 failures[part.name] = failed
     if len(failures) < len(parts):
