@@ -113,16 +113,15 @@ def snapshot(
     """Take one snapshot of a cluster and print its folder. Reads only; needs neither Airflow nor Spark."""
     from kafka_audit.cluster.connection import ConnectionSettings
     from kafka_audit.collect.scope import Scope
-    from kafka_audit.evidence import EvidenceRoot, new_id
-    from kafka_audit.offsets_snapshot import take_offsets_snapshot
+    from kafka_audit.collect.snapshot import take_snapshot
+    from kafka_audit.evidence import OFFSETS, SNAPSHOT, EvidenceRoot, new_id
     from kafka_audit.policy import load_policy
-    from kafka_audit.snapshot import take_snapshot
 
     now = datetime.now(timezone.utc)
     settings = ConnectionSettings.from_mapping(connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
     seed = hashlib.sha256(f"{now.isoformat()}{os.getpid()}".encode()).hexdigest()
-    take = take_offsets_snapshot if offsets_only else take_snapshot
-    result = take(
+    result = take_snapshot(
+        kind=OFFSETS if offsets_only else SNAPSHOT,
         settings=settings,
         root=EvidenceRoot(path=root.resolve()),
         cluster=cluster,

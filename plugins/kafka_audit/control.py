@@ -9,30 +9,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from kafka_audit.collect.config_keys import BROKER_KEYS, TOPIC_KEYS
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import EvidenceClass, Severity, Status
 from kafka_audit.row_types import expand_row, row_problems
 from kafka_audit.rule_sql import Reference, references_of
 from kafka_audit.rule_words import RuleSqlError
 from kafka_audit.shell_template import takes_quoted_names
 from kafka_audit.subjects import SUBJECTS, Column, Subject
-
-DATASETS = frozenset(
-    {
-        "cluster",
-        "brokers",
-        "broker_configs",
-        "topics",
-        "partitions",
-        "reassignments",
-        "topic_configs",
-        "quorum",
-        "log_dirs",
-        "replica_sizes",
-    }
-    | {"groups", "members", "committed_offsets", "offsets", "producers", "transactions", "errors", "capabilities"}
-    | {"acls", "group_configs", "last_batches", "sla_offsets", "first_unread"}
-)
-"""The datasets of a snapshot, as ``needs`` names them."""
 
 PARAMETERS = "parameters"
 """The column in which a rule finds its parameters."""

@@ -6,10 +6,11 @@ import pytest
 from snapshot_taking import SNAPSHOT, START, commits, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
 
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect import datasets
 from kafka_audit.collect.scope import Scope
+from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError, ConfigurationError
 from kafka_audit.evidence import EvidenceRoot, verify
-from kafka_audit.snapshot import take_snapshot
 
 DATASETS = {
     *("cluster", "brokers", "broker_configs", "topics", "partitions", "reassignments", "topic_configs", "quorum", "log_dirs"),
@@ -21,7 +22,7 @@ DATASETS = {
 def test_an_empty_cluster_gives_a_whole_snapshot_with_every_dataset(take):
     result = take()
 
-    assert {path.stem for path in result.path.glob("*.parquet")} == DATASETS
+    assert {path.stem for path in result.path.glob("*.parquet")} == DATASETS == set(datasets.DATASETS)
     assert [row["alive"] for row in rows(result, "brokers")] == [True] * 3
     assert rows(result, "groups") == rows(result, "topics") == rows(result, "errors") == []
     assert verify(result.path)["cluster_id"] == "fake-cluster"

@@ -8,15 +8,14 @@ from kafka.protocol.consumer.fetch import FetchRequest
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import LEADER_MOVING, NO_BATCH, Failure
-from kafka_audit.cluster.leaders import Leaders, TopicPartition
 from kafka_audit.cluster.offsets import READ_UNCOMMITTED, by_topic
+from kafka_audit.cluster.places import Leaders, TopicPartition
 from kafka_audit.cluster.routing import Parsed, Question, ask_each
 from kafka_audit.cluster.wire import Message
 
 V = TypeVar("V")
 
 API = "Fetch"
-FETCH: int = FetchRequest.API_KEY
 OLDEST_FETCH = 4  # knows record batches of format 2
 # Version 11 lets a leader send the reader to a follower (KIP-392), and version 13 names topics by id.
 _NEWEST_FETCH = 10
