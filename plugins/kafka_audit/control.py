@@ -117,7 +117,7 @@ class Control(_Strict):
     @field_validator("needs")
     @classmethod
     def _needs_exist(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = sorted(set(value) - DATASETS)
+        unknown = sorted(set(value) - DATASETS.keys())
         if unknown:
             raise ValueError(f"{', '.join(unknown)} is not a dataset: write some of {', '.join(sorted(DATASETS))}")
         return value

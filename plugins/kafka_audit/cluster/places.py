@@ -29,11 +29,11 @@ class Places(Generic[K]):
         raise NotImplementedError
 
     def look_up(self, keys: Sequence[K]) -> None:
-        """Learn again where these items are."""
+        """Ask the cluster again where these items are."""
         raise NotImplementedError
 
     def name(self, failure: Failure, key: K) -> Failure:
-        """The failure, said of this item."""
+        """The failure with the name of this item."""
         raise NotImplementedError
 
 
@@ -58,7 +58,7 @@ class Leaders(Places[TopicPartition]):
         )
         reply = self._channel.ask_any(request)
         if reply.failure is not None:
-            return  # the places known so far stay; the items keep their own failures
+            return  # keep the places known so far; the items keep their own failures
         for topic in reply.response.topics:
             for partition in topic.partitions:
                 self._leader[topic.name, partition.partition_index] = partition.leader_id
@@ -70,8 +70,8 @@ class Leaders(Places[TopicPartition]):
 class Coordinators(Places[str]):
     """Group or transactional id -> the broker that coordinates it.
 
-    The first answer comes for nothing: a broker lists exactly what it coordinates. FindCoordinator is sent only for what
-    moved since, and never on a cluster without groups, where it would make the broker create ``__consumer_offsets``.
+    The first places cost no request: each broker lists what it coordinates. FindCoordinator is sent only for what has moved since,
+    and never on a cluster without groups, where it would make the broker create ``__consumer_offsets``.
     """
 
     def __init__(self, channel: Channel, kind: int, known: Mapping[str, int]) -> None:
@@ -88,7 +88,7 @@ class Coordinators(Places[str]):
         requests = [self._request(keys[start : start + size], batched) for start in range(0, len(keys), size)]
         for reply in self._channel.ask_any_each(requests):
             if reply.failure is not None:
-                continue  # the places known so far stay; the items keep their own failures
+                continue  # keep the places known so far; the items keep their own failures
             found = reply.response.coordinators if batched else [reply.response]
             for coordinator in found:
                 key = coordinator.key if batched else reply.request.key

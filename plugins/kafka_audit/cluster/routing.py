@@ -1,4 +1,4 @@
-"""Sends each item to the broker that can answer for it, follows it when it moves, and keeps one bad item from spoiling the rest."""
+"""Asks about each item the broker that answers for it, follows items that move, and gives each item its own failure."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _LONGEST_PAUSE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Parsed(Generic[K, V]):
-    """What a response says of one item: Kafka's error code (0 = none), its message, and the value."""
+    """The part of a response about one item: Kafka's error code (0 = none), its message, and the value."""
 
     key: K
     code: int

@@ -29,7 +29,7 @@ class Collection:
 
     ``light``: groups, commits and the ends of the logs only, as in an offsets snapshot. ``policy`` tells which SLAs in seconds are asked
     about; without it none is. ``now`` gives the current time in UTC.
-    ``hosts`` are the members' client hosts by (group id, member id): for the eyes of a person only, no dataset holds them.
+    ``hosts`` are the members' client hosts by (group id, member id): only for display, no dataset holds them.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ class GroupReading:
         return highest
 
     def client_hosts(self) -> dict[tuple[str, str], str]:
-        """Client hosts by (group id, member id): for the eyes of a person only, no dataset holds them."""
+        """Client hosts by (group id, member id): only for display, no dataset holds them."""
         return {
             (group_id, member.member_id): member.client_host
             for group_id, group in self.described.items()
