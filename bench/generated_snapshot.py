@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_audit.collect.datasets import DATASETS
-from kafka_audit.evidence import EvidenceRoot, Snapshot, new_id, open_snapshot
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id, open_snapshot
 
 TAKEN = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 TOPICS, PARTITIONS, GROUPS, READ = 2_000, 10, 5_000, 20

@@ -26,10 +26,10 @@ from run import machine, show
 
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.snapshot import SnapshotResult, take_snapshot
-from kafka_audit.evidence import OFFSETS, EvidenceRoot, new_id
+from kafka_audit.jars.fetch import broker_classpath
 from kafka_audit.policy.slas import LagSla
-from kafka_audit.sandbox.jars import broker_classpath
 from kafka_audit.sandbox.lifecycle import start
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot, new_id
 
 TOPIC = "bench-offsets"
 RECORDS = 2000

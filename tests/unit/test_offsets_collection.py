@@ -7,7 +7,7 @@ from snapshot_taking import SNAPSHOT, START, Slas, commits, failed, fake_cluster
 
 from kafka_audit.collect import datasets
 from kafka_audit.collect.scope import Scope
-from kafka_audit.evidence import verify
+from kafka_audit.store.manifest import verify
 
 DATASETS = {
     *("topics", "topic_configs", "groups", "members", "committed_offsets", "offsets", "sla_offsets", "first_unread", "errors"),

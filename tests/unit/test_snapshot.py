@@ -13,7 +13,8 @@ from kafka_audit.collect import datasets
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError, ConfigurationError
-from kafka_audit.evidence import EvidenceRoot, verify
+from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.manifest import verify
 
 DATASETS = {
     *("cluster", "brokers", "broker_configs", "topics", "partitions", "reassignments", "topic_configs", "quorum", "log_dirs"),
