@@ -1,6 +1,5 @@
 """A snapshot of a large cluster, generated: what the measurement of the controls judges. Mostly sound, with a fault in every hundredth."""
 
-import importlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_audit.catalogue.control import DATASETS
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id, open_snapshot
 
 TAKEN = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
@@ -67,7 +66,7 @@ def _write(root: Path, scale: int, taken: datetime, age: int) -> Snapshot:
 
 
 def _schema(dataset: str) -> pa.Schema:
-    schema: pa.Schema = importlib.import_module(f"kafka_audit.collect.{dataset}").SCHEMA
+    schema: pa.Schema = DATASETS[dataset].schema
     return schema
 
 

@@ -25,12 +25,11 @@ from request_log import counted
 from run import machine, show
 
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.snapshot import SnapshotResult, take_snapshot
 from kafka_audit.jars.fetch import broker_classpath
-from kafka_audit.offsets_snapshot import take_offsets_snapshot
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.sandbox.lifecycle import start
-from kafka_audit.snapshot import SnapshotResult
-from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot, new_id
 
 TOPIC = "bench-offsets"
 RECORDS = 2000
@@ -85,7 +84,8 @@ def _commit(admin: KafkaAdminClient, group: str, offsets: dict[TopicPartition, O
 def take(bootstrap: str, root: Path, number: int) -> tuple[float, SnapshotResult]:
     """Seconds of one snapshot in this process, connection and Parquet files included."""
     began, when = time.monotonic(), datetime.now(timezone.utc)
-    result = take_offsets_snapshot(
+    result = take_snapshot(
+        kind=OFFSETS,
         settings=ConnectionSettings.from_mapping({"bootstrap.servers": bootstrap}),
         root=EvidenceRoot(path=root),
         cluster="bench",
@@ -114,7 +114,7 @@ def measure(work: Path, asked: argparse.Namespace) -> None:
         rows = {name.removesuffix(".parquet"): entry["rows"] for name, entry in taken[0][1].manifest["files"].items()}
         if rows["committed_offsets"] < groups * partitions or rows["errors"]:
             raise RuntimeError(f"the snapshot is not whole: {rows}")
-        print(f"  {'take_offsets_snapshot in a running process':<48} {seconds:7.2f} s wall, target {TARGET_S:g} s   (median of {runs})")
+        print(f"  {'offsets snapshot in a running process':<48} {seconds:7.2f} s wall, target {TARGET_S:g} s   (median of {runs})")
         print(f"  rows: {rows}")
         root = str(work / "root")
         ours = ["kafka-audit", "snapshot", "--offsets-only", "--bootstrap", bootstrap, "--root", root]

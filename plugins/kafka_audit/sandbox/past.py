@@ -5,11 +5,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.jars.fetch import Progress
 from kafka_audit.sandbox import changes
 from kafka_audit.sandbox.definition import load
 from kafka_audit.sandbox.lifecycle import Sandbox
-from kafka_audit.snapshot import take_snapshot
 from kafka_audit.store.layout import EvidenceRoot, new_id
 
 _SECOND_LOOK_S = 1.0
