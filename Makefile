@@ -30,7 +30,7 @@ $(STAMP): constraints.txt build-constraints.txt pyproject.toml | prerequisites
 install: $(STAMP) ## Install the Python environment
 
 jars: $(STAMP) ## Fetch Kafka's jars and Spark's Kafka connector from Maven Central
-	@$(BIN)/python -m kafka_audit.sandbox.jars
+	@$(BIN)/python -m kafka_audit.jars
 
 demo: jars ## Start a seeded three-broker Kafka and audit it through Airflow (SEED=faulty or SEED=healthy)
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/kafka-audit demo --seed $(SEED) --root $(ROOT)
@@ -67,7 +67,7 @@ lock: $(STAMP) ## Regenerate constraints.txt, build-constraints.txt and docker/c
 	@$(LOCK) docker/requirements.txt -c constraints.txt -o docker/constraints.txt
 
 lock-jars: $(STAMP) ## After a change of ivy.xml: download every jar again and record its sha256
-	@$(BIN)/python -m kafka_audit.sandbox.jars --record
+	@$(BIN)/python -m kafka_audit.jars --record
 
 lock-images: ## Update the digests of the container images (asks the registry through docker)
 	@$(PYTHON) docker/lock_images.py

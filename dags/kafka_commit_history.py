@@ -4,10 +4,10 @@ from datetime import datetime, timedelta, timezone
 
 from airflow.sdk import dag
 
-from kafka_audit.airflow.clusters import dag_clusters
 from kafka_audit.airflow.commit_history import ReadCommits
 from kafka_audit.airflow.params import commit_history_params
 from kafka_audit.airflow.retries import while_unreachable
+from kafka_audit.audit.clusters import dag_clusters
 
 
 def kafka_commit_history() -> None:

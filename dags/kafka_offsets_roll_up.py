@@ -5,9 +5,9 @@ from typing import Any
 
 from airflow.sdk import dag
 
-from kafka_audit.airflow.clusters import dag_clusters
 from kafka_audit.airflow.params import roll_up_params
 from kafka_audit.airflow.roll_up_tasks import RollUp, delete_expired, plan_roll_up
+from kafka_audit.audit.clusters import dag_clusters
 
 
 def kafka_offsets_roll_up() -> None:

@@ -4,9 +4,9 @@ from datetime import datetime, timedelta, timezone
 
 from airflow.sdk import dag
 
-from kafka_audit.airflow.clusters import dag_clusters
 from kafka_audit.airflow.offsets_tasks import snapshot_offsets
 from kafka_audit.airflow.params import offsets_params
+from kafka_audit.audit.clusters import dag_clusters
 
 
 def kafka_offsets_snapshot() -> None:
