@@ -1,4 +1,4 @@
-"""Which earlier snapshots the audit compared its own with, as its jobs recorded them."""
+"""Reads which earlier snapshots an audit compared with, from the records of its jobs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class EarlierSnapshot:
 
 @dataclass(frozen=True, kw_only=True)
 class UsedHistory:
-    """What one or both jobs used, oldest first, and what they left out with the reason; ``recorded`` is False when a job left no record."""
+    """The snapshots that one or both jobs used, oldest first, and those left out, with the reason. ``recorded``: the jobs left a record."""
 
     jobs: tuple[str, ...]
     recorded: bool
@@ -29,7 +29,7 @@ class UsedHistory:
 
 
 def read_used_history(audit: Audit) -> tuple[UsedHistory, ...]:
-    """One record when both jobs used the same snapshots, else one for each; IntegrityError when a file is broken."""
+    """Return one record if both jobs used the same snapshots, else one per job; IntegrityError if a file is broken."""
     settings, lag = (
         _read(job, folder / "history.json") for job, folder in (("verify_settings", audit.settings), ("verify_lag", audit.lag))
     )
