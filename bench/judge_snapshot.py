@@ -1,4 +1,4 @@
-"""One Spark application that judges one snapshot by every control: both jobs in one session. Prints its seconds as JSON."""
+"""A Spark application that runs both verification jobs on one snapshot in one session and prints the seconds as JSON."""
 
 import json
 import sys
