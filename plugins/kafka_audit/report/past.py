@@ -21,7 +21,7 @@ class EarlierSnapshot:
 
 @dataclass(frozen=True, kw_only=True)
 class UsedHistory:
-    """The snapshots that one or both parts used, oldest first, and those left out, with the reason. ``recorded``: the parts left a record."""
+    """The snapshots that one or both parts used, oldest first, and those left out, with the reason. ``recorded``: they left a record."""
 
     parts: tuple[str, ...]
     recorded: bool
