@@ -82,9 +82,10 @@ class Steps:
         if "--audit" not in self.arguments:
             return
         arguments = dict(zip(operator.application_args[::2], operator.application_args[1::2], strict=True))
-        target = Path(arguments["--audit"]) / operator.job.removeprefix("verify_")
-        target.mkdir()
-        (target / "done").write_text(json.dumps(arguments), encoding="utf-8")
+        for part in ("settings", "lag"):
+            target = Path(arguments["--audit"]) / part
+            target.mkdir()
+            (target / "done").write_text(json.dumps(arguments), encoding="utf-8")
 
     def write_report(self, audit: Audit, snapshot: Snapshot, catalogue: Any, policy: Any, *, generated_at: Any) -> None:
         from kafka_audit.audit.gate_result import judge, read_gate

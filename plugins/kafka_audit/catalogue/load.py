@@ -28,9 +28,9 @@ class Catalogue:
         """The controls that judge one subject, ordered by code."""
         return tuple(control for control in self.controls if control.subject == subject)
 
-    def of_job(self, job: str) -> tuple[Control, ...]:
-        """The controls that one job judges, ordered by code."""
-        return tuple(control for control in self.controls if control.wide_row.job == job)
+    def of_part(self, part: str) -> tuple[Control, ...]:
+        """The controls that one part of a verification judges, ordered by code."""
+        return tuple(control for control in self.controls if control.wide_row.part == part)
 
 
 def shipped_controls() -> Path:

@@ -97,8 +97,8 @@ class Gap:
 class CommitHistory:
     """The commit history that an audit used. ``reason``: why it used none. ``changed_since``: how it differs from an earlier run's.
 
-    ``recorded`` is False if verify_lag left no record. ``hours``: how much of the window up to ``end`` was read. ``auto_commit``: (verdict
-    on auto-commit, number of groups).
+    ``recorded`` is False if verify left no record. ``hours``: how much of the window up to ``end`` was read. ``auto_commit``: (verdict on
+    auto-commit, number of groups).
     """
 
     recorded: bool
@@ -130,7 +130,7 @@ def read_commit_history(folder: Path) -> CommitHistory:
     if record.get("folder") is None:
         return CommitHistory(recorded=True, reason=_text(record.get("reason")), changed_since=_text(record.get("changed_since")))
     if not exists(table):
-        raise IntegrityError(f"{path} names a commit history, but {table.name} is missing beside it: run verify_lag again")
+        raise IntegrityError(f"{path} names a commit history, but {table.name} is missing beside it: run verify again")
     worst: pa.Table | None = None
     count, words = 0, Counter[str]()
     for rows in batches(table, (), optional=_COLUMNS):
