@@ -1,4 +1,4 @@
-"""Who may import whom: the table of CONTRIBUTING, kept as a test."""
+"""Checks the import rules of CONTRIBUTING's table."""
 
 import ast
 from collections.abc import Iterator

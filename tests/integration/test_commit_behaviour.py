@@ -1,4 +1,4 @@
-"""Real consumers on auto-commit and by hand: what is inferred from the times of their commits is right, or left open."""
+"""Real consumers with auto-commit and with manual commits: what is inferred from the times of their commits is correct, or "unknown"."""
 
 import json
 import random
