@@ -1,6 +1,7 @@
 """Loads a policy folder: every file is checked, and every problem of all of them is reported at once (exit code 2)."""
 
 import hashlib
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,9 +100,10 @@ def _tier(rules: Sequence[TopicRule | GroupRule], name: str) -> str | None:
 
 def shipped_policy_folder() -> Path:
     """The folder of the shipped defaults, beside the Great Expectations suites."""
-    import expectations  # noqa: PLC0415 - only its location is read; the package imports nothing heavy itself
-
-    return Path(expectations.__path__[0]) / "policy"
+    found = importlib.util.find_spec("expectations")
+    if found is None or not found.submodule_search_locations:
+        raise ConfigurationError("the package expectations is not installed: run `make install` in the project's folder")
+    return Path(found.submodule_search_locations[0]) / "policy"
 
 
 def load_policy(folder: Path | None = None) -> Policy:
