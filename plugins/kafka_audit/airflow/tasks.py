@@ -22,7 +22,6 @@ from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Severity
 from kafka_audit.policy import load_policy
-from kafka_audit.snapshot import take_snapshot
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import Snapshot, seal_audit, unseal_audit
 from kafka_audit.store.manifest import FileHashes, verify
@@ -81,6 +80,8 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
 @task(**while_unreachable(), multiple_outputs=False)
 def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
     """Read the cluster into a sealed snapshot. A snapshot that is already there is verified and kept: evidence never changes."""
+    from kafka_audit.collect.snapshot import take_snapshot  # noqa: PLC0415 - kafka-python and pyarrow: not at DAG parse
+
     made = checked_plan(plan)
     with audit_step(made, "snapshot"):
         root = made.evidence_root

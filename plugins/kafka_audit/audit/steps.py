@@ -6,14 +6,13 @@ from typing import Any
 
 from kafka_audit.store.durable_files import read_json
 
-STEPS = ("snapshot", "evidence_gate", "verify_settings", "verify_lag", "findings_gate", "report")
+STEPS = ("snapshot", "evidence_gate", "verify", "findings_gate", "report")
 FAILURES = "failures"
 
 RESULTS: Mapping[str, tuple[str, ...]] = {
     "snapshot": ("gate", "settings", "lag", "report"),
     "evidence_gate": ("gate", "report"),
-    "verify_settings": ("settings", "gate/findings.json", "report"),
-    "verify_lag": ("lag", "gate/findings.json", "report"),
+    "verify": ("settings", "lag", "gate/findings.json", "report"),
     "findings_gate": ("gate/findings.json", "report"),
     "report": ("report",),
 }

@@ -1,5 +1,6 @@
 """The ``kafka-audit`` command. Exit codes: 0 passed, 1 failure, 2 invalid input, 3 gate failed, 4 incomplete, 5 integrity."""
 
+import gc
 import signal
 import sys
 from collections import UserDict
@@ -77,6 +78,8 @@ def main(call: Callable[[], None] = app) -> None:
     # A supervisor's TERM takes the same way out as Ctrl-C, so that brokers and Spark are stopped.
     signal.signal(signal.SIGTERM, _interrupted)
     keep_new_files_private()
+    # By default Python looks for cycles after every 700 new objects. A snapshot makes millions that stay: a third of its CPU time.
+    gc.set_threshold(50_000)
     try:
         call()
     except AuditError as problem:

@@ -11,17 +11,17 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Pattern = Annotated[str, Field(min_length=1, max_length=1_000)]
 Rules: Any = Field(default_factory=list, max_length=1_000)
-"""Ordered rules: each is held against all before it, and each becomes a part of Spark's plan."""
+"""The limit exists because each ordered rule is compared with all rules before it and becomes a part of Spark's plan."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def _like(example: str) -> BeforeValidator:
-    """Refuses numbers, and text of digits, which pydantic would take for seconds since 1970."""
+    """Refuse numbers and texts of digits, which pydantic would read as seconds since 1970."""
 
     def check(value: Any) -> Any:  # noqa: ANN401 - whatever YAML made of it
         if isinstance(value, date) or (isinstance(value, str) and _DATE.match(value)):
             return value
-        raise ValueError(f"is no date: write it like {example}")
+        raise ValueError(f"is not a date: write it like {example}")
 
     return BeforeValidator(check)
 
@@ -38,5 +38,5 @@ class Strict(BaseModel):
 
 
 def repeated(names: Iterable[str]) -> list[str]:
-    """The names that stand there more than once, sorted."""
+    """The names that appear more than once, sorted."""
     return sorted(name for name, count in Counter(names).items() if count > 1)
