@@ -8,9 +8,9 @@ from test_policy import SLAS, TIERS
 from test_policy_fit import CLIENT
 
 from kafka_audit.clients import effective
+from kafka_audit.clients.declared import load_client_file
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
-from kafka_audit.policy.clients import load_client_file
 
 CONSUMER = {**CLIENT, "kind": "consumer", "group": "g", "topics": []}
 REFUSED = [
