@@ -18,13 +18,12 @@ from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.durable_files import read_json, write_json
 from kafka_audit.errors import AuditError, CollectionError
 from kafka_audit.sandbox.jars import spark_connector_jars
+from spark_jobs.commit_history.decode.batch import TRANSACTIONS
+from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
+from spark_jobs.commit_history.describe.open_transactions import holding_back
+from spark_jobs.commit_history.history import History
+from spark_jobs.commit_history.read.source import Bounds, bounds, check_transport, stream
 from spark_jobs.exit_code import exit_code_of, failure_of, say
-from spark_jobs.offsets_topic.behaviour import Window, describe
-from spark_jobs.offsets_topic.credentials import check_transport
-from spark_jobs.offsets_topic.history import History
-from spark_jobs.offsets_topic.source import Bounds, bounds, stream
-from spark_jobs.offsets_topic.topic import TRANSACTIONS
-from spark_jobs.offsets_topic.transactions import holding_back
 from spark_jobs.session import spark_session
 from spark_jobs.submit import READ_COMMITS_CONF
 

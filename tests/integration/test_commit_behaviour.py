@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.jars import broker_classpath, java
-from spark_jobs.offsets_topic.cadence import TOLERANCE
+from spark_jobs.commit_history.describe.cadence import TOLERANCE
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from offsets_topic_rows import recorded
+from coordinator_records import recorded
 from pyspark.sql import SparkSession
 
 from kafka_audit import durable_files
@@ -17,10 +17,10 @@ from kafka_audit.commit_batches import note_reached
 from kafka_audit.durable_files import sync_tree, write_json
 from kafka_audit.errors import IntegrityError
 from kafka_audit.unfinished import hidden_name
-from spark_jobs.offsets_topic.behaviour_sources import newest_record
-from spark_jobs.offsets_topic.completeness import coverage, totals
-from spark_jobs.offsets_topic.history import History
-from spark_jobs.offsets_topic.source import TOPIC, Bounds
+from spark_jobs.commit_history.describe.behaviour_sources import newest_record
+from spark_jobs.commit_history.history import History
+from spark_jobs.commit_history.read.raw_writer import coverage, totals
+from spark_jobs.commit_history.read.source import TOPIC, Bounds
 
 START = {0: 0, 1: 0}
 

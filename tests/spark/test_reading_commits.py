@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from coordinator_records import RAW_DDL
 from pyspark.sql import SparkSession
 
 from kafka_audit.durable_files import write_json
 from kafka_audit.errors import CollectionError, IntegrityError
 from spark_jobs import read_commits
-from spark_jobs.offsets_topic.history import History
-from spark_jobs.offsets_topic.records import RAW_DDL
-from spark_jobs.offsets_topic.source import Bounds
-from spark_jobs.offsets_topic.topic import TRANSACTIONS
+from spark_jobs.commit_history.decode.batch import TRANSACTIONS
+from spark_jobs.commit_history.history import History
+from spark_jobs.commit_history.read.source import Bounds
 
 pytestmark = pytest.mark.spark
 

@@ -21,7 +21,7 @@ from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.policy.tiers import CommitsHistory, History
 from kafka_audit.retention import delete_expired
-from spark_jobs.offsets_topic.commits import RAW
+from spark_jobs.commit_history.read.raw_writer import RAW
 
 TODAY = date(2026, 11, 21)
 QUERY = "11111111-2222-3333-4444-555555555555"
