@@ -11,7 +11,8 @@ import psutil
 import pyarrow.parquet as pq
 from generated_snapshot import CLUSTER, GROUPS, PARTITIONS, READ, TAKEN, TOPICS, write_snapshots
 
-from kafka_audit.evidence import EvidenceRoot, new_id, write_json
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import EvidenceRoot, new_id
 from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS
 
 _EARLIER = 2

@@ -4,7 +4,7 @@ import json
 import sys
 import time
 
-from kafka_audit.subjects import LAG_JOB, SETTINGS_JOB
+from kafka_audit.catalogue.rows import LAG_JOB, SETTINGS_JOB
 from spark_jobs.session import spark_session
 from spark_jobs.verification import main
 from spark_jobs.verify_lag import write_tables

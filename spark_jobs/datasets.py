@@ -17,8 +17,8 @@ from pyspark.sql.types import StructType
 
 from kafka_audit.collect.scope import INTERNAL_TOPICS
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import Snapshot
 from kafka_audit.history import History
+from kafka_audit.store.layout import Snapshot
 from kafka_audit.times import parse_time
 
 T = TypeVar("T")

@@ -12,27 +12,19 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.audit.inputs import RULES, keep_used, rules_record
+from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.behaviour_folders import RECORD, Behaviour, find_behaviour
-from kafka_audit.catalogue import Catalogue, Control, load_catalogue, shipped_controls
+from kafka_audit.catalogue.control import Control
+from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
+from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
-from kafka_audit.evidence import (
-    SNAPSHOT,
-    Audit,
-    EvidenceRoot,
-    Snapshot,
-    open_snapshot,
-    read_json,
-    replaced_folder,
-    unseal_audit,
-    verify,
-    write_json,
-)
 from kafka_audit.history import read_history
 from kafka_audit.policy import Policy, load_policy
-from kafka_audit.policy.fit import check_policy
 from kafka_audit.policy.waivers import began
-from kafka_audit.store.inputs import RULES, keep_used, rules_record
-from kafka_audit.subjects import SUBJECTS
+from kafka_audit.store.durable_files import read_json, replaced_folder, write_json
+from kafka_audit.store.layout import SNAPSHOT, Audit, EvidenceRoot, Snapshot, open_snapshot, unseal_audit
+from kafka_audit.store.manifest import verify
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.evaluate import COLUMNS, check_rules, judge, summarise

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pyspark.sql import functions as F
 
-from kafka_audit.durable_files import write_json
-from kafka_audit.subjects import LAG_JOB
+from kafka_audit.catalogue.rows import LAG_JOB
+from kafka_audit.store.durable_files import write_json
 from spark_jobs.lag_history.rows import KEYS
 from spark_jobs.lag_history.series import lag_series, worst_groups
 from spark_jobs.lag_history.window import partition_figures

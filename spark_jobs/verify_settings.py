@@ -2,7 +2,7 @@
 
 import sys
 
-from kafka_audit.subjects import SETTINGS_JOB
+from kafka_audit.catalogue.rows import SETTINGS_JOB
 from spark_jobs.verification import main
 
 if __name__ == "__main__":

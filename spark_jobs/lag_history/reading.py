@@ -8,7 +8,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.evidence import EvidenceRoot, Snapshot
 from kafka_audit.lag_days import GROUP_PARTITIONS, GROUPS, LagDay, day_start_ms, read_days
 from kafka_audit.lag_samples import (
     DAY_MS,
@@ -22,6 +21,7 @@ from kafka_audit.lag_samples import (
 )
 from kafka_audit.policy import Policy
 from kafka_audit.policy.slas import WINDOW_DAYS
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from spark_jobs.datasets import Evidence
 from spark_jobs.lag_history import rows
 

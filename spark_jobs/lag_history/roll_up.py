@@ -7,9 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kafka_audit.durable_files import replaced_folder, write_json
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.lag_days import (
     GROUP_PARTITIONS,
     GROUPS,
@@ -22,7 +20,9 @@ from kafka_audit.lag_days import (
     snapshot_days,
 )
 from kafka_audit.lag_samples import DAY_MS, Samples, read_samples
-from kafka_audit.manifest import MANIFEST, tree_files
+from kafka_audit.store.durable_files import replaced_folder, write_json
+from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.manifest import MANIFEST, tree_files
 from spark_jobs.lag_history import rows
 from spark_jobs.parquet_folder import write_one_file
 from spark_jobs.session import whole_stages

@@ -10,8 +10,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from kafka_audit import lag_days
-from kafka_audit.evidence import Snapshot
 from kafka_audit.lag_samples import bridged_ms
+from kafka_audit.store.layout import Snapshot
 from kafka_audit.unread_records import HIDES_ITS_TIME
 
 KEYS = ("group_id", "topic", "partition")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.evidence import Snapshot
+from kafka_audit.store.layout import Snapshot
 from kafka_audit.times import parse_time
 from spark_jobs.datasets import Evidence
 

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour, find_behaviour
-from kafka_audit.subjects.behaviour import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
+from kafka_audit.catalogue.rows.behaviour import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects.tiers import matches_any
 

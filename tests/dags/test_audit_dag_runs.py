@@ -8,12 +8,14 @@ import yaml
 from dag_run import WHEN, Run
 from steps import Steps, spark_failure
 
+from kafka_audit.audit.check import check_audit
+from kafka_audit.audit.inputs import rule_hashes
 from kafka_audit.errors import CollectionError, IntegrityError
-from kafka_audit.evidence import Audit, EvidenceRoot, problems_of, read_json, sha256_of, verify, write_json
-from kafka_audit.store.audit_check import check_audit
-from kafka_audit.store.inputs import rule_hashes
+from kafka_audit.store.durable_files import read_json, sha256_of, write_json
+from kafka_audit.store.layout import Audit, EvidenceRoot
+from kafka_audit.store.manifest import problems_of, verify
 from kafka_audit.store.signing import new_key, read_public_key, signature_problems
-from kafka_audit.unfinished import hidden_name
+from kafka_audit.store.unfinished import hidden_name
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
 
@@ -172,7 +174,7 @@ def test_audits_are_chained_and_a_chained_one_is_kept_when_its_run_is_cleared(da
 
 
 def test_only_a_whole_audit_whose_parts_agree_can_pass(dag, root: Path, steps: Steps) -> None:
-    from kafka_audit.airflow.outcome import audit_result
+    from kafka_audit.audit.outcome import audit_result
 
     Run(dag)
     audit = EvidenceRoot(path=root).audit("kafka", only_audit(root).name)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
-from kafka_audit.evidence import read_json, write_json
+from kafka_audit.store.durable_files import read_json, write_json
 
 pytestmark = pytest.mark.airflow
 
@@ -38,8 +38,8 @@ class Submit:
 
     def run(self, body: str, **request: object) -> None:
         from kafka_audit.airflow.audit_job import AuditJob
-        from kafka_audit.airflow.plan import make_plan
-        from kafka_audit.airflow.request import AuditRequest
+        from kafka_audit.audit.plan import make_plan
+        from kafka_audit.audit.request import AuditRequest
 
         script = self.folder / "spark-submit"
         script.write_text(SCRIPT.format(python=sys.executable, body=body))

@@ -14,10 +14,11 @@ import pytest
 import yaml
 from flipped_cluster import CLUSTER, OVERTAKEN, OWN_TOPICS, REWOUND, Flipped
 
-from kafka_audit.evidence import EvidenceRoot, Snapshot, write_json
+from kafka_audit.catalogue.rows import LAG_JOB, SETTINGS_JOB
+from kafka_audit.cli.demo import POLICIES
 from kafka_audit.sandbox import lifecycle
-from kafka_audit.sandbox.demo import POLICIES
-from kafka_audit.subjects import LAG_JOB, SETTINGS_JOB
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

@@ -14,10 +14,11 @@ from pyspark.sql import functions as F
 from sealed_batch import seal
 from snapshot_builder import CLUSTER, Synthetic, audit_folder
 
-from kafka_audit.durable_files import sha256_of
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, read_json, seal_audit, verify, write_json
 from kafka_audit.report.commit_history import read_commit_history
+from kafka_audit.store.durable_files import read_json, sha256_of, write_json
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, seal_audit
+from kafka_audit.store.manifest import verify
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.history import History
 from spark_jobs.commit_history.read.raw_writer import coverage, totals

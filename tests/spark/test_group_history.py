@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, Synthetic
 
-from kafka_audit.catalogue import load_catalogue
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.history import read_history
 from kafka_audit.policy import load_policy
 from spark_jobs import subjects

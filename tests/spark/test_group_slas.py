@@ -10,10 +10,10 @@ from lag_samples import cluster_at, now, policy_folder, write_samples
 from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.evidence import OFFSETS
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.history import read_history
 from kafka_audit.policy import load_policy
+from kafka_audit.store.layout import OFFSETS
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.evaluate import judge

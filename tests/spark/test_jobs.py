@@ -14,11 +14,12 @@ import yaml
 from pyspark.sql import SparkSession
 from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.evidence import OFFSETS, Audit, EvidenceRoot, Snapshot, new_id, seal_audit, write_json
-from kafka_audit.manifest import problems_of
-from kafka_audit.store.inputs import used_by
-from kafka_audit.subjects import LAG_JOB, SETTINGS_JOB, SUBJECTS
+from kafka_audit.audit.inputs import used_by
+from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.catalogue.rows import LAG_JOB, SETTINGS_JOB, SUBJECTS
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot, Snapshot, new_id, seal_audit
+from kafka_audit.store.manifest import problems_of
 from spark_jobs.evaluate import COLUMNS
 from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path
 from spark_jobs.verification import main

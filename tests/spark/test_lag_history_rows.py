@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
-from kafka_audit.evidence import OFFSETS
+from kafka_audit.store.layout import OFFSETS
 from spark_jobs.lag_history import rows
 from spark_jobs.lag_history.reading import LagWindow
 from spark_jobs.lag_history.window import partition_figures

@@ -8,8 +8,8 @@ import pytest
 from coordinator_records import RAW_DDL
 from pyspark.sql import SparkSession
 
-from kafka_audit.durable_files import write_json
 from kafka_audit.errors import CollectionError, IntegrityError
+from kafka_audit.store.durable_files import write_json
 from spark_jobs import read_commits
 from spark_jobs.commit_history.decode.batch import TRANSACTIONS
 from spark_jobs.commit_history.history import History

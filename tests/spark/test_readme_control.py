@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from snapshot_builder import Synthetic, audit_folder
 from typer.testing import CliRunner
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.cli import app
+from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.catalogue.rows import SETTINGS_JOB
+from kafka_audit.cli.main import app
 from kafka_audit.policy.load import shipped_policy_folder
-from kafka_audit.subjects import SETTINGS_JOB
 from spark_jobs import check_examples
 from spark_jobs.verification import main
 

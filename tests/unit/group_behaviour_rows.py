@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 from report_audit import FakeAudit, spark_folder
 
-from kafka_audit.evidence import write_json
 from kafka_audit.report.commit_history import GroupBehaviour
 from kafka_audit.report.rows import arrow_types
+from kafka_audit.store.durable_files import write_json
 
 SCHEMA = pa.schema(list(arrow_types(GroupBehaviour).items()))
 FOLDER, SHA256 = "behaviour/20261120T230000Z", "be" * 32

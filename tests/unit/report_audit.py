@@ -9,10 +9,12 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_audit.catalogue import Catalogue, Control, Remediation
-from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, write_json
+from kafka_audit.catalogue.control import Control, Remediation
+from kafka_audit.catalogue.load import Catalogue
 from kafka_audit.findings import EvidenceClass, Severity
 from kafka_audit.policy import load_policy
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
 
 WHEN = datetime(2026, 11, 20, 23, 20, tzinfo=timezone.utc)
 SNAPSHOT_ID = "20261120T231500Z-ab12cd34ab12cd34"

@@ -13,13 +13,14 @@ import pytest
 from sealed_audits import CLUSTER, WholeAudit, audit_id, forge, seal, sealed_folder
 from typer.testing import CliRunner, Result
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.cli import app
-from kafka_audit.durable_files import remove_folder
+from kafka_audit.audit.inputs import keep_used
+from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.cli.main import app
 from kafka_audit.errors import AuditError, ConfigurationError, IntegrityError
-from kafka_audit.evidence import unseal_audit, verify, write_json
 from kafka_audit.policy import load_policy
-from kafka_audit.store.inputs import keep_used
+from kafka_audit.store.durable_files import remove_folder, write_json
+from kafka_audit.store.layout import unseal_audit
+from kafka_audit.store.manifest import verify
 
 
 def said(*arguments: object, code: int = 0) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kafka_audit.catalogue import load_catalogue, shipped_controls
+from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Status
 

@@ -7,7 +7,7 @@ import pytest
 from input_files import FILES, VALID, YAML_FILES, changed, load, written
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.policy import load_yaml
+from kafka_audit.input_files.yaml_file import load_yaml
 
 
 @pytest.mark.parametrize("name", FILES)

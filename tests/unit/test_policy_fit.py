@@ -9,11 +9,11 @@ import yaml
 from test_policy import SLAS, TIERS, folder
 from typer.testing import CliRunner
 
-from kafka_audit.catalogue import Catalogue, load_catalogue
-from kafka_audit.cli import app, main
+from kafka_audit.audit.policy_fit import check_dates, check_policy
+from kafka_audit.catalogue.load import Catalogue, load_catalogue
+from kafka_audit.cli.main import app, main
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.policy import Policy, load_policy
-from kafka_audit.policy.fit import check_dates, check_policy
 from kafka_audit.policy.waivers import WaiverState, began
 
 WAIVER = {

@@ -12,7 +12,6 @@ from report_audit import FakeAudit, control, finding
 from test_report_html import Page
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import write_json
 from kafka_audit.findings import Severity
 from kafka_audit.policy.frameworks import Framework
 from kafka_audit.policy.waivers import Waiver, WaiverFile
@@ -21,6 +20,7 @@ from kafka_audit.report.html import render
 from kafka_audit.report.json_report import render as render_json
 from kafka_audit.report.junit import render as render_junit
 from kafka_audit.report.sentences import summary
+from kafka_audit.store.durable_files import write_json
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 RACKS = control("replicas_span_racks", "TOP-10", severity=Severity.HIGH)

@@ -7,7 +7,7 @@ from pathlib import Path
 import javaproperties
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.input_file import read_input
+from kafka_audit.input_files.read import read_input
 
 JAVA_SUFFIX = ".properties"
 INI_SUFFIXES = frozenset({".conf", ".cfg", ".ini"})

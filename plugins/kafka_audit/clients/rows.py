@@ -8,7 +8,7 @@ from kafka_audit.policy.clients import Client
 
 
 def settings_row(client: HasSettings, *, source: str) -> dict[str, Any]:
-    """The columns that every client has whose settings are known (kafka_audit.subjects.clients); ``source`` is where they were read."""
+    """The columns that every client has whose settings are known (catalogue.rows.clients); ``source`` is where they were read."""
     unknown, problems = unknown_settings(client), start_problems(client)
     odd = [
         *([f"settings it does not have: {', '.join(unknown)}"] if unknown else []),

@@ -9,14 +9,14 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.plain_text import unfit_texts
+from kafka_audit.input_files.plain_text import unfit_texts
+from kafka_audit.input_files.yaml_file import explain, load_yaml
 from kafka_audit.policy.clients import Client, ClientFile
 from kafka_audit.policy.frameworks import Framework
 from kafka_audit.policy.glob import matches
 from kafka_audit.policy.slas import LagSla, SlaFile
 from kafka_audit.policy.tiers import GroupRule, History, Strict, Tier, TierFile, TopicRule
 from kafka_audit.policy.waivers import Waiver, WaiverFile
-from kafka_audit.policy.yaml_file import explain, load_yaml
 
 _REQUIRED: dict[str, type[Strict]] = {"tiers.yaml": TierFile, "slas.yaml": SlaFile}
 _OPTIONAL: dict[str, type[Strict]] = {"clients.yaml": ClientFile, "waivers.yaml": WaiverFile}

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from kafka_audit.behaviour_folders import RECORD
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import read_json
 from kafka_audit.report.rows import arrow_types, batches, exists, first_rows
+from kafka_audit.store.durable_files import read_json
 
 SHOWN = 50
 """How many groups are listed."""

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from kafka_audit.evidence import Audit, Snapshot
+from kafka_audit.audit.gate_result import VOID, Gate, Outcome, judge, read_gate
 from kafka_audit.findings import Severity
 from kafka_audit.policy.waivers import began, in_force
 from kafka_audit.report.collection import Collection, FileHash, audit_files, read_collection
 from kafka_audit.report.commit_history import CommitHistory, read_commit_history
 from kafka_audit.report.frameworks import FrameworkResult, assess
-from kafka_audit.report.gates import VOID, Gate, Outcome, judge, read_gate
 from kafka_audit.report.judged import Judged, read_judged
 from kafka_audit.report.lag import LagTables, read_lag
 from kafka_audit.report.past import UsedHistory, read_used_history
@@ -20,9 +19,10 @@ from kafka_audit.report.results import ControlResult, Counts, FindingReader, Rea
 from kafka_audit.report.rows import exists
 from kafka_audit.report.tally import Kind, Loosened, Results, by_tier, loosened_results, read_tally
 from kafka_audit.report.waivers import WaiverTable, waiver_table
+from kafka_audit.store.layout import Audit, Snapshot
 
 if TYPE_CHECKING:
-    from kafka_audit.catalogue import Catalogue
+    from kafka_audit.catalogue.load import Catalogue
     from kafka_audit.policy import Policy
 
 LIMIT = 200

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import Audit, read_json
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.layout import Audit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from kafka_audit.durable_files import rename_durably
+from kafka_audit.store.durable_files import rename_durably
 from spark_jobs.commit_history.decode import commits, transactions
 from spark_jobs.commit_history.decode.messages import Row
 from spark_jobs.commit_history.decode.records import (

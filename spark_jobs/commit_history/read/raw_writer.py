@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from kafka_audit.durable_files import rename_durably
 from kafka_audit.errors import IntegrityError
+from kafka_audit.store.durable_files import rename_durably
 
 RAW = pa.schema(
     [
