@@ -1,4 +1,4 @@
-"""Measure the judgement of generated snapshots at three sizes: seconds beyond the Spark session's start, and peak memory."""
+"""Measure both verification jobs on generated snapshots of several sizes: seconds without the Spark session's start, and peak memory."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _EARLIER = 2
 
 
 def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
-    """One line for each scale: rows, seconds of each job, findings, peak memory of the whole process tree."""
+    """Print one line per scale: rows, seconds of each job, findings, peak memory of the whole process tree."""
     first = 0.0
     for scale in scales:
         root = work / f"scale-{scale}"
@@ -30,7 +30,7 @@ def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
             audit.run_file, {"audit_id": audit_id, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id, "started_at": TAKEN.isoformat()}
         )
         seconds, peak_mb = _submit(["--snapshot", str(snapshot.path), "--audit", str(audit.path)], work / f"scale-{scale}.log", memory)
-        judging = seconds["verify_settings"] + seconds["verify_lag"]
+        judging = seconds["settings"] + seconds["lag"]
         first = first or judging
         findings = sum(
             pq.read_metadata(part).num_rows for folder in ("settings", "lag") for part in (audit.path / folder).glob("findings.parquet/*")
@@ -40,15 +40,15 @@ def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
             f"{GROUPS * READ * scale} group partitions, {_EARLIER} earlier snapshots -> {findings} findings"
         )
         print(
-            f"      {judging:6.1f} s beyond the session's start of {seconds['session']:.1f} s (settings {seconds['verify_settings']:.1f}, "
-            f"lag {seconds['verify_lag']:.1f}), {judging / first:.1f} times the first, {peak_mb:.0f} MB peak",
+            f"      {judging:6.1f} s beyond the session's start of {seconds['session']:.1f} s (settings {seconds['settings']:.1f}, "
+            f"lag {seconds['lag']:.1f}), {judging / first:.1f} times the first, {peak_mb:.0f} MB peak",
             flush=True,
         )
         shutil.rmtree(root)
 
 
 def _submit(arguments: list[str], log: Path, memory: str) -> tuple[dict[str, float], float]:
-    """Run the application under spark-submit; its own seconds, and the peak resident memory of the JVM and Python together in MB."""
+    """Run the application under spark-submit; returns the seconds that it reports, and the peak resident memory of JVM and Python in MB."""
     conf = [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
     options = ["--master", "local[2]", "--driver-memory", memory, "--driver-java-options", DRIVER_JAVA_OPTIONS]
     script = Path(__file__).with_name("judge_snapshot.py")

@@ -23,7 +23,7 @@ def kafka_reliability_audit() -> None:
     | `plan` | rejects invalid parameters and gives the run its ids |
     | `snapshot` | reads the cluster into immutable, hashed Parquet files; retried only while the cluster is unreachable |
     | `evidence_gate` | is the evidence complete, recent and of the right types? If not, the audit is **void** |
-    | `verify_settings`, `verify_lag` | every control on every resource, by Spark |
+    | `verify` | judges every resource by every control, with Spark: first settings, then lag |
     | `findings_gate` | do the findings pass the policy, and were enough controls assessed? |
     | `report` | writes HTML, JSON and JUnit, whatever the gates decided; then seals the audit |
     | `gate` | **the only task that fails because of the verdict**: its log lists the reasons |
@@ -51,11 +51,10 @@ def kafka_reliability_audit() -> None:
     planned: Any = plan()
     read = snapshot(planned)
     fit = evidence_gate(planned)
-    settings = AuditJob(task_id="verify_settings", job="verify_settings", plan=planned)
-    lag = AuditJob(task_id="verify_lag", job="verify_lag", plan=planned)
+    verified = AuditJob(task_id="verify", job="verify", plan=planned)
     judged = findings_gate(planned)
     reported = report(planned)
-    read >> fit >> [settings, lag] >> judged >> reported >> AuditGate(task_id="gate", plan=planned)
+    read >> fit >> verified >> judged >> reported >> AuditGate(task_id="gate", plan=planned)
 
 
 for one in dag_clusters():
@@ -67,8 +66,6 @@ for one in dag_clusters():
         catchup=False,  # a missed day cannot be audited afterwards: a snapshot shows only the present
         is_paused_upon_creation=False,
         max_active_runs=1,  # each audit is chained to the one before it
-        # The two Spark jobs one after the other: together they were slower on two cores (53 s against 46 s) and hold twice the memory.
-        max_active_tasks=1,
         dagrun_timeout=timedelta(hours=2),
         default_args={"owner": "kafka-audit", "retries": 0, "execution_timeout": timedelta(minutes=45)},
         params=audit_params(one),

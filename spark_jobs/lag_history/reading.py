@@ -24,6 +24,7 @@ from kafka_audit.policy.slas import WINDOW_DAYS
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from spark_jobs.datasets import Evidence
 from spark_jobs.lag_history import rows
+from spark_jobs.tables import schema_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,10 +92,10 @@ def _rows(
         stretches.setdefault(max(before, default=None), []).append(one)
     built = []
     for day, stretch in stretches.items():
-        seed, seed_ms = rows.seed_of(evidence.spark, rolled_up[day] if day else None, stretch[0].taken_ms)
-        built.append(rows.group_partition_rows(evidence.spark, stretch, seed, seed_ms, interval_ms))
+        seed, seed_ms = rows.seed_of(evidence.tables, rolled_up[day] if day else None, stretch[0].taken_ms)
+        built.append(rows.group_partition_rows(evidence.tables, stretch, seed, seed_ms, interval_ms))
     if whole:
-        positions = rows.group_partition_rows(evidence.spark, whole, None, None, 0)
+        positions = rows.group_partition_rows(evidence.tables, whole, None, None, 0)
         built.append(positions.withColumn("recreated", F.lit(False)))
     union = built[0]
     for more in built[1:]:
@@ -105,7 +106,7 @@ def _rows(
 def _with_days(evidence: Evidence, days: Sequence[LagDay], name: str, ddl: str, raw: DataFrame) -> DataFrame:
     if not days:
         return raw
-    read = evidence.spark.read.schema(ddl).parquet(*[str(one.path / name) for one in days])
+    read = evidence.tables.read(schema_of(ddl), [one.path / name for one in days])
     return read.unionByName(raw)
 
 

@@ -26,6 +26,7 @@ from kafka_audit.store.manifest import MANIFEST, tree_files
 from spark_jobs.lag_history import rows
 from spark_jobs.parquet_folder import write_one_file
 from spark_jobs.session import whole_stages
+from spark_jobs.tables import LargeTables, schema_of
 
 _A_DAY = timedelta(days=1)
 
@@ -66,9 +67,10 @@ def roll_up(spark: SparkSession, root: EvidenceRoot, cluster: str, until: date, 
 
 
 def _write(spark: SparkSession, folder: Path, samples: Samples, previous: LagDay | None, manifest: Mapping[str, Any]) -> None:
-    seed, seed_ms = rows.seed_of(spark, previous, samples.used[0].taken_ms)
-    built = rows.group_partition_rows(spark, samples.used, seed, seed_ms, manifest["interval_seconds"] * 1000)
+    tables = LargeTables(spark=spark)
+    seed, seed_ms = rows.seed_of(tables, previous, samples.used[0].taken_ms)
+    built = rows.group_partition_rows(tables, samples.used, seed, seed_ms, manifest["interval_seconds"] * 1000)
     write_one_file(built, [*rows.KEYS, "taken_ms"], folder / GROUP_PARTITIONS)
-    written = spark.read.schema(rows.GROUP_PARTITIONS).parquet(str(folder / GROUP_PARTITIONS))
+    written = tables.read(schema_of(rows.GROUP_PARTITIONS), [folder / GROUP_PARTITIONS])
     write_one_file(rows.group_rows(written), ["group_id", "topic", "taken_ms"], folder / GROUPS)
     write_json(folder / MANIFEST, {**manifest, "files": tree_files(folder)})

@@ -1,18 +1,18 @@
 """Rows of the lag history: where each group stood in each sample, and what the sample before tells."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from kafka_audit import lag_days
 from kafka_audit.lag_samples import bridged_ms
 from kafka_audit.store.layout import Snapshot
 from kafka_audit.unread_records import HIDES_ITS_TIME
+from spark_jobs.tables import Tables, schema_of, table_of
 
 KEYS = ("group_id", "topic", "partition")
 GROUP_PARTITIONS = (
@@ -42,12 +42,12 @@ still_unknown: those of which it is not known whether they moved or since when t
 
 
 def group_partition_rows(
-    spark: SparkSession, samples: Sequence[Snapshot], seed: DataFrame | None, seed_ms: int | None, interval_ms: int
+    tables: Tables, samples: Sequence[Snapshot], seed: DataFrame | None, seed_ms: int | None, interval_ms: int
 ) -> DataFrame:
     """Rows of ``GROUP_PARTITIONS`` of consecutive samples; ``seed`` are the rows of the sample before the first, taken at ``seed_ms``."""
     times = ([seed_ms] if seed_ms is not None else []) + [one.taken_ms for one in samples]
     before = {at: times[index - 1] for index, at in enumerate(times) if index and at - times[index - 1] <= bridged_ms(interval_ms)}
-    rows = _positions(spark, samples).withColumns({"seed_since_ms": F.lit(None).cast("bigint"), "seed_known": F.lit(None).cast("boolean")})
+    rows = _positions(tables, samples).withColumns({"seed_since_ms": F.lit(None).cast("bigint"), "seed_known": F.lit(None).cast("boolean")})
     if seed is not None:
         kept = ("topic_id", "taken_ms", "committed", "log_start", "log_end")
         rows = rows.unionByName(
@@ -56,7 +56,7 @@ def group_partition_rows(
             ),
             allowMissingColumns=True,
         )
-    rows = rows.join(F.broadcast(_table(spark, before.items(), "taken_ms bigint, expected_ms bigint")), on="taken_ms", how="left")
+    rows = rows.join(F.broadcast(table_of(tables.spark, before.items(), "taken_ms bigint, expected_ms bigint")), on="taken_ms", how="left")
     by_time = Window.partitionBy(*KEYS).orderBy("taken_ms")
 
     def last(column: str) -> Column:
@@ -90,12 +90,12 @@ def group_partition_rows(
     return _selected(rows.where(F.col("taken_ms") >= samples[0].taken_ms), GROUP_PARTITIONS)
 
 
-def seed_of(spark: SparkSession, day: lag_days.LagDay | None, before_ms: int) -> tuple[DataFrame | None, int | None]:
+def seed_of(tables: Tables, day: lag_days.LagDay | None, before_ms: int) -> tuple[DataFrame | None, int | None]:
     """The rows of a day's last sample before a time, and when that was taken."""
     times = [source["taken_ms"] for source in day.sources if source["taken_ms"] < before_ms] if day else []
     if day is None or not times:
         return None, None
-    read = spark.read.schema(GROUP_PARTITIONS).parquet(str(day.path / lag_days.GROUP_PARTITIONS))
+    read = tables.read(schema_of(GROUP_PARTITIONS), [day.path / lag_days.GROUP_PARTITIONS])
     return read.where(F.col("taken_ms") == times[-1]), times[-1]
 
 
@@ -140,24 +140,24 @@ def group_rows(rows: DataFrame) -> DataFrame:
     return _selected(found.withColumn("kept_seconds", F.when(F.col("without") == 0, F.col("kept_seconds"))), GROUPS)
 
 
-def _positions(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
+def _positions(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
     """The rows without what the sample before tells."""
-    known = F.broadcast(_table(spark, [(one.snapshot_id, one.taken_ms) for one in samples], "snapshot_id string, taken_ms bigint"))
-    commits = _dataset(spark, samples, "committed_offsets", "group_id string, topic string, partition int, committed bigint, error string")
+    known = F.broadcast(table_of(tables.spark, [(one.snapshot_id, one.taken_ms) for one in samples], "snapshot_id string, taken_ms bigint"))
+    commits = _dataset(tables, samples, "committed_offsets", "group_id string, topic string, partition int, committed bigint, error string")
     commits = commits.where("committed >= 0 or error is not null").withColumn("committed", F.expr("if(committed >= 0, committed, null)"))
-    groups = _dataset(spark, samples, "groups", "group_id string, state string, group_type string").join(
-        _read_topics(spark, samples), on=["snapshot_id", "group_id"], how="left"
+    groups = _dataset(tables, samples, "groups", "group_id string, state string, group_type string").join(
+        _read_topics(tables, samples), on=["snapshot_id", "group_id"], how="left"
     )
-    offsets = _dataset(spark, samples, "offsets", "topic string, partition int, log_start bigint, log_end bigint, last_stable bigint")
-    topics = _dataset(spark, samples, "topics", "topic string, topic_id string").withColumn("listed", F.lit(True))
-    unlisted = _dataset(spark, samples, "errors", "dataset string, topic string").where("dataset = 'topics'")
+    offsets = _dataset(tables, samples, "offsets", "topic string, partition int, log_start bigint, log_end bigint, last_stable bigint")
+    topics = _dataset(tables, samples, "topics", "topic string, topic_id string").withColumn("listed", F.lit(True))
+    unlisted = _dataset(tables, samples, "errors", "dataset string, topic string").where("dataset = 'topics'")
     unlisted = unlisted.select("snapshot_id").distinct().withColumn("topics_failed", F.lit(True))
     place = ["snapshot_id", "topic", "partition"]
     rows = commits.drop("error").join(groups, on=["snapshot_id", "group_id"], how="left").where("coalesce(group_type, '') <> 'share'")
     rows = rows.join(offsets.withColumn("asked", F.lit(True)), on=place, how="left").join(topics, on=["snapshot_id", "topic"], how="left")
-    rows = rows.join(F.broadcast(unlisted), on="snapshot_id", how="left").join(_limits(spark, samples), on=place, how="left")
+    rows = rows.join(F.broadcast(unlisted), on="snapshot_id", how="left").join(_limits(tables, samples), on=place, how="left")
     rows = rows.withColumn("position", greatest_known("committed", "log_start")).join(
-        _records(spark, samples), on=[*place, "position"], how="left"
+        _records(tables, samples), on=[*place, "position"], how="left"
     )
     # Between the commit and the first record that is still there may lie what compaction took, or the ends of transactions.
     first = F.coalesce("record_offset", "position")
@@ -188,10 +188,10 @@ def _positions(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
     return rows.join(known, on="snapshot_id", how="inner").select(*columns, "over_seconds", "kept_seconds", "only_markers")
 
 
-def _read_topics(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
+def _read_topics(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
     """snapshot_id, group_id and read_topics array<string> of the groups all of whose members told what they have assigned."""
     members = _dataset(
-        spark, samples, "members", "group_id string, assignment array<struct<topic:string,partition:int>>, subscribed_topics array<string>"
+        tables, samples, "members", "group_id string, assignment array<struct<topic:string,partition:int>>, subscribed_topics array<string>"
     )
     told = F.concat("assignment.topic", F.coalesce("subscribed_topics", F.array().cast("array<string>")))
     found = members.groupBy("snapshot_id", "group_id").agg(
@@ -201,13 +201,13 @@ def _read_topics(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
     return found.select("snapshot_id", "group_id", F.when(F.col("silent") == 0, F.col("topics")).alias("read_topics"))
 
 
-def _records(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
+def _records(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
     """snapshot_id, topic, partition, position, and record_offset and record_ms (its timestamp) of the first record from there on.
 
     Only where the log was read from there on (``sought``), and where the record hides its time (not ``sought``).
     """
     columns = "topic string, partition int, offset bigint, record_offset bigint, timestamp_ms bigint, error string"
-    read = _dataset(spark, samples, "first_unread", columns)
+    read = _dataset(tables, samples, "first_unread", columns)
     stamped = F.when(F.col("timestamp_ms") >= 0, F.col("timestamp_ms"))  # -1 in a record that has none
     told = read.where(F.col("error").isNull() | F.col("error").isin(*HIDES_ITS_TIME))
     return told.groupBy("snapshot_id", "topic", "partition", F.col("offset").alias("position")).agg(
@@ -217,36 +217,24 @@ def _records(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
     )
 
 
-def _limits(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
+def _limits(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
     """snapshot_id, topic, partition and limits array<struct<max_lag_seconds, timestamp_ms, offset>>."""
     asked = "topic string, partition int, max_lag_seconds int, timestamp_ms bigint, offset bigint, error string"
-    limits = _dataset(spark, samples, "sla_offsets", asked).where("error is null")
+    limits = _dataset(tables, samples, "sla_offsets", asked).where("error is null")
     limit = F.struct("max_lag_seconds", "timestamp_ms", "offset")
     return limits.groupBy("snapshot_id", "topic", "partition").agg(F.collect_list(limit).alias("limits"))
 
 
-def _dataset(spark: SparkSession, samples: Sequence[Snapshot], name: str, ddl: str) -> DataFrame:
+def _dataset(tables: Tables, samples: Sequence[Snapshot], name: str, ddl: str) -> DataFrame:
     """Columns of a dataset over the samples that have it, and ``snapshot_id``."""
-    paths = [str(one.dataset(name)) for one in samples if one.dataset(name).is_file()]
-    if not paths:
-        return spark.createDataFrame([], ddl).withColumn("snapshot_id", F.lit(None).cast("string"))
-    whole = from_arrow_schema(pq.read_schema(paths[-1]))
+    having = [one for one in samples if one.dataset(name).is_file()]
+    if not having:
+        return table_of(tables.spark, [], f"{ddl}, snapshot_id string")
+    whole = from_arrow_schema(pq.read_schema(having[-1].dataset(name)))
     # The file's own types: Spark's reader refuses a nested type that is spelt differently.
-    typed = StructType([whole[field.name] if field.name in whole.names else field for field in _schema(ddl)])
-    read = spark.read.schema(typed).parquet(*paths)
-    return read.select("*", F.element_at(F.split("_metadata.file_path", "/"), -2).alias("snapshot_id"))
-
-
-def _table(spark: SparkSession, rows: Iterable[tuple[Any, ...]], ddl: str) -> DataFrame:
-    return spark.createDataFrame(list(rows), ddl)
+    typed = StructType([whole[field.name] if field.name in whole.names else field for field in schema_of(ddl)])
+    return tables.read_each(typed, name, having)
 
 
 def _selected(rows: DataFrame, ddl: str) -> DataFrame:
-    return rows.select(*[F.col(field.name).cast(field.dataType).alias(field.name) for field in _schema(ddl)])
-
-
-def _schema(ddl: str) -> list[StructField]:
-    schema = StructType.fromDDL(ddl)
-    if not isinstance(schema, StructType):
-        raise TypeError(f"{ddl} is not a list of columns")
-    return schema.fields
+    return rows.select(*[F.col(field.name).cast(field.dataType).alias(field.name) for field in schema_of(ddl)])

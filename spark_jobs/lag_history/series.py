@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from kafka_audit.lag_samples import BRIDGED
 from spark_jobs.lag_history.reading import LagWindow
 from spark_jobs.lag_history.window import stands_for
+from spark_jobs.tables import table_of
 
 BUCKETS = 120
 GROUPS = 50
@@ -40,7 +41,7 @@ def lag_series(window: LagWindow, judged: DataFrame, groups: Sequence[str]) -> D
     sums = sums.groupBy("group_id", "taken_ms").agg(
         F.sum("lag").alias("lag"), F.sum("lost").alias("lost"), F.sum("unknown").alias("unknown")
     )
-    stands = F.broadcast(window.group_partitions.sparkSession.createDataFrame(stands_for(window), "taken_ms bigint, stands_ms bigint"))
+    stands = F.broadcast(table_of(window.group_partitions.sparkSession, stands_for(window), "taken_ms bigint, stands_ms bigint"))
     known = F.sum(F.when(F.col("unknown") == 0, F.col("stands_ms")).otherwise(0)) / length
     levels = (
         sums.join(stands, on="taken_ms", how="inner")

@@ -11,6 +11,7 @@ from kafka_audit.lag_samples import BRIDGED, DAY_MS, bridged_ms
 from kafka_audit.policy.slas import LagSla
 from spark_jobs.lag_history.reading import LagWindow
 from spark_jobs.lag_history.rows import KEYS, lag_of_row, not_below_zero
+from spark_jobs.tables import table_of
 
 
 def partition_figures(window: LagWindow) -> DataFrame:
@@ -20,7 +21,7 @@ def partition_figures(window: LagWindow) -> DataFrame:
     recreated (the topic was), still_ms (longest time without progress while records waited), produced and consumed (offsets).
     """
     weights = stands_for(window)
-    samples = window.group_partitions.sparkSession.createDataFrame(weights, "taken_ms bigint, stands_ms bigint")
+    samples = table_of(window.group_partitions.sparkSession, weights, "taken_ms bigint, stands_ms bigint")
     rows = window.group_partitions.join(F.broadcast(samples), on="taken_ms", how="inner")
     lag, zero = lag_of_row(), F.lit(0)
     moved = {"produced": ("log_end", "log_end_before"), "consumed": ("committed", "committed_before")}
@@ -46,7 +47,7 @@ def sla_samples(window: LagWindow, slas: Sequence[LagSla], covering: Column) -> 
     ``covering``: the number of the SLA of a group_id and topic, or NULL.
     """
     spark = window.groups.sparkSession
-    sampled = F.broadcast(spark.createDataFrame([row for number, sla in enumerate(slas) for row in _judged(window, number, sla)], _JUDGED))
+    sampled = F.broadcast(table_of(spark, [row for number, sla in enumerate(slas) for row in _judged(window, number, sla)], _JUDGED))
     pairs = window.groups.select("group_id", "topic").distinct().withColumn("sla", covering).where("sla is not null")
     rows = window.groups.join(F.broadcast(pairs), on=["group_id", "topic"], how="inner")
     sums = rows.groupBy("group_id", "sla", "taken_ms").agg(

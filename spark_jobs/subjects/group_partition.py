@@ -21,6 +21,7 @@ from spark_jobs.subjects.past_ends import past_ends
 from spark_jobs.subjects.past_groups import past_groups
 from spark_jobs.subjects.tiers import strictest, tier_of, tier_of_group
 from spark_jobs.subjects.topic_listing import exists, unlisted_reason, with_listing
+from spark_jobs.tables import table_of
 
 _KEYS = ["group_id", "topic", "partition"]
 _PLACE = ["topic", "partition"]
@@ -42,7 +43,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 def positions(evidence: Evidence) -> DataFrame:
     """The wide rows without what the policy adds, and ``lags`` array<bigint> by age. Computed once for a snapshot and kept."""
     # A checkpoint and not persist(): every query that stands on these would analyse their joins again.
-    return evidence.remembered("positions", lambda: _positions(evidence).localCheckpoint(eager=False))
+    return evidence.remembered("positions", lambda: evidence.tables.checkpoint(_positions(evidence)))
 
 
 def _positions(evidence: Evidence) -> DataFrame:
@@ -110,7 +111,7 @@ def _offsets(evidence: Evidence) -> DataFrame:
 def _last_batches(evidence: Evidence) -> DataFrame:
     """topic, partition, base_offset, last_offset and is_control of the batches that could be read."""
     if not evidence.snapshot.dataset("last_batches").is_file():  # snapshots did not always keep them
-        return evidence.spark.createDataFrame([], "topic string, partition int, base_offset bigint, last_offset bigint, is_control boolean")
+        return table_of(evidence.spark, [], "topic string, partition int, base_offset bigint, last_offset bigint, is_control boolean")
     batches = evidence.table("last_batches").where(F.col("error").isNull())
     return batches.select(*_PLACE, "base_offset", "last_offset", "is_control")
 

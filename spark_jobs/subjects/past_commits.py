@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, shortened
 from spark_jobs.subjects.ages import array_by_age, array_of, below, in_sequence, largest, set_of, since, smallest, time_of, with_age
 
 _KEYS = ["group_id", "topic", "partition"]
@@ -17,6 +17,7 @@ _SETS = {
 """Sets of ages: the commit is known, is another one than at present, is above it; and, of the present one, whether all was read then."""
 
 
+@shortened
 def past_commits(evidence: Evidence) -> DataFrame:
     """group_id, topic, partition and ``commits`` array<bigint>, the committed offset by age."""
     rows = with_age(evidence, "committed_offsets", *_KEYS, "committed").where(F.col("committed") >= 0)

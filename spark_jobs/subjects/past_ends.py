@@ -5,7 +5,7 @@ from functools import partial
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, shortened
 from spark_jobs.subjects.ages import ages_where, array_by_age, array_of, largest, set_of, with_age
 
 _ARRAYS = ("log_starts", "log_ends", "ends_at")
@@ -13,6 +13,7 @@ _MOVES = 2
 """Retention deletes whole segments, so the log start jumps: one jump tells nothing of how often it does."""
 
 
+@shortened
 def past_ends(evidence: Evidence) -> DataFrame:
     """topic, partition, ``same`` (the ages at which the topic's id was its present one), and arrays by age of these ages only.
 

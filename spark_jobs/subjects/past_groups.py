@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, shortened
 from spark_jobs.subjects.ages import ages, ages_where, below, largest, since, smallest, times, with_age
 from spark_jobs.subjects.membership import WITHOUT_MEMBERS
 
@@ -14,6 +14,7 @@ _TREND = 3
 """Two points lie on a line whatever they are; from three on a slope says something."""
 
 
+@shortened
 def past_groups(evidence: Evidence) -> DataFrame:
     """group_id, snapshots int, history_ms bigint, snapshots_rebalancing int, empty_ms and empty_within_ms bigint (kafka_audit.subjects).
 

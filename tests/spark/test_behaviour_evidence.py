@@ -23,8 +23,7 @@ from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.history import History
 from spark_jobs.commit_history.read.raw_writer import coverage, totals
 from spark_jobs.parquet_folder import write_parquet
-from spark_jobs.verification import main
-from spark_jobs.verify_lag import write_tables
+from spark_jobs.verify import main
 
 pytestmark = pytest.mark.spark
 
@@ -80,7 +79,7 @@ def audited(tmp_path: Path, spark: SparkSession) -> Callable[[Path | None], tupl
 
 
 def verify_lag(snapshot: Snapshot, audit: Audit) -> int:
-    return main("verify_lag", lambda one: one.lag, write_tables, ["--snapshot", str(snapshot.path), "--audit", str(audit.path)])
+    return main(["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--parts", "lag"])
 
 
 def findings(audit: Audit) -> Findings:

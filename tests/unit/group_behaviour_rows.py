@@ -1,4 +1,4 @@
-"""Rows of group_behaviour and the record beside them, as verify_lag leaves them, for the tests of the report."""
+"""Rows of group_behaviour and the record beside them, as verify leaves them, for the tests of the report."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def group_behaviour(group_id: str, **changes: object) -> dict[str, object]:
 
 
 def with_history(fake: FakeAudit, rows: list[dict[str, object]], **record: object) -> None:
-    """Add a used commit history to an audit whose verify_lag has run."""
+    """Add a used commit history to an audit whose verify has run."""
     without_history(fake, **{**RECORD, **record})
     spark_folder(fake.audit.lag / "group_behaviour.parquet", rows, SCHEMA)
 

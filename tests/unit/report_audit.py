@@ -274,7 +274,7 @@ class FakeAudit:
         schema: pa.Schema = LAG_PARTITIONS,
         **further: pa.Table,
     ) -> None:
-        """Write verify_lag's files; ``further`` are group_slas and lag_series, which are absent when they are not given."""
+        """Write the files of the lag part; ``further`` are group_slas and lag_series, which are absent when they are not given."""
         controls = [one for one in self.catalogue.controls if one.subject in ("group", "group_partition", "declared_group", "group_sla")]
         self._step("lag", rows, [summary(one, rows) for one in controls], 1)
         spark_folder(self.audit.lag / "group_partitions.parquet", partitions or [], schema)

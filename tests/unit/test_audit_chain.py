@@ -215,6 +215,8 @@ def test_every_file_and_folder_of_an_audit_is_durable_before_its_manifest_is_the
 
 
 def test_a_cluster_without_audits_is_not_called_intact(root: EvidenceRoot) -> None:
+    assert "there is no folder" in chained(root, code=2)
+    root.audits(CLUSTER).mkdir(parents=True)
     assert "holds no sealed audit" in chained(root, code=5)
 
 

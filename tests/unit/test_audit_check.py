@@ -228,7 +228,7 @@ def test_a_hidden_settings_file_is_refused_before_an_audit_begins_because_none_c
     (folder / name).write_text("acks=all\n")
     client = f"{{name: a, kind: producer, implementation: java, owner: a, declared_on: 2026-11-01, source: a, topics: [a], settings_file: {name}}}"
     (folder / "clients.yaml").write_text(f"version: 1\nclients: [{client}]\n")
-    with pytest.raises(ConfigurationError, match=r"clients\.0: settings_file is hidden"):
+    with pytest.raises(ConfigurationError, match=r"clients\.0: settings_file is a hidden file"):
         load_policy(folder)
 
 

@@ -211,7 +211,7 @@ def test_frameworks_are_said_to_be_supported_and_never_complied_with(tmp_path: P
     text = text_of(read(audit(tmp_path, PASSING, frameworks=(framework(),))))
     assert "1 supported 0 not supported 0 not known" in text
     assert "support it: TOP-01, TOP-10" in text
-    assert "compl" not in text.split("Frameworks What these results support")[1].split("Gates Evidence gate")[0].lower()
+    assert "compl" not in text.split("Frameworks The requirements that these results support")[1].split("Gates Evidence gate")[0].lower()
 
 
 def test_the_history_that_was_used_and_what_was_left_out_are_printed(tmp_path: Path) -> None:
@@ -226,15 +226,15 @@ def test_the_history_that_was_used_and_what_was_left_out_are_printed(tmp_path: P
         in text
     )
     assert "1 earlier snapshot could not be used as evidence" in text
-    assert [one["jobs"] for one in as_json(read(fake))["history"]] == [["verify_settings", "verify_lag"]]
+    assert [one["parts"] for one in as_json(read(fake))["history"]] == [["settings", "lag"]]
 
 
-def test_jobs_that_used_different_histories_are_told_apart_and_a_missing_record_is_said(tmp_path: Path) -> None:
+def test_parts_that_used_different_histories_are_told_apart_and_a_missing_record_is_said(tmp_path: Path) -> None:
     fake = audit(tmp_path, PASSING)
     (fake.audit.lag / "history.json").unlink()
     report = read(fake)
-    assert [(one.jobs, one.recorded) for one in report.history] == [(("verify_settings",), True), (("verify_lag",), False)]
-    assert "verify_lag left no record of the earlier snapshots" in text_of(report)
+    assert [(one.parts, one.recorded) for one in report.history] == [(("settings",), True), (("lag",), False)]
+    assert "verify (lag) left no record of the earlier snapshots" in text_of(report)
 
 
 @pytest.mark.parametrize("record", [{}, {"used": [{}], "left_out": []}, {"used": 3, "left_out": []}])

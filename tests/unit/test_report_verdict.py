@@ -88,7 +88,7 @@ def test_a_passing_gate_over_a_step_that_left_no_results_is_incomplete(tmp_path:
     fake.gates(findings=("PASS", 0))
     report = read(fake)
     assert (report.outcome.verdict, report.outcome.exit_code) == ("INCOMPLETE", 4)
-    assert report.missing == ("verify_lag left no results: nothing was judged about consumer groups.",)
+    assert report.missing == ("verify left no lag results: nothing was judged about consumer groups.",)
     assert [result.code for result in report.results if result.counts is None] == ["CON-01"]
     assert not report.lag.ran
 

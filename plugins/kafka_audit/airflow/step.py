@@ -13,7 +13,7 @@ from kafka_audit.airflow.retries import expected_error, final_errors
 from kafka_audit.audit.plan import AuditPlan
 from kafka_audit.errors import CollectionError
 
-STEPS = ("snapshot", "evidence_gate", "verify_settings", "verify_lag", "findings_gate", "report")
+STEPS = ("snapshot", "evidence_gate", "verify", "findings_gate", "report")
 FAILURES = "failures"
 
 # What a step makes, with everything that later steps make from it. A step that runs again removes these first: if it fails this
@@ -21,8 +21,7 @@ FAILURES = "failures"
 _RESULTS: Mapping[str, tuple[str, ...]] = {
     "snapshot": ("gate", "settings", "lag", "report"),
     "evidence_gate": ("gate", "report"),
-    "verify_settings": ("settings", "gate/findings.json", "report"),
-    "verify_lag": ("lag", "gate/findings.json", "report"),
+    "verify": ("settings", "lag", "gate/findings.json", "report"),
     "findings_gate": ("gate/findings.json", "report"),
     "report": ("report",),
 }

@@ -64,7 +64,7 @@ def used_by(audit: Audit, root: EvidenceRoot, cluster: str) -> list[Used]:
             try:
                 for used in read(_record(path), root, cluster):
                     if found.setdefault(used.place, used) != used:
-                        raise IntegrityError(f"{path}: {used} is named with two manifests by the audit's jobs: run verify_settings again")
+                        raise IntegrityError(f"{path}: {used} is named with two manifests by the audit's jobs: run verify again")
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError, ConfigurationError) as problem:
                 raise IntegrityError(
                     f"{path}: is not a record of what was used ({problem!r}): run the step that writes it again"
@@ -119,11 +119,11 @@ def keep_used(audit: Audit, root: EvidenceRoot, cluster: str, hashes: FileHashes
         if not _is(copy, one.manifest_sha256, known):
             original = root.path / place
             if not _is(original, one.manifest_sha256, known):
-                raise IntegrityError(f"{original} is not there as {audit.path.name} used it, so it cannot be kept: run verify_lag again")
+                raise IntegrityError(f"{original} is not there as {audit.path.name} used it, so it cannot be kept: run verify again")
             _keep(original, copy)
         problems = problems_of(copy, known)
         if problems:
-            raise IntegrityError(f"{copy} does not match its manifest: {'; '.join(problems[:3])}. Remove it and run verify_lag again")
+            raise IntegrityError(f"{copy} does not match its manifest: {'; '.join(problems[:3])}. Remove it and run verify again")
     _remove_others(audit.inputs, set(wanted))
 
 

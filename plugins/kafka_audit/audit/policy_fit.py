@@ -1,4 +1,4 @@
-"""Whether a policy fits a catalogue and the calendar: what it sets, waives or maps must exist, and what it dates must hold."""
+"""Checks a policy against a catalogue and a date: the controls that it names must exist, and its dates must be valid at that time."""
 
 import re
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Severity
 from kafka_audit.policy.load import Policy
-from kafka_audit.policy.waivers import WaiverState, lies_ahead
+from kafka_audit.policy.waivers import WaiverState, is_future
 
 if TYPE_CHECKING:
     from kafka_audit.catalogue.control import Control
@@ -18,7 +18,7 @@ _ESCAPED_WILDCARD = re.compile(r"\[[*?[]\]")
 
 
 def check_policy(policy: Policy, catalogue: "Catalogue") -> None:
-    """ConfigurationError (exit 2) lists all that a policy says of controls that the catalogue does not have or does not allow."""
+    """Check that every control and parameter named by the policy is in the catalogue; ConfigurationError (exit 2) lists all problems."""
     controls = {control.code: control for control in catalogue.controls}
     problems = [*_tier_problems(policy, controls), *_waiver_problems(policy, controls), *_framework_problems(policy, controls)]
     if problems:
@@ -26,24 +26,24 @@ def check_policy(policy: Policy, catalogue: "Catalogue") -> None:
 
 
 def check_dates(policy: Policy, at: datetime) -> None:
-    """ConfigurationError (exit 2) lists what a policy may not hold when somebody hands it in: expired waivers and dates that lie ahead.
+    """Check a policy's dates before it is adopted; ConfigurationError (exit 2) lists expired waivers and dates in the future.
 
-    An audit does not ask this: there an expired waiver is listed, and covers nothing.
+    An audit does not check this: it lists an expired waiver and does not apply it.
     """
     problems = []
     for waiver in policy.waivers:
         where = f"{policy.folder}/waivers.yaml: {waiver.id}"
         if waiver.state(at) is WaiverState.EXPIRED:
-            problems.append(f"{where}: expires: {waiver.expires.isoformat()} is past: remove the waiver or have it approved anew")
+            problems.append(f"{where}: expires: {waiver.expires.isoformat()} is past: remove the waiver or have it approved again")
         elif waiver.state(at) is WaiverState.NOT_YET_APPROVED:
-            problems.append(f"{where}: approved_on: {waiver.approved_on} lies ahead: write the day on which it was approved")
+            problems.append(f"{where}: approved_on: {waiver.approved_on} is in the future: write the day on which it was approved")
     problems += [
-        f"{policy.folder}/clients.yaml: {client.name}: declared_on: {client.declared_on} lies ahead: write the day of the declaration"
+        f"{policy.folder}/clients.yaml: {client.name}: declared_on: {client.declared_on} is in the future: write the day of the declaration"
         for client in policy.clients
-        if lies_ahead(client.declared_on, at)
+        if is_future(client.declared_on, at)
     ]
     if problems:
-        raise ConfigurationError("the policy has dates that do not hold:\n  " + "\n  ".join(problems))
+        raise ConfigurationError("the policy has invalid dates:\n  " + "\n  ".join(problems))
 
 
 def _tier_problems(policy: Policy, controls: "dict[str, Control]") -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from kafka_audit.catalogue.control import DATASETS, Control, Example, Remediation
+from kafka_audit.catalogue.control import Control, Example, Remediation
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.plain_text import unfit_texts
 from kafka_audit.input_files.yaml_file import explain, load_yaml
@@ -28,9 +28,9 @@ class Catalogue:
         """The controls that judge one subject, ordered by code."""
         return tuple(control for control in self.controls if control.subject == subject)
 
-    def of_job(self, job: str) -> tuple[Control, ...]:
-        """The controls that one job judges, ordered by code."""
-        return tuple(control for control in self.controls if control.wide_row.job == job)
+    def of_part(self, part: str) -> tuple[Control, ...]:
+        """The controls that one part of a verification judges, ordered by code."""
+        return tuple(control for control in self.controls if control.wide_row.part == part)
 
 
 def shipped_controls() -> Path:
@@ -154,4 +154,4 @@ def _shared_parameters(read: list[tuple[Path, Control]]) -> list[str]:
     return problems
 
 
-__all__ = ["DATASETS", "Catalogue", "Control", "Example", "Remediation", "load_catalogue", "shipped_controls"]
+__all__ = ["Catalogue", "Control", "Example", "Remediation", "load_catalogue", "shipped_controls"]

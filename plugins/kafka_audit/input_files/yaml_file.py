@@ -1,4 +1,4 @@
-"""Policy and control files as values: strict YAML, and problems told with file, field and fix."""
+"""Reads policy and control files as strict YAML, and turns problems into messages with file, field and fix."""
 
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,14 @@ _FIXES = {
     "int_parsing": "write a whole number without quotes",
     "timezone_aware": "write a time with its zone, such as 2027-01-31T00:00:00Z",
 }
-"""What to write instead, for pydantic's types of errors that do not say so."""
+"""The fix to print for those of pydantic's error types whose own message does not contain one."""
 
 
 def load_yaml(path: Path, *, within: Path | None = None) -> tuple[Any, bytes]:
     """Parse one file as :func:`kafka_audit.input_files.strict_yaml.parse_yaml` does; returns the value and the raw bytes.
 
-    ConfigurationError (exit 2), mostly with line and column, for all that cannot be read or is not valid, and for a file that lies outside
-    of the folder ``within``, also by a link.
+    ConfigurationError (exit 2), usually with line and column, if the file cannot be read, is not valid YAML, or is outside the folder
+    ``within`` (also behind a link).
     """
     if within is not None:
         try:
@@ -41,12 +41,12 @@ def load_yaml(path: Path, *, within: Path | None = None) -> tuple[Any, bytes]:
         return parse_yaml(raw), raw
     except yaml.YAMLError as problem:
         said = " ".join(str(problem).split()).replace(' in "<byte string>", line', ": line")
-        hint = "; indent with spaces: YAML knows no tabs" if "cannot start any token" in said and b"\t" in raw else ""
+        hint = "; indent with spaces: YAML does not allow tabs" if "cannot start any token" in said and b"\t" in raw else ""
         raise ConfigurationError(f"{path}: is not valid YAML: {visible(said)}{hint}") from problem
 
 
 def explain(path: Path, problem: ValidationError) -> list[str]:
-    """One sentence for each problem pydantic found, 50 at most: file, field and fix."""
+    """One sentence for each problem that pydantic found, at most 50: file, field and fix."""
     lines = []
     errors = problem.errors()
     for error in errors[:_LISTED]:
@@ -62,5 +62,5 @@ def explain(path: Path, problem: ValidationError) -> list[str]:
             message = f"{message} (found {error['input']!r:.80})"
         lines.append(f"{path}: {visible(f'{field}: {message}')}")
     if len(errors) > _LISTED:
-        lines.append(f"{path}: has {len(errors) - _LISTED:,} problems more")
+        lines.append(f"{path}: has {len(errors) - _LISTED:,} more problems")
     return lines

@@ -1,4 +1,4 @@
-"""The policy: what an installation demands of its topics, groups and clients, what it declares, and what it accepts for a time."""
+"""The policy files: what an installation demands of topics, groups and clients, what owners declare, and which failures are waived."""
 
 from kafka_audit.policy.glob import glob_to_regex
 from kafka_audit.policy.load import Policy, load_policy, shipped_policy_folder

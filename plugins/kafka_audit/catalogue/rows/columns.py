@@ -17,10 +17,10 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """One kind of thing that is judged: its wide row and the job that builds it."""
+    """One kind of thing that is judged: its wide row and the part of a verification that builds it."""
 
     name: str
-    job: str
+    part: str
     about: str
     columns: Mapping[str, Column]
 
