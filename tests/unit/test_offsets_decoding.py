@@ -168,6 +168,46 @@ def test_what_cannot_be_decoded_is_kept_with_its_bytes_and_a_reason() -> None:
     assert kept == cases
 
 
+def member(tags: bytes) -> bytes:
+    """A ConsumerGroupMemberMetadataValue with these tagged fields."""
+    return bytes.fromhex("0000 00 00 02 63 02 68 01 00 00000005 00") + tags
+
+
+CLASSIC = bytes.fromhex("01 0000afc8 02 06 72616e6765 01")  # present, session timeout, one protocol: its name, no bytes
+
+
+@pytest.mark.parametrize(
+    ("tags", "session_timeout_ms"),
+    [
+        (b"\x00", None),
+        (b"\x01\x00\x01\x00", None),  # as Kafka writes a member that is not classic
+        (b"\x01\x00\x0f" + CLASSIC + b"\x00\x00", 45_000),
+        (b"\x01\x00\x12" + CLASSIC + b"\x00\x01\x07\x01\xff", 45_000),  # a later release's field within the tagged struct
+        (b"\x02\x00\x01\x00\x09\x02\xff\xff", None),
+    ],
+)
+def test_tagged_structs_may_be_null_and_hold_tagged_fields_of_their_own(tags: bytes, session_timeout_ms: int | None) -> None:
+    (row,) = decoded(raw_rows((key(5, "g", "m"), member(tags))))[1]
+    classic = row.consumer_group_member_metadata.classic_member
+    assert (classic.session_timeout_ms if classic else None) == session_timeout_ms
+
+
+@pytest.mark.parametrize(
+    ("key_", "value"),
+    [
+        (key(5, "g", "m"), member(b"\x01\x00\x02\x00\x00")),  # a NULL struct of two bytes
+        (key(5, "g", "m"), member(b"\x01\x00\x10" + CLASSIC + b"\x00\x00\x00")),  # a size of one byte too many
+        (key(5, "g", "m"), member(b"\x01\x09\x04\xff\xff")),  # an unknown field that is cut off
+        (key(2, "g"), struct.pack(">hhihhqi", 3, 0, 1, -1, -1, 0, -2)),  # no array has -2 members
+        (key(2, "g"), struct.pack(">hhihhqi", 3, 0, 1, -2, -1, 0, 0)),  # NULL is a length of -1 alone
+        (key(2, "g"), struct.pack(">hhihhqi", 3, -1, 1, -1, -1, 0, 0)),  # a protocol type may not be NULL
+    ],
+)
+def test_lengths_and_sizes_that_kafka_never_writes_are_damage(key_: bytes, value: bytes) -> None:
+    _, _, (row,) = decoded(raw_rows((key_, value)))
+    assert row.problem == "the value is truncated or damaged"
+
+
 def test_damaged_bytes_never_raise_and_no_row_is_lost() -> None:
     pick = random.Random(7)
     originals = [(row["key"], row["value"]) for row in recorded_rows().to_pylist() if row["value"] is not None]
