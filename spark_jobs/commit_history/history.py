@@ -1,7 +1,7 @@
 """The folder of one topic's history: raw batches, decoded batches, and the checkpoint of the reading.
 
     source.json                             which cluster and topic this is
-    reached.json                            how far deleted batches reached (kafka_audit.commit_batches)
+    reached.json                            how far deleted batches reached (kafka_audit.store.commit_batches)
     checkpoint/                             Spark's
     raw/<batch>/records.parquet, completeness.parquet, manifest.json
     decoded/<batch>/<table>.parquet, manifest.json
@@ -21,9 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_audit.batch_files import REPAIR_OF_RAW, file_hashes, verify_batch
-from kafka_audit.commit_batches import reached
 from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.store.commit_batches import REPAIR_OF_RAW, file_hashes, reached, verify_batch
 from kafka_audit.store.durable_files import lock_file, make_folder, read_json, replaced_folder, write_json
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.sweep import sweep_folder

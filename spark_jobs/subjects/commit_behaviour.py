@@ -5,8 +5,8 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour, find_behaviour
 from kafka_audit.catalogue.rows.behaviour import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
+from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour, find_behaviour
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects.tiers import matches_any
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from sealed_batch import seal
 from snapshot_builder import Synthetic
 
-from kafka_audit.behaviour_folders import Behaviour, open_behaviour
+from kafka_audit.store.behaviour_tables import Behaviour, open_behaviour
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.times import stamp
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe

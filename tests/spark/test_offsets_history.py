@@ -11,10 +11,9 @@ import pytest
 from coordinator_records import recorded
 from pyspark.sql import SparkSession
 
-from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
-from kafka_audit.commit_batches import note_reached
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store import durable_files
+from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, note_reached, verify_batch
 from kafka_audit.store.durable_files import sync_tree, write_json
 from kafka_audit.store.unfinished import hidden_name
 from spark_jobs.commit_history.describe.behaviour_sources import newest_record

@@ -9,7 +9,7 @@ import pytest
 from coordinator_records import RAW_DDL, text, values
 from pyspark.sql import SparkSession
 
-from kafka_audit.commit_batches import note_reached
+from kafka_audit.store.commit_batches import note_reached
 from spark_jobs.commit_history.decode.batch import TRANSACTIONS, decode_batch
 from spark_jobs.commit_history.describe.open_transactions import holding_back
 from spark_jobs.parquet_folder import write_parquet

@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_audit import commit_batches
-from kafka_audit.commit_batches import has_deleted, reached
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.policy.tiers import CommitsHistory, History
-from kafka_audit.store import retention
+from kafka_audit.store import commit_batches, retention
+from kafka_audit.store.commit_batches import has_deleted, reached
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.retention import delete_expired

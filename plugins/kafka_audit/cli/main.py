@@ -240,7 +240,7 @@ def group_history(
     quiet: Annotated[float, typer.Option(min=0, help="Seconds without a commit that count as a pause.")] = 300,
 ) -> None:
     """What a group did, from the commit history: generations, members, first commits, rewinds, pauses, removed offsets."""
-    from kafka_audit.group_timeline import text, timeline
+    from kafka_audit.cli.timeline import text, timeline
     from kafka_audit.safe_text import visible
     from kafka_audit.store.layout import EvidenceRoot
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_audit.batch_files import REPAIR_OF_DECODED, named_files, read_as_parquet
-from kafka_audit.behaviour_folders import KIND, Behaviour
+from kafka_audit.store.behaviour_tables import KIND, Behaviour
+from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, named_files, read_as_parquet
 from kafka_audit.store.durable_files import read_json, sha256_of
 from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, tree_files
 

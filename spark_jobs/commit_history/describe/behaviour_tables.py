@@ -15,8 +15,8 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
-from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folder_name, folders_until, open_behaviour
+from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folder_name, folders_until, open_behaviour
+from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.store.durable_files import remove_folder, replaced_folder, write_json
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.times import parse_time

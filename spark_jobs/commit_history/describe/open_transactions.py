@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kafka_audit.commit_batches import has_deleted
+from kafka_audit.store.commit_batches import has_deleted
 
 OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 """Those in which no marker ends the transaction yet."""

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from sealed_batch import seal
 
-from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.errors import IntegrityError
+from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.store.durable_files import write_json
 from spark_jobs.commit_history.describe.behaviour_sources import newest_record
 

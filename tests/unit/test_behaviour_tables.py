@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_audit.behaviour_folders import KEPT, Behaviour, find_behaviour, folder_name
 from kafka_audit.errors import IntegrityError
+from kafka_audit.store.behaviour_tables import KEPT, Behaviour, find_behaviour, folder_name
 from kafka_audit.store.durable_files import sha256_of, write_json
 from kafka_audit.store.layout import EvidenceRoot, Snapshot, open_snapshot
 from kafka_audit.store.manifest import tree_files

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_audit.batch_files import REPAIR_OF_DECODED, named_files, read_as_parquet, verify_batch
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, named_files, read_as_parquet, verify_batch
 
 _COMMIT_COLUMNS = ["log_offset", "append_time", "group_id", "topic", "partition", "tombstone", "committed", "metadata", "topic_id"]
 _RECORDS = {
