@@ -1,4 +1,4 @@
-"""The folder of one topic's history: raw batches, decoded batches, and the checkpoint of the reading.
+"""The history folder of one topic: raw batches, decoded batches, and Spark's checkpoint.
 
     source.json                             which cluster and topic this is
     reached.json                            how far deleted batches reached (kafka_audit.store.commit_batches)
@@ -6,7 +6,7 @@
     raw/<batch>/records.parquet, completeness.parquet, manifest.json
     decoded/<batch>/<table>.parquet, manifest.json
 
-A batch is written under another name and renamed when it is whole and durable, so one that is there is whole; it is never written again.
+A batch is written under a hidden name and renamed when it is complete and durable. It is never changed after that.
 """
 
 import fcntl
@@ -46,7 +46,7 @@ class History:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Hold the folder for the block, and remove what a killed run left half-written; ConfigurationError when another run has it."""
+        """Lock the folder for the block and remove incomplete batches of killed runs; ConfigurationError when another run has the lock."""
         make_folder(self.path)
         with lock_file(self.path / ".lock").open("w") as lock:
             try:
@@ -64,19 +64,21 @@ class History:
         return Checkpoint(path=self.path / "checkpoint", topic=self.topic.name)
 
     def raw_batches(self) -> list[str]:
-        """Names of the whole raw batches, sorted."""
+        """Names of the complete raw batches, sorted."""
         return sorted(found.parent.name for found in self.path.glob(f"raw/[!.]*/{MANIFEST}"))
 
     def raw_manifest(self, batch: str) -> dict[str, Any]:
         return read_json(self.path / "raw" / batch / MANIFEST)
 
     def next_offsets(self, bounds: Bounds) -> Offsets:
-        """Where a reading without a checkpoint begins: after what was read, else at the log start."""
+        """Where a query without a checkpoint starts: after the last offset that was read, or at the log start."""
         kept = reached(self.path)
         return {partition: kept.get(partition, start) for partition, start in bounds.log_start.items()}
 
     def check_source(self, bounds: Bounds) -> None:
-        """Write source.json at the first run; IntegrityError when this history is of another topic, or of one that lost its end."""
+        """Write source.json at the first run; IntegrityError when this is the history of another topic, or the
+        topic now ends before an offset that was read.
+        """
         source = {"cluster_id": bounds.cluster_id, "topic_id": bounds.topic_id}
         file = self.path / "source.json"
         if not file.is_file():
@@ -88,13 +90,13 @@ class History:
         read_to = [*reached(self.path).items(), *(self.checkpoint.last() or {}).items()]
         ahead = {p for p, end in read_to if p not in bounds.log_end or end > bounds.log_end[p]}
         if ahead:
-            raise IntegrityError(f"{self.path}: partitions {sorted(ahead)} were read further than they reach: {LOST_ITS_END}")
+            raise IntegrityError(f"{self.path}: partitions {sorted(ahead)} end before offsets that were already read: {LOST_ITS_END}")
 
     def land(self, rows: DataFrame, number: int, log_start: Mapping[int, int]) -> None:
-        """Write one batch of the stream as it came, with how complete it is; nothing if an earlier run has written it.
+        """Write one batch of the stream, unchanged, with the counts of missing offsets; nothing if an earlier run wrote it.
 
-        That earlier copy is the better one: the broker may have compacted records away since. IntegrityError when the checkpoint plans
-        other offsets than those that follow on what is kept.
+        The earlier copy is kept because the broker may have compacted records since. IntegrityError when the checkpoint plans offsets
+        that do not follow on the kept batches.
         """
         batch = f"{self.checkpoint.query_id}-{number:08d}"
         target = self.path / "raw" / batch
@@ -112,7 +114,7 @@ class History:
             _seal_raw(folder, batch, coverage(start, end, log_start, {partition: found.count for partition, found in read.items()}))
 
     def _check_planned(self, batch: str, start: Offsets, end: Offsets) -> None:
-        """IntegrityError when a batch that is kept is planned with another range, or a new one does not begin where the kept ones end."""
+        """IntegrityError when a kept batch is planned with other offsets, or a new one does not start where the kept ones end."""
         if (self.path / "raw" / batch / MANIFEST).is_file():
             kept = {(each["partition"], each["start"], each["end"]) for each in self.raw_manifest(batch)["partitions"]}
             planned = {(partition, start[partition], last) for partition, last in end.items() if last != start[partition]}
@@ -126,9 +128,9 @@ class History:
             )
 
     def decode(self, spark: SparkSession, batch: str) -> None:
-        """Decode one raw batch; nothing if it is there.
+        """Decode one raw batch, unless that was done.
 
-        IntegrityError when the raw batch is not what its manifest says, or the tables do not have every row of it.
+        IntegrityError when the raw batch differs from its manifest, or the tables do not hold each of its rows once.
         """
         raw, target = self.path / "raw" / batch, self.path / "decoded" / batch
         if (target / MANIFEST).is_file():

@@ -1,4 +1,4 @@
-"""The batches of a commit history as files: how far they reach, which may be deleted, and the lock that a run holds while it reads."""
+"""The batches of a commit history as files: hashes, the offsets up to which they reach, which have expired, and the history's lock."""
 
 import fcntl
 import time
@@ -19,14 +19,14 @@ REPAIR_OF_RAW = "its records cannot be had again, restore it from a copy"
 REPAIR_OF_DECODED = "remove this decoded batch, it is decoded anew from raw/"
 
 _PATIENCE_SECONDS = 900.0
-"""A run of ``read_commits`` takes less, and starts every 15 minutes: also at the moment at which expired batches are looked for."""
+"""How long to wait for a run of ``read_commits``, which starts every 15 minutes and takes less."""
 
 _REACHED = "reached.json"
 
 
 @contextmanager
 def held(history: Path) -> Iterator[bool]:
-    """Hold the history for the block, so that no run reads into it; False when runs have had it for a quarter of an hour."""
+    """Lock the history for the block, so that no run writes to it; False when runs had the lock for a quarter of an hour."""
     until = time.monotonic() + _PATIENCE_SECONDS
     with lock_file(history / ".lock").open("a") as lock:
         while True:
@@ -43,7 +43,7 @@ def held(history: Path) -> Iterator[bool]:
 
 
 def reached(history: Path) -> dict[int, int]:
-    """Up to which offset each partition was read, by the raw batches that are kept and those that were deleted."""
+    """The next offset to read of each partition, by the raw batches that are kept and those that were deleted."""
     found = {int(partition): end for partition, end in read_json(history / _REACHED).items()} if has_deleted(history) else {}
     for manifest in history.glob(f"raw/[!.]*/{MANIFEST}"):
         for each in read_json(manifest)["partitions"]:
@@ -52,7 +52,7 @@ def reached(history: Path) -> dict[int, int]:
 
 
 def note_reached(history: Path) -> None:
-    """Before batches are deleted: ``reached`` knows from then on what their manifests say."""
+    """Write down what ``reached`` returns, before batches are deleted."""
     write_json(history / _REACHED, {str(partition): end for partition, end in reached(history).items()})
 
 
@@ -64,8 +64,8 @@ def has_deleted(history: Path) -> bool:
 def expired_batches(history: Path, before: date, stays: Callable[[str, str], None]) -> list[str]:
     """Names of the batches whose newest record is older than the UTC day ``before``, oldest first.
 
-    The newest batch stays, because behaviour tables are made from one at least; so does the one that the checkpoint is at, which Spark
-    would read again; and ``stays`` is told of each old one that is not decoded.
+    The newest batch is kept, because behaviour tables need one; so is the newest batch of the checkpoint, which Spark would read again.
+    Old batches that are not decoded are kept, too, and passed to ``stays`` with the reason.
     """
     newest = {found.parent.name: _newest_us(found.parent) for found in history.glob(f"raw/[!.]*/{MANIFEST}")}
     old = [batch for batch, at in newest.items() if at < day_start_ms(before) * 1000 and at < max(newest.values())]
@@ -90,7 +90,7 @@ def _newest_us(raw: Path) -> int:
 
 
 def _at_checkpoint(checkpoint: Path) -> str | None:
-    """The batch that Spark planned last, which it does again if it was interrupted; None without a checkpoint."""
+    """The batch that Spark planned last, and repeats if it was interrupted; None without a checkpoint."""
     planned = [int(path.name) for path in checkpoint.glob("offsets/[0-9]*") if path.name.isdigit()]
     if not planned:
         return None
@@ -98,14 +98,14 @@ def _at_checkpoint(checkpoint: Path) -> str | None:
 
 
 def file_hashes(batch: Path) -> dict[str, str]:
-    """The sha256 of each file of a batch that is being written, by its name there: what ``named_files`` will read."""
+    """The sha256 of each file of a batch that is being written, by its path in the batch: the manifest's ``files``."""
     return {name: str(file["sha256"]) for name, file in tree_files(batch).items()}
 
 
 def named_files(batch: Path, repair: str) -> dict[str, str]:
-    """The sha256 of each file by its name in the batch, as the manifest says.
+    """The sha256 of each file, by its path in the batch, as the manifest has it.
 
-    IntegrityError (exit 5) when the files that are there, hidden ones aside, are not exactly these; nothing is hashed.
+    IntegrityError (exit 5) when the batch lacks one of these files or has others (hidden ones aside). Nothing is hashed.
     """
     files = read_json(batch / MANIFEST).get("files")
     if not isinstance(files, dict):
@@ -118,7 +118,7 @@ def named_files(batch: Path, repair: str) -> dict[str, str]:
 
 
 def verify_batch(batch: Path, repair: str) -> None:
-    """IntegrityError (exit 5) when the files of a batch are not exactly those of its manifest, or one has another sha256."""
+    """IntegrityError (exit 5) when a batch lacks files of its manifest, has others, or one has another sha256."""
     for name, sha256 in named_files(batch, repair).items():
         if sha256_of(batch / name) != sha256:
             raise IntegrityError(f"{batch}: {name} is not what the manifest says; {repair}")
@@ -126,7 +126,7 @@ def verify_batch(batch: Path, repair: str) -> None:
 
 @contextmanager
 def read_as_parquet(part: Path, repair: str) -> Iterator[None]:
-    """Within the block a file of a batch is read; IntegrityError (exit 5) when it is no Parquet file or lacks a column."""
+    """For reading a file of a batch in the block: IntegrityError (exit 5) when it is no Parquet file or lacks a column."""
     try:
         yield
     except (OSError, KeyError, pa.ArrowException) as problem:

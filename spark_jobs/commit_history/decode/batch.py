@@ -1,4 +1,4 @@
-"""Raw Parquet of a topic -> its tables: regular records by position, the others field by field, all in Python workers of Spark."""
+"""Decodes raw Parquet of a topic into its tables, in Spark's Python workers: regular records by position, all others field by field."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -26,6 +26,7 @@ from spark_jobs.commit_history.decode.records import (
     decode_record,
 )
 from spark_jobs.commit_history.read.raw_writer import RAW
+from spark_jobs.commit_history.read.source import TOPIC
 
 _ROWS_AT_A_TIME = 131_072
 _BYTES_AT_A_TIME = 1 << 30  # an Arrow array of texts ends at twice that; a group id may have 32,767 bytes
@@ -35,9 +36,9 @@ _IRREGULAR_BYTES_AT_A_TIME = 16 << 20  # as Python objects they take a dozen tim
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of decoded records: those of ``types`` (record type numbers), and ``row`` makes the columns of one, but for its place.
+    """A table of decoded records. ``types``: the numbers of its record types. ``row``: the columns of a record, but for its place.
 
-    ``deltas`` are columns in which a dictionary only costs time: hardly a value comes twice.
+    ``deltas``: columns whose values hardly repeat, so that a Parquet dictionary of them would only cost time.
     """
 
     name: str
@@ -49,9 +50,9 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """A coordinators' topic. ``tables``: first the one of regular records, last the one of records that could not be decoded.
+    """A coordinators' topic. ``tables``: the first holds the regular records, the last those that cannot be decoded.
 
-    ``split`` parts raw rows (commits.RAW, the key may be a dictionary) into rows of the first table's schema and the rest.
+    ``split`` divides raw rows (RAW, the key may be a dictionary) into rows of the first table's schema and all other raw rows.
     """
 
     name: str
@@ -69,9 +70,7 @@ def _undecoded(record: Decoded) -> Row:
     return {"record_type": record.type, "version": record.version, "problem": record.problem}
 
 
-_PLACE = [pa.field("log_partition", pa.int32()), pa.field("log_offset", pa.int64()), pa.field("append_time", pa.timestamp("us", "UTC"))]
-_RECORD_TYPE, _VERSION = pa.field("record_type", pa.int16()), pa.field("version", pa.int16())
-_TEXTS = [pa.field(name, pa.string()) for name in ("group_id", "member_id", "regular_expression")]
+_PLACE = [("log_partition", pa.int32()), ("log_offset", pa.int64()), ("append_time", pa.timestamp("us", "UTC"))]
 
 OFFSET_COMMITS = Table(
     name="offset_commits",
@@ -84,23 +83,37 @@ GROUP_TABLE = Table(
     name="group_records",
     schema=pa.schema(
         [
-            *(*_PLACE, _RECORD_TYPE, pa.field("record_name", pa.string()), _VERSION, pa.field("tombstone", pa.bool_())),
-            *(*_TEXTS, *GROUP_RECORD_FIELDS),
+            *_PLACE,
+            ("record_type", pa.int16()),
+            ("record_name", pa.string()),
+            ("version", pa.int16()),
+            ("tombstone", pa.bool_()),
+            ("group_id", pa.string()),
+            ("member_id", pa.string()),
+            ("regular_expression", pa.string()),
+            *GROUP_RECORD_FIELDS,
         ]
     ),
     types=[each.number for each in GROUP_RECORDS],
     row=_group_record,
 )
-"""A row has the struct of its own record name, and NULL in those of the others; in all of them where it is a tombstone."""
+"""A row holds the struct of its own record name; the other structs are NULL, and all of them are in a tombstone."""
 UNDECODED = Table(
     name="undecoded",
     schema=pa.schema(
-        [*_PLACE, _RECORD_TYPE, _VERSION, pa.field("problem", pa.string()), pa.field("key", pa.binary()), pa.field("value", pa.binary())]
+        [
+            *_PLACE,
+            ("record_type", pa.int16()),
+            ("version", pa.int16()),
+            ("problem", pa.string()),
+            ("key", pa.binary()),
+            ("value", pa.binary()),
+        ]
     ),
     types=(),
     row=_undecoded,
 )
-"""Records as they were, and ``problem``: why they could not be decoded."""
+"""Records that cannot be decoded, unchanged; ``problem`` says why."""
 TRANSACTION_TABLE = Table(
     name="transactions",
     schema=transactions.SCHEMA,
@@ -110,7 +123,7 @@ TRANSACTION_TABLE = Table(
 )
 
 OFFSETS = Topic(
-    name="__consumer_offsets",
+    name=TOPIC,
     records=OFFSETS_RECORDS,
     split=commits.regular_commits,
     tables=(OFFSET_COMMITS, GROUP_TABLE, UNDECODED),
@@ -173,7 +186,7 @@ def _write_decoded(topic: Topic, raw: pa.RecordBatch, parts: Mapping[str, pq.Par
 
 @contextmanager
 def _part(target: Path, table: Table) -> Iterator[pq.ParquetWriter]:
-    """A writer of one part of a table, which gets its name when it is whole: a task that is tried again writes it once more."""
+    """A writer of one part of a table. The part gets its name when it is complete: a task that is tried again writes it again."""
     partial_ = target.with_name(f".{target.name}")
     plain = [each.name for each in table.schema if pa.types.is_nested(each.type) or pa.types.is_binary(each.type)]
     dictionaries = [name for name in table.schema.names if name not in {*table.deltas, *plain}]
@@ -193,7 +206,7 @@ def _part(target: Path, table: Table) -> Iterator[pq.ParquetWriter]:
 def _raw_rows(source: Path) -> Iterator[pa.RecordBatch]:
     """The rows of a raw part, a bounded number of rows and bytes at a time."""
     with pq.ParquetFile(source, read_dictionary=["key"], coerce_int96_timestamp_unit="us") as file:
-        groups = range(file.num_row_groups)  # one after another: Arrow would hold as many as it takes for a whole batch, of any size
+        groups = range(file.num_row_groups)  # one by one: Arrow would read as many groups, of any size, as fill a batch
         for batch in (one for group in groups for one in file.iter_batches(_ROWS_AT_A_TIME, row_groups=[group], columns=RAW.names)):
             at = RAW.get_field_index("timestamp")
             timed = batch.set_column(at, "timestamp", batch.column(at).cast(RAW.field("timestamp").type))
@@ -204,7 +217,7 @@ def _raw_rows(source: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _field_by_field(topic: Topic, rest: pa.RecordBatch) -> Iterator[tuple[Table, pa.RecordBatch]]:
-    """Raw rows (commits.RAW) by the table that they belong to."""
+    """Raw rows (RAW) decoded, as one batch for each table that gets some of them."""
     pairs = zip(rest.column("key").to_pylist(), rest.column("value").to_pylist(), strict=True)
     records = [decode_record(topic.records, key, value) for key, value in pairs]
     of_type = {number: table.name for table in topic.tables for number in table.types}
@@ -213,7 +226,7 @@ def _field_by_field(topic: Topic, rest: pa.RecordBatch) -> Iterator[tuple[Table,
         chosen = [at for at, name in enumerate(names) if name == table.name]
         if chosen:
             rows = [table.row(records[at]) for at in chosen]
-            kept = dict(zip((*[each.name for each in _PLACE], "key", "value"), rest.take(pa.array(chosen)).columns, strict=True))
+            kept = dict(zip((*[name for name, _ in _PLACE], "key", "value"), rest.take(pa.array(chosen)).columns, strict=True))
             columns = [
                 kept[each.name] if each.name in kept else pa.array([row.get(each.name) for row in rows], each.type) for each in table.schema
             ]

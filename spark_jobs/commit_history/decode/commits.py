@@ -1,4 +1,4 @@
-"""Offset commits as the brokers write them, decoded by position, a batch of rows at a time: the hot path.
+"""Decodes offset commits by byte positions, a batch of rows at a time with numpy: nearly all records are such commits.
 
 Layouts: OffsetCommitKey v0 and OffsetCommitValue v0-v4 of Kafka 4.3. A commit of another shape (a long metadata text, a tagged
 field of a later release, damage) is not regular: ``records.decode_record`` decodes it field by field.

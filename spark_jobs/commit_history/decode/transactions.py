@@ -1,4 +1,4 @@
-"""Records of ``__transaction_state`` as the brokers write them, decoded by position, a batch of rows at a time.
+"""Decodes records of ``__transaction_state`` by byte positions, a batch of rows at a time with numpy.
 
 Layouts: TransactionLogKey v0 and TransactionLogValue v0-v1 of Kafka 4.3. A record of another shape (lengths that need two bytes of a
 varint, very many topics, a tagged field of a later release, damage) is not regular: ``records.decode_record`` decodes it field by field.
@@ -135,7 +135,7 @@ class _Written:
 
 
 def _partitions(bytes_: Buffer, flexible: Flags, rows: Flags) -> _Written:
-    """One topic of all rows after another: few transactions write to many."""
+    """Reads the first topic of all rows, then the second, and so on: few transactions write to many topics."""
     count, end, sound = _length(bytes_, np.full(len(rows), _FIXED), flexible, 4)
     sound &= rows & (count >= -1)
     left = np.where(sound, count, 0)

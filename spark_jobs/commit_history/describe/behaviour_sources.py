@@ -1,4 +1,4 @@
-"""What behaviour tables are made of: which batches reach into a window, that they are unchanged, and how completely they were read."""
+"""The sources of a behaviour folder: the time of a batch's newest record, and the manifest that names the batches and their gaps."""
 
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -18,9 +18,9 @@ _WITH_TIMES = ("offset_commits.parquet/", "group_records.parquet/")
 
 
 def newest_record(batch: Path) -> datetime:
-    """When the newest record of a decoded batch was appended; of one without any, as where all were lost, when it was written.
+    """When the newest record of a decoded batch was appended; for a batch without records, when the batch was written.
 
-    IntegrityError (exit 5) when files are missing or were added, or one cannot be read; whether one was changed is not looked at.
+    IntegrityError (exit 5) when files are missing, were added or cannot be read. Hashes are not compared here.
     """
     times = []
     for name in named_files(batch, REPAIR_OF_DECODED):
@@ -54,7 +54,7 @@ def _utc(time: datetime) -> datetime:
 
 
 def manifest_of(history: Path, batches: list[Path], before: Behaviour | None, folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest of a behaviour folder: of what it was made, each with the sha256 of its manifest, and how completely that was read."""
+    """The manifest of a behaviour folder: its sources with the sha256 of their manifests, and the offsets that they lack."""
     raw = {batch.name: history / "raw" / batch.name / MANIFEST for batch in batches}
     manifests = {name: read_json(path) for name, path in raw.items()}
     gaps = [gap for name in raw for gap in _gaps(name, manifests[name])]
@@ -78,6 +78,6 @@ def manifest_of(history: Path, batches: list[Path], before: Behaviour | None, fo
 
 
 def _gaps(batch: str, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Offsets that were gone before they could be read, by partition of the offsets topic."""
+    """Offsets that were deleted before they could be read, by partition of the offsets topic."""
     lost = [one for one in manifest.get("partitions", ()) if one["lost"]]
     return [{"batch": batch, "partition": one["partition"], "start": one["start"], "lost": one["lost"]} for one in lost]

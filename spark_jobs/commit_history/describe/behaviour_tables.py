@@ -1,9 +1,10 @@
-"""The behaviour tables of a history: what groups did in a window of time, as far as the offsets topic was read.
+"""Writes the behaviour tables of a history: what groups did in a window of time.
 
     behaviour/<end of the window>/group_partitions.parquet, groups.parquet, manifest.json
 
-They are derived: made from the decoded batches, once for each window, and old ones are removed. What a window does not show (the newest
-commit of a group that is idle, when a group lost its last member) comes from the tables before it, and at first from all batches.
+They are made from the decoded batches, once for each window; old ones are removed. What happened before the window (the newest commit of an
+idle group, when a group lost its last member) is copied from the tables of the window before; for the first window
+it is read from all batches.
 """
 
 from collections.abc import Set
@@ -32,10 +33,9 @@ _BEGINNING = datetime(1, 1, 2, tzinfo=timezone.utc)
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """From when to when, in UTC; of a cluster whose offsets.retention.minutes is ``retention_ms`` (None: not known).
+    """The time to describe, in UTC. ``retention_ms``: the cluster's offsets.retention.minutes in milliseconds (None: not known).
 
-    ``partitions`` is how many the offsets topic has (None: not known), and ``held_back`` those of them in which an open transaction holds
-    records back.
+    ``partitions``: how many the offsets topic has (None: not known). ``held_back``: those in which an open transaction holds records back.
     """
 
     end: datetime
@@ -50,9 +50,9 @@ class Window:
 
 
 def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
-    """Write the behaviour tables of a window; None when no batch is decoded yet. A window that is there is kept.
+    """Write the behaviour tables of a window and return their folder; None when no batch is decoded yet. An existing folder is kept.
 
-    IntegrityError when a batch or the tables before are not what their manifests say.
+    IntegrityError when a batch, or the tables of the window before, differ from their manifests.
     """
     batches = sorted(found.parent for found in history.glob(f"decoded/[!.]*/{MANIFEST}"))
     target = history / "behaviour" / folder_name(window.end)
@@ -61,7 +61,7 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
     before = _tables_before(history, window)
     since = min(window.start, parse_time(before.manifest["start"])) if before else _BEGINNING
     stood = [Reading.from_json(said) for said in before.manifest.get("readings", ())] if before else []
-    reaching = [batch for batch in batches if newest_record(batch) >= since]  # each batch is looked at: one that lost files is refused
+    reaching = [batch for batch in batches if newest_record(batch) >= since]  # looks at each batch: one that lost files is refused
     new = new_batches(history, batches, stood)
     used = sorted({*reaching, *new})
     for batch in used:
@@ -95,13 +95,13 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
 
 
 def _tables_before(history: Path, window: Window) -> Behaviour | None:
-    """The newest tables that end before this window."""
+    """The newest tables that end before this window ends."""
     found = next(folders_until(history, window.end - timedelta(seconds=1)), None)
     return open_behaviour(found) if found else None
 
 
 def _read(spark: SparkSession, batches: list[Path], new: list[Path], name: str, between: tuple[datetime, datetime]) -> DataFrame:
-    """Rows of a table from a time up to another; of the new batches older ones too: a transaction may have held them back."""
+    """Rows of a table between two times. New batches give older rows, too: a transaction may have held them back."""
     since, end = between
 
     def of(some: list[Path]) -> DataFrame:
@@ -113,7 +113,7 @@ def _read(spark: SparkSession, batches: list[Path], new: list[Path], name: str, 
 
 
 def _newest_read(commits: DataFrame, records: DataFrame, partitions: Set[int]) -> dict[int, datetime | None]:
-    """When the newest record that was read of each of these partitions was written; None where there is none."""
+    """For each of these partitions, the time of its newest record that was read; None where there is none."""
     if not partitions:
         return {}
     both = commits.select("log_partition", "append_time").union(records.select("log_partition", "append_time"))
@@ -139,7 +139,7 @@ def _within(rows: DataFrame, window: Window) -> DataFrame:
 
 
 def _earlier_commits(spark: SparkSession, before: Behaviour | None, commits: DataFrame, window: Window) -> DataFrame:
-    """Where each group stood on each partition when the window began: rows like ``commits``, none where its offset was gone."""
+    """The newest commit of each group and partition before the window: rows like ``commits``, none where the offset was removed."""
     earlier = commits.where(~_is_within(window))
     if before:
         tables = spark.read.parquet(str(before.table(GROUP_PARTITIONS)))
@@ -167,7 +167,7 @@ def _write(rows: DataFrame, target: Path, *order: str) -> int:
 
 
 def _observed_from(partitions: DataFrame, records: DataFrame) -> str | None:
-    """The oldest record of the window: where the broker had compacted, or reading began later, the window is shorter than asked for."""
+    """The time of the oldest record in the window (ISO 8601): later than its start after compaction, or where reading began later."""
     oldest = (
         partitions.select(F.min("first_commit").alias("at")).union(records.select(F.min("append_time"))).agg(F.unix_millis(F.min("at")))
     )

@@ -1,4 +1,7 @@
-"""From the times between commits: what they are consistent with. Never what they are: a timer written by hand looks like auto-commit."""
+"""Infers from the times between commits whether they are consistent with auto-commit.
+
+It is never proof: a timer in the application looks the same.
+"""
 
 from dataclasses import dataclass
 
@@ -8,7 +11,7 @@ from pyspark.sql import functions as F
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:
-    """How far from its beat an interval may be: ``least_ms``, or ``share`` of the beat."""
+    """How far an interval may be from a whole number of beats: ``least_ms``, or ``share`` of the beat if that is more."""
 
     least_ms: int
     share: float

@@ -1,4 +1,4 @@
-"""Decoded commits -> how each group commits on each partition: cadence, rewinds, jumps, gaps, and how its commits ended."""
+"""Decoded commits -> one row for each group and partition: intervals, rewinds, jumps, gaps, and why its offset was removed."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -23,14 +23,14 @@ def commit_behaviour(
     topic_id string, committed and last_commit_offset bigint (its place in the offsets topic), last_commit and expire_time timestamp (NULL
     where it brought none) of the newest commit; commits, intervals (between two commits in a row), beats, unchanged,
     unchanged_without_epoch, single_steps, rewinds, jumps, recreations, transactional, with_metadata bigint; first_commit, last_progress,
-    last_rewind, longest_gap_from timestamp; interval_low_ms, interval_beat_ms, interval_ms, interval_high_ms bigint (percentiles 5, 25, 50,
-    95); timed, the intervals that can be a beat; largest_rewind, rewound_from (the largest offset that commits of the newest topic went
-    back from), median_step, largest_step, longest_gap_ms bigint; removed_at timestamp, removed string (expired, deleted, topic_deleted,
-    unknown), removed_reason string; earlier, a struct of what ``earlier`` holds.
+    last_rewind, longest_gap_from timestamp; interval_low_ms, interval_beat_ms, interval_ms, interval_high_ms bigint (percentiles 5, 25,
+    50, 95); timed, the intervals that can be a beat; largest_rewind, rewound_from (the largest offset of the current topic from which a
+    commit went back), median_step, largest_step, longest_gap_ms bigint; removed_at timestamp, removed string (expired, deleted,
+    topic_deleted, unknown), removed_reason string; earlier, a struct of what ``earlier`` holds.
 
     ``emptied``: group_id, empty_since timestamp, of groups that are known to have lost their last member. ``deleted_groups``: group_id,
     deleted_at timestamp, when groups' own metadata was removed. ``retention_ms``: offsets.retention.minutes, None when not known.
-    ``earlier`` is the newest commit before these: a series goes on from there, but it does not count.
+    ``earlier``: the newest commit before these, from which the first interval and step are computed; it is not counted itself.
     """
     rows = commits.withColumn("counts", F.lit(True))
     if earlier is not None:
@@ -58,8 +58,8 @@ _PERCENTILES = {"interval_low_ms": 0.05, "interval_ms": 0.5, "interval_high_ms":
 def _steps(commits: DataFrame) -> DataFrame:
     """Adds ``before``, the last commit; ``follows``, no tombstone between them; ``interval`` ms, ``step``, ``rewind``, ``recreated``.
 
-    A tombstone ends intervals and steps, but a group whose offset was gone may have begun again: rewinds are found across it. A topic made
-    anew is another one, whose commits neither step nor go back from its predecessor's. Records count in the order of the log.
+    A tombstone ends intervals and steps. Rewinds are found across it, because the group may have started again. A recreated topic has
+    another topic id: the first commit on it is neither a step nor a rewind. Records are in the order of their log offsets.
     """
     order = Window.partitionBy(*KEYS).orderBy("log_offset")
     commit = F.when(~F.col("tombstone"), F.struct("committed", "commit_time", "expire_time", "topic_id"))
@@ -72,7 +72,7 @@ def _steps(commits: DataFrame) -> DataFrame:
     return rows.withColumns(
         {
             "recreated": ~same_topic,
-            # The clock of another coordinator may be behind.
+            # The next commit may be from another coordinator, whose clock is behind.
             "interval": F.when(F.col("follows") & same_topic & (elapsed >= 0), elapsed),
             "step": F.when(F.col("follows") & same_topic, step),
             "rewind": F.when(same_topic & (step < 0), -step),
@@ -114,17 +114,17 @@ def _figures() -> dict[str, Column]:
 
 
 def _rhythm() -> dict[str, Column]:
-    """What needs the figures first: intervals on the beat, steps out of all proportion, and rewinds of the topic as it is."""
+    """Figures that need those of _figures: intervals on the beat, unusually large steps, and rewinds since the topic was recreated."""
     beat = F.greatest("interval_beat_ms", F.lit(1))
     count = F.greatest(F.round(F.col("interval") / beat), F.lit(1))
-    # A consumer that leaves out unchanged offsets commits on some of its beats only.
+    # A client that does not commit unchanged offsets skips some of its beats.
     off = F.abs(F.col("interval") - count * beat)
-    # A group that was away catches up with one large, honest step.
+    # A group that was stopped catches up with one large step, which is no jump.
     at_once = F.col("interval") <= 3 * F.greatest("interval_ms", F.lit(1))
     return {
         "timed": F.count_if(count <= MOST_BEATS),
         "beats": F.count_if((count <= MOST_BEATS) & (off <= F.greatest(F.lit(TOLERANCE.least_ms), beat * TOLERANCE.share))),
-        # An offset of the topic's predecessor is none to come back to.
+        # Offsets of the topic before it was recreated do not count.
         "rewound_from": F.max(
             F.when(F.col("rewind").isNotNull() & (F.col("log_offset") > F.coalesce("recreated_at", F.lit(-1))), F.col("before.committed"))
         ),
@@ -138,7 +138,7 @@ def _removed(steps: DataFrame, emptied: DataFrame, retention_ms: int | None, del
     newest = steps.groupBy(*KEYS).agg(F.max_by(F.struct("tombstone", "append_time", before), "log_offset").alias("last"))
     gone = newest.where("last.tombstone").select(*KEYS, F.col("last.append_time").alias("removed_at"), "last.before")
     gone = _with_deletion_of_group(gone, deleted_groups).join(emptied, on="group_id", how="left")
-    # A group that lost its last member after that is not known to have been without members then.
+    # Whether a group that became empty later had members at that time is not known.
     gone = gone.withColumn("empty_since", F.when(F.col("empty_since") <= F.col("removed_at"), F.col("empty_since")))
     together = Window.partitionBy("topic").orderBy(F.col("removed_at").cast("long")).rangeBetween(-_TOGETHER_S, _TOGETHER_S)
     of_topic = F.collect_set(F.when(~F.col("group_deleted"), F.col("group_id")))
@@ -156,7 +156,7 @@ def _removed(steps: DataFrame, emptied: DataFrame, retention_ms: int | None, del
     cases = (
         (retention.isNull() & ~own, "unknown", F.lit("offsets.retention.minutes could not be read")),
         (F.col("before.commit_time").isNull(), "unknown", F.lit("the commit before was not read, so its age is not known")),
-        # Kafka expires nothing that a classic group with members reads, however old.
+        # Kafka does not expire offsets of topics that a classic group with members subscribes to, however old they are.
         ((late >= 0) & F.col("empty_since").isNull(), "unknown", F.lit(f"old enough to expire, but {no_members}")),
         (late >= _EXPIRY_CHECK_MS, "expired", F.concat(after, longer)),
         (late >= 0, "unknown", F.lit("between the time from which it expires and the next check for expiry: both can be")),

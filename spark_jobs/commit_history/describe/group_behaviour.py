@@ -1,4 +1,4 @@
-"""Decoded group records and commit behaviour -> how each group lived: members, generations, rebalances, timeouts, how it commits."""
+"""Decoded group records and commit behaviour -> one row for each group: members, rebalances, timeouts, and how it commits."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from spark_jobs.commit_history.describe.cadence import inference
 _EPISODE_MS = 30_000
 """Generations closer than this belong to one rebalance: cooperative assignment takes two, and members join one after another.
 
-Where they follow each other for longer than this, each such time counts as one: a group that never settles rebalances all the time.
+An episode that lasts longer counts once more for each further 30 s, so that a group that never settles has many rebalances.
 """
 
 _SUMS = (
@@ -22,17 +22,17 @@ _LEAST_TIMED = 4
 
 
 def group_behaviour(records: DataFrame, partitions: DataFrame, carried: DataFrame | None = None) -> DataFrame:
-    """One row for each group of the tables. ``records`` may hold earlier ones, whose ``in_window`` is false: they tell states only.
+    """One row for each group. ``records`` with ``in_window`` false are from before the window: they give states and are not counted.
 
-    ``carried`` are the rows of an earlier call, without removed groups: they stand for groups of which no newer record tells.
+    ``carried``: rows of the window before, without removed groups. They give the state of groups that have no newer record.
 
     group_type string (classic, consumer, share, streams; NULL without group records), removed boolean, member_count, static_members,
     most_members int by the newest records; assignor string, session_timeout_ms (least of the members'; KIP-848 groups have the brokers')
     and rebalance_timeout_ms (greatest) bigint of the newest records with members; generations bigint (changes of the generation or group
     epoch with members), rebalances bigint (episodes of these, and each further half minute of an episode), longest_rebalance_ms bigint,
     last_rebalance timestamp; partitions bigint, the sums of commit_behaviour, first_commit, last_commit timestamp, beat_ms bigint, and
-    cadence.inference. empty_since timestamp: when a classic group lost its last member, NULL where it has some. live_members: the
-    members of a newer protocol that did not leave.
+    cadence.inference. empty_since timestamp: when a classic group lost its last member, NULL while it has members.
+    live_members: the members of a group of a newer protocol that did not leave.
     """
     if "in_window" not in records.columns:
         records = records.withColumn("in_window", F.lit(True))
@@ -41,7 +41,7 @@ def group_behaviour(records: DataFrame, partitions: DataFrame, carried: DataFram
         .join(_members(records, carried), on="group_id", how="full")
         .join(_commits(partitions), on="group_id", how="full")
     )
-    rows = rows.join(_standing(records, carried), on="group_id", how="full")
+    rows = rows.join(_carried_states(records, carried), on="group_id", how="full")
     told = F.col("group_type").isNotNull()
     rows = rows.withColumns(
         {
@@ -49,7 +49,7 @@ def group_behaviour(records: DataFrame, partitions: DataFrame, carried: DataFram
             **{name: F.coalesce(name, F.lit(0).cast("bigint")) for name in (*_SUMS, "partitions")},
             "live_members": F.col("newer.live_members"),
             "empty_since": F.when(told, F.col("classic.empty_since")).otherwise(F.col("carried.empty_since")),
-            # Its records were read, and none of it came.
+            # The partition was read, and holds no record of the group: 0, and not NULL.
             **{name: F.coalesce(name, F.when(~told & F.col("carried.group_type").isNotNull(), F.lit(0))) for name in _COUNTS},
             "group_type": F.coalesce("group_type", "carried.group_type"),
         }
@@ -62,8 +62,8 @@ _COUNTS = ("generations", "rebalances")
 _CARRIED = ("group_type", "empty_since", *_MEMBER_FIGURES)
 
 
-def _standing(records: DataFrame, carried: DataFrame | None) -> DataFrame:
-    """group_id and ``carried``: what was known of the groups before, NULL at first."""
+def _carried_states(records: DataFrame, carried: DataFrame | None) -> DataFrame:
+    """group_id and ``carried``: the state of each group at the end of the window before; no rows for the first window."""
     if carried is None:
         nothing = "struct<group_type:string,empty_since:timestamp,member_count:int,static_members:int,assignor:string,"
         nothing += "session_timeout_ms:bigint,rebalance_timeout_ms:bigint>"
@@ -72,7 +72,7 @@ def _standing(records: DataFrame, carried: DataFrame | None) -> DataFrame:
 
 
 def emptied(records: DataFrame, carried: DataFrame | None = None) -> DataFrame:
-    """group_id, empty_since timestamp: since when a classic group has had no members by its newest record; no row for one that has some."""
+    """group_id, empty_since timestamp: when a classic group lost its last member, by its newest record; no row for groups with members."""
     newest = (
         records.where("record_type = 2 and not tombstone").groupBy("group_id").agg(F.max_by("group_metadata", "log_offset").alias("now"))
     )
@@ -84,7 +84,7 @@ def emptied(records: DataFrame, carried: DataFrame | None = None) -> DataFrame:
 
 
 def _lives(records: DataFrame, carried: DataFrame | None) -> DataFrame:
-    """Per group its newest state and its rebalances, from the records that carry a generation or a group epoch."""
+    """For each group its newest state and its rebalances, from the records that hold a generation or a group epoch."""
     epochs = ("consumer_group_metadata.epoch", "share_group_metadata.epoch", "streams_group_metadata.epoch")
     heads = _with_members(records.where("record_type in (2, 3, 11, 17)"), _member_records(records, carried)).withColumns(
         {
@@ -95,9 +95,9 @@ def _lives(records: DataFrame, carried: DataFrame | None) -> DataFrame:
     )
     order = Window.partitionBy("group_id").orderBy("log_offset")
     changed = ~F.coalesce(F.lag("number").over(order).eqNullSafe(F.col("number")), F.lit(False))
-    # An empty group's record says that it ended, not that partitions moved.
-    peopled = F.coalesce("size", "members_then", F.lit(1)) > 0
-    moved = heads.withColumn("moved", F.col("in_window") & changed & F.col("number").isNotNull() & peopled)
+    # The record of a group without members moves no partitions.
+    had_members = F.coalesce("size", "members_then", F.lit(1)) > 0
+    moved = heads.withColumn("moved", F.col("in_window") & changed & F.col("number").isNotNull() & had_members)
     at = F.when(F.col("moved"), F.col("append_time"))
     earlier = F.last(at, ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, -1))
     away = F.unix_millis("append_time") - F.unix_millis(earlier)
@@ -112,7 +112,7 @@ def _lives(records: DataFrame, carried: DataFrame | None) -> DataFrame:
     newest = F.max_by(F.struct("kind", "tombstone", "group_metadata", "record_type"), "log_offset")
     lives = moved.groupBy("group_id").agg(
         newest.alias("newest"),
-        F.max_by("group_metadata", F.when(F.col("size") > 0, F.col("log_offset"))).alias("peopled"),
+        F.max_by("group_metadata", F.when(F.col("size") > 0, F.col("log_offset"))).alias("with_members"),
         F.max("size").alias("most_members"),
         F.count_if("moved").alias("generations"),
         F.max(at).alias("last_rebalance"),
@@ -123,32 +123,32 @@ def _lives(records: DataFrame, carried: DataFrame | None) -> DataFrame:
         F.when(F.size(members) <= 0, since).alias("empty_since"),
         F.size(members).alias("member_count"),
         F.size(F.filter(members, lambda member: member["instance_id"] != "")).alias("static_members"),
-        F.col("peopled.protocol").alias("assignor"),
-        F.array_min("peopled.members.session_timeout_ms").cast("bigint").alias("session_timeout_ms"),
-        F.array_max("peopled.members.rebalance_timeout_ms").cast("bigint").alias("rebalance_timeout_ms"),
+        F.col("with_members.protocol").alias("assignor"),
+        F.array_min("with_members.members.session_timeout_ms").cast("bigint").alias("session_timeout_ms"),
+        F.array_max("with_members.members.rebalance_timeout_ms").cast("bigint").alias("rebalance_timeout_ms"),
     )
     return lives.join(settled, on="group_id", how="left").select(
         *("group_id", "most_members", "generations", "longest_rebalance_ms", "last_rebalance"),
         F.coalesce("rebalances", F.lit(0)).alias("rebalances"),
         F.col("newest.kind").alias("group_type"),
         F.col("newest.tombstone").alias("removed"),
-        F.when(members.isNotNull() | F.col("peopled").isNotNull(), classic).alias("classic"),
+        F.when(members.isNotNull() | F.col("with_members").isNotNull(), classic).alias("classic"),
     )
 
 
 def _with_members(heads: DataFrame, members: DataFrame) -> DataFrame:
-    """Adds ``members_then``: how many of ``members`` (_member_records) a group had when a record was written; NULL where none is known."""
+    """Adds ``members_then``: how many ``members`` (_member_records) a group had when a record was written; NULL where not known."""
     order = Window.partitionBy("group_id", "member_id").orderBy("log_offset")
     here = (~F.col("tombstone")).cast("int")
     events = members.withColumn("came", here - F.coalesce(F.lag(here).over(order), F.lit(0)))
-    # A record that begins a new epoch comes after those of the members who joined or left.
+    # Kafka writes the record of a new epoch after those of the members who joined or left.
     so_far = Window.partitionBy("group_id").orderBy("log_offset").rowsBetween(Window.unboundedPreceding, 0)
     both = heads.unionByName(events.select("group_id", "log_offset", "came"), allowMissingColumns=True)
     return both.withColumn("members_then", F.sum("came").over(so_far)).where(F.col("came").isNull()).drop("came")
 
 
 def _member_records(records: DataFrame, carried: DataFrame | None) -> DataFrame:
-    """group_id, member_id, log_offset, tombstone, value: the members' own records of the newer protocols, the carried ones first."""
+    """group_id, member_id, log_offset, tombstone, value: records of single members (newer protocols), those of the window before first."""
     value = F.coalesce(*[_member(f"{kind}_member_metadata", fields) for kind, fields in _NEWER.items()])
     records = records.where("record_type in (5, 10, 19)").select("group_id", "member_id", "log_offset", "tombstone", value.alias("value"))
     if carried is None:
@@ -158,7 +158,7 @@ def _member_records(records: DataFrame, carried: DataFrame | None) -> DataFrame:
 
 
 def _members(records: DataFrame, carried: DataFrame | None) -> DataFrame:
-    """Per group of a newer protocol: ``newer``, the members who did not leave, their count, and the settings of all that were there."""
+    """For each group of a newer protocol ``newer``: its members that did not leave, their count, and the settings of all its members."""
     each = (
         _member_records(records, carried)
         .groupBy("group_id", "member_id")

@@ -10,14 +10,14 @@ from pyspark.sql import functions as F
 from kafka_audit.store.commit_batches import has_deleted
 
 OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
-"""Those in which no marker ends the transaction yet."""
+"""States of a transaction that no marker has ended yet."""
 
 
 def holding_back(spark: SparkSession, history: Path, topic: str, partitions: Collection[int]) -> list[dict[str, Any]] | None:
     """Transactions that were open at their newest record in ``history`` and write to ``partitions`` of ``topic``, by transactional id.
 
-    Each has transactional_id, state, since (start, ISO 8601, or None) and the ``partitions`` in question. None where there is no such
-    transaction and batches were deleted: they may have held its record.
+    Each has transactional_id, state, since (start, ISO 8601, or None) and the ``partitions`` in question. None where none is found and
+    batches were deleted, which may have held its record.
     """
     tables = [str(found.parent / "transactions.parquet") for found in history.glob("decoded/[!.]*/manifest.json")]
     if not tables or not partitions:

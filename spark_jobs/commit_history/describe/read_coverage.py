@@ -1,6 +1,6 @@
-"""Since when, and up to when, each partition of the offsets topic was read without a hole.
+"""For which time each partition of the offsets topic was read without missing records, and which partition holds a group.
 
-What a group's records do not show means something only for that time: a rebalance that nobody read is none that did not happen.
+Only within that time does the absence of a record mean that something did not happen.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.times import parse_time
 
 _NEVER = datetime(1970, 1, 1, tzinfo=timezone.utc)
-# Java hashes UTF-16 code units; a sequence from 0 to -1 would run backwards, hence the case of its own.
+# Java hashes UTF-16 code units. The empty id is a case of its own because Spark's sequence(0, -1) counts backwards.
 _UNITS = "hex(encode(group_id, 'UTF-16BE'))"
 _HASH = f"""case when group_id = '' then 0L else aggregate(sequence(0, cast(length({_UNITS}) / 4 as int) - 1), 0L,
     (h, i) -> (h * 31 + cast(conv(substring({_UNITS}, i * 4 + 1, 4), 16, 10) as bigint)) & 4294967295L) end"""
@@ -28,11 +28,11 @@ _HASH = f"""case when group_id = '' then 0L else aggregate(sequence(0, cast(leng
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One partition of the offsets topic, in UTC.
+    """How far one partition of the offsets topic was read; times in UTC.
 
-    ``complete_since``: every record since then was read; None: since the partition was made. ``lost_until``: until then even the newest
-    record of a key may be missing; None: no. Compaction makes a reading incomplete and loses no newest record. ``read_to``: up to when it
-    was read, the end of the window unless an open transaction holds records back.
+    ``complete_since``: every record written since then was read; None: every record since the partition was created. ``lost_until``: before
+    then even the newest record of a key may be missing; None: none is. (Compaction removes older records of a key, never the newest.)
+    ``read_to``: records up to then were read: the end of the window, or less where an open transaction holds records back.
     """
 
     partition: int
@@ -51,7 +51,7 @@ class Reading:
 
 
 def new_batches(history: Path, batches: Iterable[Path], before: Iterable[Reading]) -> list[Path]:
-    """The decoded batches that reach further than ``before``."""
+    """The decoded batches with offsets beyond those of ``before``."""
     reached = {each.partition: each.next_offset for each in before}
     return [batch for batch in batches if any(one["end"] > reached.get(one["partition"], 0) for one in _ranges(history, batch))]
 
@@ -63,7 +63,7 @@ def _ranges(history: Path, batch: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Range:
-    """What one batch holds of one partition, and what explains its gaps."""
+    """The offsets of one partition in one batch, and the counts that explain missing ones."""
 
     start: int
     end: int
@@ -82,10 +82,10 @@ def readings(
     partitions: int,
     held: Mapping[int, datetime | None],
 ) -> list[Reading]:
-    """How each partition stands after ``batches`` (decoded), given how it stood ``before``; by number.
+    """The coverage of each partition after the decoded ``batches``, by partition number; ``before``: the coverage until then.
 
-    A hole that is found now counts as lasting until ``end``, when it was found. ``held``: partitions in which an open transaction holds
-    records back, each with the time of the newest record that was read.
+    Missing records that are found now count as missing until ``end``. ``held``: partitions in which an open transaction holds records
+    back, with the time of the newest record that was read.
     """
     known = {each.partition: each for each in before}
     ranges: dict[int, list[_Range]] = {number: [] for number in {*range(partitions), *known}}
@@ -122,25 +122,25 @@ def readings(
 
 
 def _follow(prior: Reading | None, ranges: Iterable[_Range]) -> tuple[int, bool, bool]:
-    """The offset that is reached, whether every record on the way was read, and whether the newest record of every key was."""
+    """The next offset to read, whether every record before it was read, and whether the newest record of every key was."""
     reached, complete, whole = prior.next_offset if prior else None, True, True
     for one in sorted(ranges, key=lambda each: each.start):
         if reached is None:
-            # What the broker had removed before a history began is gone from the cluster, too: no newest record is missing.
+            # Records that were removed before the history began are not on the brokers either: no newest record is missing.
             complete = one.start == 0
         elif one.end <= reached:
             continue
         elif one.start > reached:
             whole = False
         whole = whole and not one.lost and not one.undecoded
-        # A transaction that was read has one marker, and at least one commit; more gaps than that are aborted or compacted records.
+        # Each transaction has one marker and at least one commit. More skipped offsets than that are aborted or compacted records.
         complete = complete and whole and one.skipped <= one.transactional
         reached = one.end
     return reached or 0, complete, whole
 
 
 def _transactional(batch: Path) -> Counter[int]:
-    """Transactional commits by partition: as many of the offsets that were skipped can be the markers that end their transactions."""
+    """Transactional commits by partition: at most as many skipped offsets are the markers of their transactions."""
     commits = ds.dataset(_parts(batch, "offset_commits"))
     rows = (pc.field("version") >= 4) & pc.is_null(pc.field("topic_id"))
     return _by_partition(commits, rows)
@@ -166,9 +166,10 @@ def _by_partition(rows: ds.Dataset, which: pc.Expression | None) -> Counter[int]
 
 
 def with_home_partition(groups: DataFrame, partitions: int | None) -> DataFrame:
-    """Add ``home_partition`` (int) to rows with a ``group_id``. Give it distinct groups: it walks each id character by character.
+    """Add ``home_partition`` (int): the partition of the offsets topic that holds a group, Utils.abs(groupId.hashCode()) % ``partitions``.
 
-    ``partitions`` is the topic's actual partition count; NULL where it is not known. Kafka's Utils.abs is 0 for Integer.MIN_VALUE.
+    NULL where the partition count is None, not known. Kafka's Utils.abs is 0 for Integer.MIN_VALUE. Pass distinct groups: the hash is
+    computed character by character.
     """
     if partitions is None:
         return groups.withColumn("home_partition", F.lit(None).cast("int"))

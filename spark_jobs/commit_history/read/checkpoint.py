@@ -1,4 +1,4 @@
-"""What Spark's streaming checkpoint says about offsets: the range of each batch, written before the batch runs.
+"""Reads offsets from Spark's streaming checkpoint: the range of each batch, which Spark writes before the batch runs.
 
 Format: a version line, then JSON lines, of Spark 4.2's offset log and of the Kafka source's initial offsets.
 """

@@ -25,7 +25,7 @@ RAW = pa.schema(
         pa.field("value", pa.binary()),
     ]
 )
-"""A record as it came."""
+"""A record of a Kafka topic, unchanged."""
 
 LOST_ITS_END = (
     "the topic lost records at its end (an unclean leader election, or restored brokers). Keep this history as evidence and begin another"
@@ -48,7 +48,7 @@ class RawCounts:
 def write_raw(rows: DataFrame, folder: Path) -> dict[int, RawCounts]:
     """Write ``rows`` (RAW) into part files of a new folder, one for each task; returns what they hold by partition.
 
-    Counting on the way spares a second reading.
+    Rows are counted while they are written, which saves reading them again.
     """
     folder.mkdir()
     found: dict[int, RawCounts] = {}

@@ -1,9 +1,12 @@
-"""An internal topic as a stream, and its bounds: read by assignment, so that no group is joined and nothing is written to the cluster."""
+"""Reads an internal topic as a stream, and asks for its first and last offsets.
+
+Partitions are assigned and not subscribed to: no group is joined, and nothing is written to the cluster.
+"""
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,12 +49,12 @@ def bounds(spark: SparkSession, client: Mapping[str, str], topic: str) -> Bounds
     """Ask the brokers; CollectionError when the topic does not exist, may not be read or cannot be reached."""
     jvm: Any = spark._jvm
     try:
-        with _closing(jvm.org.apache.kafka.clients.admin.Admin.create(_java_map(jvm, client))) as admin:
+        with closing(jvm.org.apache.kafka.clients.admin.Admin.create(dict(client))) as admin:
             cluster_id = str(admin.describeCluster().clusterId().get())
             asked = jvm.org.apache.kafka.clients.admin.DescribeTopicsOptions().includeAuthorizedOperations(True)
             about = admin.describeTopics(jvm.java.util.List.of(topic), asked).allTopicNames().get()[topic]
             retention_ms = _retention_ms(jvm, admin)
-        # In this order: what is appended between the two questions is not taken for held back.
+        # In this order: records that are appended between the two calls do not count as held back.
         _, end = _offsets(jvm, client, topic, "read_uncommitted")
         start, stable = _offsets(jvm, client, topic, "read_committed")
     except Py4JJavaError as problem:
@@ -90,17 +93,14 @@ def _offsets(jvm: Any, client: Mapping[str, str], topic: str, level: str) -> tup
     """Log start and, by isolation level, last stable or log end offset of each partition."""
     bytes_ = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
     config = {**client, **_CLIENT, "isolation.level": level, "key.deserializer": bytes_, "value.deserializer": bytes_}
-    with _closing(jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_java_map(jvm, config))) as consumer:
+    with closing(jvm.org.apache.kafka.clients.consumer.KafkaConsumer(config)) as consumer:
         found = [jvm.org.apache.kafka.common.TopicPartition(topic, each.partition()) for each in consumer.partitionsFor(topic)]
-        asked = jvm.java.util.ArrayList()
-        for each in found:
-            asked.add(each)
-        starts, ends = consumer.beginningOffsets(asked), consumer.endOffsets(asked)
+        starts, ends = consumer.beginningOffsets(found), consumer.endOffsets(found)
         return {each.partition(): int(starts[each]) for each in found}, {each.partition(): int(ends[each]) for each in found}
 
 
 def _retention_ms(jvm: Any, admin: Any) -> int | None:  # noqa: ANN401  (py4j)
-    """Expired and deleted offsets are told apart by it; reading commits does not depend on it."""
+    """offsets.retention.minutes in milliseconds, which tells expired offsets from deleted ones; None where it may not be read."""
     config = jvm.org.apache.kafka.common.config
     try:
         node = admin.describeCluster().controller().get()
@@ -109,21 +109,6 @@ def _retention_ms(jvm: Any, admin: Any) -> int | None:  # noqa: ANN401  (py4j)
     except Py4JJavaError:
         return None
     return int(found.value()) * 60_000 if found is not None else None
-
-
-@contextmanager
-def _closing(client: Any) -> Iterator[Any]:  # noqa: ANN401  (py4j)
-    try:
-        yield client
-    finally:
-        client.close()
-
-
-def _java_map(jvm: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401  (py4j)
-    java = jvm.java.util.HashMap()
-    for name, value in values.items():
-        java.put(name, value)
-    return java
 
 
 def _forbidden(topic: str, said: str) -> str:
@@ -138,7 +123,7 @@ def _explain(problem: Py4JJavaError, topic: str) -> str:
     if "TopicAuthorization" in said:
         return _forbidden(topic, said)
     if "UnknownTopicOrPartition" in said:
-        return f"there is no {topic} yet: the brokers make it at its first use ({said})"
+        return f"there is no {topic} yet: the brokers create it at its first use ({said})"
     return f"{topic} cannot be read: {said[:500]}"
 
 
