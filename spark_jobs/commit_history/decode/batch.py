@@ -87,7 +87,7 @@ GROUP_TABLE = Table(
             ("record_type", pa.int16()),
             ("record_name", pa.string()),
             ("version", pa.int16()),
-            ("tombstone", pa.bool_()),
+            pa.field("tombstone", pa.bool_(), nullable=False),
             ("group_id", pa.string()),
             ("member_id", pa.string()),
             ("regular_expression", pa.string()),
