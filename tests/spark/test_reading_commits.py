@@ -30,7 +30,7 @@ class Runs:
         write_json((history or self.history).path / "raw" / batch / "manifest.json", {"totals": totals})
 
     def tell(self, unread: CollectionError | None = None) -> dict[str, Any]:
-        read_commits._tell(self.spark, self.history, self.transactions, {}, unread)
+        read_commits._write_last_run(self.spark, self.history, self.transactions, {}, unread)
         return json.loads((self.history.path / "last_run.json").read_text())
 
 

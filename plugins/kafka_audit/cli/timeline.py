@@ -1,4 +1,4 @@
-"""What one group did, from the decoded commit history: an entry for each change, not for each commit."""
+"""The timeline of one group from the decoded commit history: an entry for each change, not for each commit."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _COLUMNS = {"offset_commits": _COMMIT_COLUMNS, "group_records": _GROUP_COLUMNS}
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One thing that happened, at the time at which the broker wrote it down."""
+    """One change, at the time at which the broker appended its record."""
 
     at: datetime
     log_offset: int
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(kw_only=True)
 class _Position:
-    """Where the group stands on one partition, and how many commits were read."""
+    """The group's newest commit on one partition, and how many commits of it were read."""
 
     at: datetime
     committed: int
@@ -47,8 +47,8 @@ class _Position:
 def timeline(history: Path, group: str, *, quiet: timedelta) -> list[Entry]:
     """The entries of a group in the order of the log; a pause in its commits counts from ``quiet`` on.
 
-    ConfigurationError when nothing was decoded yet, or nothing of this group. IntegrityError (exit 5) when a batch lacks files or has
-    others than its manifest names, and when one with rows of this group was changed.
+    ConfigurationError when nothing is decoded yet, or no record is of this group. IntegrityError (exit 5) when a batch lacks files of its
+    manifest or has others, and when a batch with rows of this group was changed.
     """
     batches = sorted(found.parent for found in history.glob("decoded/[!.]*/manifest.json"))
     if not batches:
@@ -61,7 +61,7 @@ def timeline(history: Path, group: str, *, quiet: timedelta) -> list[Entry]:
 
 
 def _of_group(batch: Path, group: str) -> dict[str, pa.Table]:
-    """The rows of one group in a batch, by the tables that have any. A batch is verified when it has some."""
+    """The rows of one group in a batch, by table. A batch with such rows is verified."""
     names = sorted(named_files(batch, REPAIR_OF_DECODED))
     parts = {
         table: [rows for name in names if name.startswith(f"{table}.parquet/") for rows in _rows_in(batch / name, columns, group)]
@@ -174,5 +174,5 @@ def _span(time: timedelta) -> str:
 
 
 def text(entry: Entry) -> str:
-    """One line: the time in UTC and what happened. Names are as they came: make them inert before printing."""
+    """One line: the time in UTC and what happened. Names are not escaped: escape them before printing."""
     return f"{entry.at.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S.%f}"[:-3] + f"Z  {entry.what}"

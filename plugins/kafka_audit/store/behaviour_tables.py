@@ -1,4 +1,4 @@
-"""The behaviour tables of a commit history: which of them an audit uses, checked against their manifest, and what it records of them."""
+"""The behaviour tables of a commit history: finds and verifies the folder that an audit uses, and makes the audit's record of it."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,12 +16,12 @@ from kafka_audit.times import parse_time, stamp
 KIND = "commit_behaviour"
 GROUPS, GROUP_PARTITIONS = "groups.parquet", "group_partitions.parquet"
 RECORD = "commit_history.json"
-"""What a job writes of its choice into its folder of the audit."""
+"""The file in the audit in which a job records the folder that it used."""
 
 KEPT = 200
 """How many behaviour folders a history keeps, the newest."""
 MOST_HOURS_OLD = 2
-"""A history that stopped longer ago says nothing about a group as the snapshot shows it."""
+"""A history that ends earlier than this before the snapshot is not used."""
 
 _FOLDER = re.compile(r"behaviour/[0-9]{8}T[0-9]{6}Z")
 _SHOWN = ("observed_from", "start", "offsets_retention_ms", "totals", "gaps", "gap_count", "rows")
@@ -31,7 +31,7 @@ _SHOWN = ("observed_from", "start", "offsets_retention_ms", "totals", "gaps", "g
 class Behaviour:
     """The behaviour folder that an audit uses, with its manifest; without one, ``reason`` says why.
 
-    ``changed`` says what is not as in an earlier run of the same audit; empty when all is.
+    ``changed``: how the choice differs from an earlier run of the same audit; empty if it does not.
     """
 
     path: Path | None = None
@@ -65,11 +65,11 @@ class Behaviour:
 
     @property
     def hours(self) -> float:
-        """How long before its end the oldest record of the window is. Holes do not count here."""
+        """Hours between the oldest record of the window and its end. Missing records in between are not subtracted."""
         return (self.end - self.observed_from).total_seconds() / 3600
 
     def record(self) -> dict[str, Any]:
-        """What an audit keeps: folder, manifest_sha256, end, hours, and how complete it is; or the reason why none was used."""
+        """The audit's record: folder, manifest_sha256, end, hours, and how complete it is; or the reason why none was used."""
         said = {"changed_since": self.changed or None}
         if self.path is None:
             return {**said, "folder": None, "reason": self.reason}
@@ -84,7 +84,7 @@ def folder_name(end: datetime) -> str:
 
 
 def open_behaviour(folder: Path) -> Behaviour:
-    """A behaviour folder whose files are as its manifest says; IntegrityError (exit 5) names it otherwise."""
+    """Open a behaviour folder; IntegrityError (exit 5) when its files differ from its manifest."""
     manifest = read_manifest(folder)
     if manifest.get("kind") != KIND or manifest.get("schema_version") != SCHEMA_VERSION:
         raise IntegrityError(f"{folder / MANIFEST} is not the manifest of a behaviour folder of this release; remove the folder")
@@ -101,7 +101,7 @@ def open_behaviour(folder: Path) -> Behaviour:
 
 
 def folders_until(history: Path, latest: datetime) -> Iterator[Path]:
-    """The behaviour folders of a history that end at ``latest`` or before by their names, newest first; they may turn out broken."""
+    """The behaviour folders of a history that end at ``latest`` or before by their names, newest first. They are not verified."""
     for manifest in sorted(history.glob(f"behaviour/[!.]*/{MANIFEST}"), reverse=True):
         if manifest.parent.name <= folder_name(latest):
             yield manifest.parent
@@ -110,8 +110,8 @@ def folders_until(history: Path, latest: datetime) -> Iterator[Path]:
 def find_behaviour(snapshot: Snapshot, recorded: Mapping[str, Any] | None = None) -> Behaviour:
     """The newest behaviour folder that ends before the snapshot began, where it is of the same cluster and not too old.
 
-    ``recorded`` is what an earlier run of the same audit recorded: it used a folder, which is used again if it is there.
-    IntegrityError when that folder, or the newest one, is not what its manifest says.
+    ``recorded``: the record of an earlier run of the same audit, whose folder is used again if it still exists. IntegrityError when that
+    folder, or the newest one, differs from its manifest.
     """
     history = EvidenceRoot(path=snapshot.path.parents[2]).commit_history(str(snapshot.manifest["cluster"]))
     taken = datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc)
