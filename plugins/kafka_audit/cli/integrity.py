@@ -1,4 +1,4 @@
-"""The commands ``kafka-audit verify`` and ``kafka-audit keys``: whether stored evidence is what it was, and who vouches for it."""
+"""The commands ``kafka-audit verify`` and ``kafka-audit keys``: check that stored evidence is unchanged, and who signed it."""
 
 import os
 from collections.abc import Sequence

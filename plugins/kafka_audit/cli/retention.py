@@ -1,4 +1,4 @@
-"""The commands on what is kept of the past: ``kafka-audit history`` and ``kafka-audit retention``."""
+"""The commands on stored history: ``kafka-audit history`` and ``kafka-audit retention``."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
