@@ -1,7 +1,7 @@
-"""Writes a bill of materials in CycloneDX 1.6: every Python package that is installed beside this program, and every jar.
+"""Writes a bill of materials in CycloneDX 1.6: every installed Python package, and every jar.
 
-`make sbom` calls it. Packages come from cyclonedx-py, their hashes from the locks, jars from jars.sha256. It holds no time and no random
-number, so that the same installation gives the same bytes; SOURCE_DATE_EPOCH adds a time. What it does not list: packages of the operating
+`make sbom` calls it. Packages come from cyclonedx-py, their hashes from the locks, jars from jars.sha256. It contains no time and no random
+number, so that the same installation gives the same bytes; SOURCE_DATE_EPOCH adds a time. Not listed: packages of the operating
 system, Java and Python themselves, and the jars inside pyspark, which pyspark's own hash covers.
 """
 
@@ -26,7 +26,7 @@ Document = dict[str, Any]
 
 
 def installed_packages() -> Document:
-    """Return cyclonedx-py's document of this Python environment: names, versions, licences, and who depends on whom."""
+    """Return cyclonedx-py's document of this Python environment: names, versions, licences and dependencies."""
     command = [sys.executable, "-m", "cyclonedx_py", "environment", sys.executable, "--pyproject", str(ROOT / "pyproject.toml")]
     options = ["--output-reproducible", "--no-validate", "--spec-version", "1.6", "--output-format", "JSON"]
     found = subprocess.run([*command, *options], capture_output=True, text=True, encoding="utf-8", check=False)
@@ -37,7 +37,7 @@ def installed_packages() -> Document:
 
 
 def locked_hashes() -> dict[tuple[str, str], list[str]]:
-    """Return (name, version) -> sha256 of each file that may be installed for it, from the locks."""
+    """Return (name, version) -> sha256 of each file that may be installed for it, from the lock files."""
     hashes = {}
     for lock in LOCKS:
         for requirement in (ROOT / lock).read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
@@ -52,7 +52,7 @@ def plain(name: str) -> str:
 
 
 def with_hashes(package: Document, hashes: dict[tuple[str, str], list[str]]) -> Document:
-    """Add the hashes of a package's files: those of a distribution, because which of them was installed here is not kept."""
+    """Add the hashes of all distribution files of a package, because it is not recorded which of them was installed."""
     found = hashes.get((plain(package["name"]), package["version"]))
     if found is None:
         sys.stderr.write(f"{package['name']} {package['version']} is installed but in no lock: it is listed without a hash\n")
@@ -67,7 +67,7 @@ def with_hashes(package: Document, hashes: dict[tuple[str, str], list[str]]) -> 
 
 
 def jars() -> Iterator[Document]:
-    """Yield a component for every jar, once, with the configurations of ivy.xml that use it."""
+    """Yield one component per jar, with the configurations of ivy.xml that use it."""
     listed = listed_jars(LIST_FILE)
     for purl in sorted({f"pkg:maven/{jar.organisation}/{jar.module}@{jar.version}" for jar in listed}):
         same = [jar for jar in listed if purl == f"pkg:maven/{jar.organisation}/{jar.module}@{jar.version}"]
@@ -84,7 +84,7 @@ def jars() -> Iterator[Document]:
 
 
 def bill_of_materials() -> Document:
-    """Return packages and jars as one document, in the order of their names."""
+    """Return packages and jars as one document, sorted by name."""
     document = installed_packages()
     hashes = locked_hashes()
     packages = [with_hashes(package, hashes) for package in document["components"]]
@@ -102,9 +102,9 @@ def bill_of_materials() -> Document:
 
 
 def main(target: Path) -> None:
-    """Write the document when it is valid by CycloneDX's own schema; else end with the schema's complaint."""
+    """Write the document if it is valid by CycloneDX's schema; otherwise end with the schema's error."""
     text = json.dumps(bill_of_materials(), indent=1, sort_keys=True) + "\n"
-    # Parsing 900 addresses by the grammar of RFC 3987 takes 17 s; the schema and all other formats are checked in 0.2 s.
+    # Checking 900 URLs against the grammar of RFC 3987 takes 17 s; the schema and all other formats take 0.2 s.
     Draft7Validator.FORMAT_CHECKER.checkers.pop("iri-reference", None)
     problem = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
     if problem is not None:

@@ -1,7 +1,7 @@
-"""Writes the newest digest of every container image into docker/Dockerfile and docker-compose.yaml; asks the registry through docker.
+"""Updates the digest of every container image in docker/Dockerfile and docker-compose.yaml; asks the registry through docker.
 
-An image is named there as name:tag@sha256:..., so that a build or a start next year takes the same bytes as today's. The digest is that
-of the tag's index, which holds all processor architectures. Needs docker with buildx.
+These files name an image as name:tag@sha256:..., so that a build next year uses the same bytes as today. The digest is that of the
+tag's index, which covers all processor architectures. Needs docker with buildx.
 """
 
 import re
@@ -15,7 +15,7 @@ IMAGE = re.compile(r"(?P<variable>\b[A-Z]+_IMAGE(?:=|:-))(?P<name>[a-z0-9./_-]+:
 
 
 def newest_digest(name: str) -> str:
-    """Return "sha256:..." of what an image's tag names at this moment. Ends the program with docker's message when docker has no answer."""
+    """Return the current digest ("sha256:...") of an image's tag. Ends the program with docker's message if docker has no answer."""
     command = ["docker", "buildx", "imagetools", "inspect", name, "--format", "{{.Manifest.Digest}}"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -28,7 +28,7 @@ def newest_digest(name: str) -> str:
 
 
 def main(root: Path) -> None:
-    """Ask for every image first and write afterwards: the files are changed together or not at all."""
+    """Get all digests first, then write: either all files are changed or none."""
     texts = {path: path.read_text(encoding="utf-8") for path in (root / name for name in FILES)}
     names = sorted({found["name"] for text in texts.values() for found in IMAGE.finditer(text)})
     digests = {name: newest_digest(name) for name in names}

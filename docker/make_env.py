@@ -1,7 +1,7 @@
 """Writes ``.env`` with fresh secrets for docker-compose.yaml, readable by its owner only: ``python3 docker/make_env.py``.
 
-A file that is there is kept: secrets that are in use cannot be had again. With ``-`` as argument it prints instead. ``> .env`` does the
-same as no redirection: the shell has made the file, and this script takes the rights of all others from it.
+An existing file is kept, because secrets in use cannot be recovered. With the argument ``-`` it prints the secrets instead. With
+``> .env`` the result is the same as without: the script removes all other users' rights from the file that the shell created.
 """
 
 import base64
