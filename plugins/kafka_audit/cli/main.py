@@ -112,8 +112,6 @@ def snapshot(
     offsets_only: Annotated[bool, typer.Option("--offsets-only", help="Only groups, commits and log ends: light, for a timer.")] = False,
 ) -> None:
     """Take one snapshot of a cluster and print its folder. Reads only; needs neither Airflow nor Spark."""
-    # pyarrow loads numpy where it is installed, a tenth of a second of CPU time, and needs none of it here; None = it is not installed.
-    sys.modules.setdefault("numpy", None)  # type: ignore[arg-type]
     from kafka_audit.cluster.connection import ConnectionSettings
     from kafka_audit.collect.scope import Scope
     from kafka_audit.collect.snapshot import take_snapshot
@@ -277,6 +275,8 @@ def main(call: Callable[[], None] = app) -> None:
     keep_new_files_private()
     # By default Python looks for cycles after every 700 new objects. A snapshot makes millions that stay: a third of its CPU time.
     gc.set_threshold(50_000)
+    # pyarrow imports numpy where it is installed, for a tenth of a second. No command uses it; None says that it is not installed.
+    sys.modules.setdefault("numpy", None)  # type: ignore[arg-type]
     try:
         call()
     except AuditError as problem:
