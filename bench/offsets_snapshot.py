@@ -1,9 +1,9 @@
-"""Measure an offsets snapshot against Kafka's own tool and Burrow: seconds, and requests per broker and API.
+"""Compare an offsets snapshot with Kafka's own tool and Burrow: seconds, and requests per broker and API.
 
     .venv/bin/python bench/offsets_snapshot.py                              500 groups x 20 partitions
     .venv/bin/python bench/offsets_snapshot.py --groups 50 --runs 1
 
-The groups stand at ``--positions`` different offsets of each partition, so as many first unread records are read there.
+The groups' commits are at ``--positions`` different offsets per partition, so the snapshot reads as many first unread records there.
 """
 
 import argparse
@@ -39,7 +39,7 @@ _TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 
 class OneMinute:
-    """A policy under which every group may lag a minute."""
+    """A policy whose SLA allows every group one minute of lag."""
 
     sla = LagSla(pattern="*", name="bench", max_lag_seconds=60)
 
@@ -48,7 +48,7 @@ class OneMinute:
 
 
 def fill(bootstrap: str, groups: int, partitions: int, positions: int) -> None:
-    """One topic with records of the last hour, and groups that stand at evenly spread offsets of it, the last of them at the end."""
+    """Write one topic with records of the last hour, and commit groups at evenly spread offsets of it, the last group at the end."""
     began_ms = int(time.time() * 1000) - 3_600_000
     with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
         admin.create_topics([NewTopic(TOPIC, partitions, 3)])
@@ -82,7 +82,7 @@ def _commit(admin: KafkaAdminClient, group: str, offsets: dict[TopicPartition, O
 
 
 def take(bootstrap: str, root: Path, number: int) -> tuple[float, SnapshotResult]:
-    """Seconds of one snapshot in this process, connection and Parquet files included."""
+    """Take one snapshot in this process; returns its seconds, including connection and Parquet files, and its result."""
     began, when = time.monotonic(), datetime.now(timezone.utc)
     result = take_snapshot(
         kind=OFFSETS,

@@ -1,4 +1,4 @@
-"""A small cluster's tables are rows of the driver, a large one's are read and joined in parallel: what is found is the same."""
+"""Small clusters are judged from rows in the driver, large ones with parallel reads and joins; both give the same findings."""
 
 import json
 import shutil
@@ -79,7 +79,7 @@ def history(tmp_path: Path) -> tuple[Snapshot, Audit]:
 
 def test_the_size_of_a_cluster_is_the_rows_of_all_that_may_be_read(history: tuple[Snapshot, Audit], tmp_path: Path) -> None:
     snapshot, _ = history
-    samples = EvidenceRoot(path=tmp_path).snapshot_dir(CLUSTER, "", OFFSETS)
+    samples = EvidenceRoot(path=tmp_path).snapshot_dir(CLUSTER, snapshot.snapshot_id, OFFSETS).parent
     files = list(files_read(snapshot, History(), 30))
     assert {path.parent.parent for path in files} == {snapshot.path.parent, samples}
     assert len({path.parent for path in files}) == 3

@@ -1,12 +1,15 @@
-"""The demo: a seeded cluster of three real brokers, audited through Airflow, its findings held against the seed."""
+"""``kafka-audit demo``: audits a seeded cluster of three real brokers through Airflow and compares the findings with the seed."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
+from kafka_audit.airflow.run_dag import AuditOutcome
+from kafka_audit.cli.options import Root, need_java, page, say
 from kafka_audit.cli.summary import audit_and_summarise
 from kafka_audit.errors import ConfigurationError, GateFailedError
 from kafka_audit.sandbox import lifecycle
@@ -16,22 +19,28 @@ from kafka_audit.sandbox.seeded_findings import Comparison, compare_failures, co
 from kafka_audit.sandbox.watch import stopped_when_killed
 from kafka_audit.store.layout import Audit
 
-if TYPE_CHECKING:
-    from kafka_audit.airflow.run_dag import AuditOutcome
-
 POLICIES = SEEDS.with_name("policy")
 
 
-def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Console) -> int:
-    """Start the sandbox, audit it, compare, stop it. Returns 0 when the audit found exactly what was seeded, else 1.
+def demo(
+    seed: Annotated[str, typer.Option(help="faulty or healthy")] = "faulty",
+    root: Root = Path("audit-root"),
+) -> None:
+    """Start a three-broker Kafka with a seeded workload, audit it through Airflow, show the findings, stop it again."""
+    need_java()
+    raise typer.Exit(run_demo(seed=seed, root=root.resolve(), say=say, console=page()))
 
-    A faulty seed must end red (gate failed), a healthy one green. Ctrl-C and errors stop everything that was started.
+
+def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Console) -> int:
+    """Start the sandbox, audit it, compare, stop it. Returns 0 if the audit found exactly the seeded faults, else 1.
+
+    The gate must fail for a faulty seed and pass for a healthy one. Ctrl-C and errors stop everything that was started.
     """
     known = sorted(path.stem for path in SEEDS.glob("*.yaml"))
     if seed not in known:
         raise ConfigurationError(f"there is no seed {seed!r}: write SEED={' or SEED='.join(known)}")
     say(f"Starting three Kafka brokers and writing the seed '{seed}'")
-    # Beside the root, as Airflow's home is: a sandbox that the user runs for something else is left alone.
+    # A folder beside the root, like Airflow's home: the user's own sandbox, in the default folder, is left alone.
     directory = root.parent / ".demo-kafka"
     with stopped_when_killed(directory):
         sandbox = lifecycle.start(seed, directory=directory, replace=True, progress=say)
@@ -47,11 +56,11 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     if as_seeded and wanted:
         console.print(Text("The cluster is faulty on purpose, so the audit ended red, as it should.", style="green"))
     elif not as_seeded:
-        console.print(Text(f"This is not what the seed asks for: expected exit code {wanted}, got {outcome.exit_code}", style="bold red"))
+        console.print(Text(f"The seed expects another result: expected exit code {wanted}, got {outcome.exit_code}", style="bold red"))
     return 0 if as_seeded else 1
 
 
-def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[str], None], console: Console) -> "AuditOutcome":
+def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[str], None], console: Console) -> AuditOutcome:
     try:
         make_past(sandbox, seed, root=root, cluster=f"demo-{seed}", progress=say)
         say(f"Auditing {sandbox.bootstrap} through Airflow")
@@ -70,9 +79,9 @@ def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[
 
 
 def print_comparison(comparison: Comparison, what: str, console: Console) -> None:
-    """One line when all agree, else every difference."""
+    """Print one line if the findings match the seed, else every difference."""
     exactly = ", none missed, none extra" if comparison.exact else ""
-    console.print(Text(f"Held against the seed: {comparison.agreed} {what} found{exactly}"))
+    console.print(Text(f"Compared with the seed: {comparison.agreed} {what} found{exactly}"))
     for kind, pairs in (("missed", comparison.missed), ("extra", comparison.extra)):
         for code, resource in pairs:
             console.print(Text(f"  {kind}: {code} {resource!a}", style="red"))
