@@ -3,15 +3,18 @@
 import sys
 from datetime import datetime, timezone
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from kafka_audit.cli.options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Topics, connection_keys, say
+from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.scope import Scope
+from kafka_audit.lag_view.lag_table import as_json, as_text, heading
+from kafka_audit.lag_view.reading import Reading, take_reading
 from kafka_audit.lag_view.sort import Sort
-
-if TYPE_CHECKING:
-    from kafka_audit.lag_view.reading import Reading
+from kafka_audit.lag_view.watch import watch
+from kafka_audit.policy import load_policy
 
 Watch = Annotated[
     float | None, typer.Option("--watch", metavar="SECONDS", min=0.1, help="Read again every so many seconds, with rates, until Ctrl-C.")
@@ -20,7 +23,7 @@ SortBy = Annotated[Sort, typer.Option(help="Order of the rows: by name, or by a 
 Json = Annotated[bool, typer.Option("--json", help="One line of JSON for each reading in place of the table.")]
 
 
-def lag(  # noqa: PLR0917  (typer makes options of them)
+def lag(
     bootstrap: Bootstrap = None,
     connection: Connection = None,
     cluster: Cluster = "kafka",
@@ -32,21 +35,14 @@ def lag(  # noqa: PLR0917  (typer makes options of them)
     json: Json = False,
 ) -> None:
     """Print where every group stands now: kafka-consumer-groups' columns, loss, margin, lag in seconds, SLA and state. Stores nothing."""
-    from kafka_audit.cluster.connection import ConnectionSettings  # noqa: PLC0415 - kafka-python would slow every other command down
-    from kafka_audit.collect.scope import Scope  # noqa: PLC0415 - as above
-    from kafka_audit.lag_view.lag_table import as_json, as_text, heading  # noqa: PLC0415 - as above
-    from kafka_audit.lag_view.reading import take_reading  # noqa: PLC0415 - as above
-    from kafka_audit.lag_view.watch import watch  # noqa: PLC0415 - as above
-    from kafka_audit.policy import load_policy  # noqa: PLC0415 - as above
-
     settings = ConnectionSettings.from_mapping(connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
     scope, rules = Scope.from_text(topics=topics, groups=groups), load_policy(policy)
     sla_of = cache(rules.lag_sla)
 
-    def read() -> "Reading":
+    def read() -> Reading:
         return take_reading(settings, scope, rules, lambda: datetime.now(timezone.utc))
 
-    def render(reading: "Reading", before: "Reading | None", lines: int | None) -> str:
+    def render(reading: Reading, before: Reading | None, lines: int | None) -> str:
         if json:
             return as_json(reading, before, sla_of, sort, cluster=cluster)
         if watch_seconds is None:

@@ -11,10 +11,10 @@ from kafka_audit.clients.names import BOOLEANS, NUMBERS, canonical_name
 from kafka_audit.clients.properties import read_pairs
 from kafka_audit.clients.sections import settings_of
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.input_files.fields import Date, Name, Pattern, Strict, repeated
 from kafka_audit.input_files.plain_text import unfit_texts
 from kafka_audit.input_files.read import refuse_outside
 from kafka_audit.input_files.yaml_file import explain, load_yaml
-from kafka_audit.policy.tiers import Date, Name, Pattern, Strict, repeated
 from kafka_audit.safe_text import visible
 
 Kind = Literal["producer", "consumer"]
