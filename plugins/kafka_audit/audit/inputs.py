@@ -21,7 +21,6 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from kafka_audit.catalogue.load import Catalogue
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.input_files.read import MOST_BYTES
 from kafka_audit.policy import Policy, load_policy
