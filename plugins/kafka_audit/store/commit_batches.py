@@ -25,9 +25,12 @@ _REACHED = "reached.json"
 
 
 @contextmanager
-def held(history: Path) -> Iterator[bool]:
-    """Lock the history for the block, so that no run writes to it; False when runs had the lock for a quarter of an hour."""
-    until = time.monotonic() + _PATIENCE_SECONDS
+def held(history: Path, patience_seconds: float | None = None) -> Iterator[bool]:
+    """Lock the history for the block, so that no other run writes to it; False when others had the lock all the time.
+
+    ``patience_seconds``: how long to wait for it, a quarter of an hour by default.
+    """
+    until = time.monotonic() + (_PATIENCE_SECONDS if patience_seconds is None else patience_seconds)
     with lock_file(history / ".lock").open("a") as lock:
         while True:
             try:
