@@ -67,7 +67,7 @@ READ_COMMITS_CONF: Mapping[str, str] = {
     "spark.redaction.regex": SECRET_SETTINGS,
     "spark.sql.redaction.options.regex": f"{SECRET_SETTINGS}|url",
 }
-"""For read_commits, on top of DEFAULT_CONF; its ``--jars`` are the Kafka connector's (kafka_audit.sandbox.jars)."""
+"""For read_commits, on top of DEFAULT_CONF; its ``--jars`` are the Kafka connector's (kafka_audit.jars)."""
 
 
 def is_local(master: str) -> bool:

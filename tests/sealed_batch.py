@@ -1,4 +1,4 @@
-"""A batch of a commit history as tests make it: its manifest names the files that are there."""
+"""Writes a batch of a commit history with a manifest that lists its files."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The DAG of the commit history: what Spark is given, what is refused, and which failures are tried again; a script is spark-submit."""
+"""The DAG of the commit history: Spark's arguments, what is refused, and which failures are retried. A script replaces spark-submit."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Which folders a run may read its policy and its controls from, and which hold when it names none."""
+"""The folders from which a run may read policy and controls, and the defaults if it names none."""
 
 import os
 from pathlib import Path

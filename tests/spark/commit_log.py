@@ -1,4 +1,4 @@
-"""Records of the offsets topic as a test writes them down, decoded."""
+"""Decoded records of the offsets topic, as a test defines them."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""Recorded and made-up records of the offsets topic as raw rows."""
+"""Recorded and invented records of the offsets topic as raw rows."""
 
 import struct
 import tempfile

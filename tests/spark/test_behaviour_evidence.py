@@ -1,4 +1,4 @@
-"""An audit with a commit history: the tables of a recorded offsets topic decide, are recorded, and must be what they were."""
+"""An audit with a commit history: the behaviour tables decide verdicts, are named in the audit, and must be unchanged if it is repeated."""
 
 import shutil
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Behaviour tables of windows that follow one another: what the newest one does not show is known from the one before."""
+"""Behaviour tables of consecutive windows: what the newest window does not contain is taken from the previous one."""
 
 import json
 from datetime import timedelta

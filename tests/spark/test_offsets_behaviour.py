@@ -1,4 +1,4 @@
-"""What is concluded from commits and group records: each case a series of records as real clients write them."""
+"""What is concluded from commits and group records; each case is a series of records as real clients write them."""
 
 import json
 import random

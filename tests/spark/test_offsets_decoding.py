@@ -1,4 +1,4 @@
-"""Records of the offsets topic against what Kafka wrote, every version, and bytes that are no such record."""
+"""Decoding of records of the offsets topic: every version as Kafka wrote it, and bytes that are not valid records."""
 
 import random
 import struct

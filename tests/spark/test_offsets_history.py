@@ -1,4 +1,4 @@
-"""What a history folder keeps, what it refuses, and the arithmetic of completeness; no Kafka is needed for it."""
+"""The folder of a commit history: what it keeps and refuses, and how completeness is computed. Needs no Kafka."""
 
 import json
 import os

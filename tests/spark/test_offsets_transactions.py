@@ -1,4 +1,4 @@
-"""Records of ``__transaction_state`` as Kafka's own serialiser makes them, and bytes that are no such record."""
+"""Decoding of records of ``__transaction_state``: as Kafka's own serializer writes them, and bytes that are not valid records."""
 
 import json
 import random

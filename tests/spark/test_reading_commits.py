@@ -1,4 +1,4 @@
-"""What a run that reads commits says of its batches, and of what went wrong in Spark's stream; no Kafka is needed for it."""
+"""What a run that reads commits reports about its batches and about errors of Spark's stream. Needs no Kafka."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is checked follows from where a folder stands, never from what its manifest says that it is."""
+"""The place of a folder decides what is checked, never its manifest."""
 
 import json
 import shutil

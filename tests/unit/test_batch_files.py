@@ -1,4 +1,4 @@
-"""A decoded batch is read only as its manifest names it: nothing lost, nothing added, nothing changed."""
+"""A decoded batch is read only if its files are exactly those of its manifest: none missing, added or changed."""
 
 from collections.abc import Callable
 from datetime import datetime, timezone

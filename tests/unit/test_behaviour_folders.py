@@ -1,4 +1,4 @@
-"""Which behaviour tables an audit uses: the newest from before its snapshot, unchanged, the same again, or none with a reason."""
+"""Which behaviour tables an audit uses: the newest before its snapshot, unchanged; the same ones if it is repeated; or none, with a reason."""
 
 import json
 from datetime import datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""Client files as services keep them: which clients they configure, and what becomes of broken ones."""
+"""Files of client settings in services: which clients they configure, and how broken files are treated."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Settings that stand in clients.yaml itself: what another reader of YAML would take for a boolean or a number is refused, and placeholders."""
+"""Settings inside clients.yaml: placeholders are refused, and so are texts that YAML 1.1 would read as booleans or numbers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Kafka's credentials leave this machine encrypted, to executors that know the application's secret, or not at all."""
+"""Kafka's credentials leave this machine only encrypted, and only for executors that know the application's secret."""
 
 import pytest
 

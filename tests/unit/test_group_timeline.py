@@ -1,4 +1,4 @@
-"""A group's timeline from decoded Parquet, and hostile names in it."""
+"""A group's timeline from decoded Parquet files, also with hostile names."""
 
 import shutil
 from collections.abc import Callable

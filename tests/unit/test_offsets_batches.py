@@ -1,4 +1,4 @@
-"""Commits decoded a batch at a time, without Spark."""
+"""Decoding of commits batch by batch, without Spark."""
 
 import os
 import struct

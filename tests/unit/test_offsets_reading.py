@@ -1,4 +1,4 @@
-"""Since when each partition of the offsets topic was read without a hole."""
+"""Computes since when each partition of the offsets topic was read without a hole."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Records of ``__transaction_state`` decoded a batch at a time, without Spark."""
+"""Decoding of records of ``__transaction_state`` batch by batch, without Spark."""
 
 import struct
 import sys

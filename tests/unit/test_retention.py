@@ -1,4 +1,4 @@
-"""Which batches of a commit history are deleted, and which stay whatever their age."""
+"""Which batches of a commit history are deleted, and which are kept regardless of their age."""
 
 import errno
 import fcntl

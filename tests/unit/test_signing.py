@@ -1,4 +1,4 @@
-"""Seals are signed with the installation's key where it has one, and anyone with the public half can check them with other programs."""
+"""Seals are signed if the installation has a key, and other programs can check them with the public key."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""A snapshot is whole or absent, repeatable, and says what it covers."""
+"""A snapshot is complete or absent, can be repeated, and records what it covers."""
 
 import errno
 import subprocess

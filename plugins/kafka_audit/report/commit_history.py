@@ -97,8 +97,8 @@ class Gap:
 class CommitHistory:
     """The commit history that an audit used. ``reason``: why it used none. ``changed_since``: how it differs from an earlier run's.
 
-    ``recorded`` is False if the verification left no record. ``hours``: how much of the window up to ``end`` was read. ``auto_commit``:
-    (verdict on auto-commit, number of groups).
+    ``recorded`` is False if verify left no record. ``hours``: how much of the window up to ``end`` was read. ``auto_commit``: (verdict on
+    auto-commit, number of groups).
     """
 
     recorded: bool

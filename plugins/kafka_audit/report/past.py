@@ -1,4 +1,4 @@
-"""Which earlier snapshots the audit compared its own with, as each part of the verification recorded them."""
+"""Reads which earlier snapshots an audit compared with, as the two parts of its verification (settings, lag) recorded them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
