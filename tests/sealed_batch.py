@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.batch_files import file_hashes
+from kafka_audit.store.commit_batches import file_hashes
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.manifest import MANIFEST
 

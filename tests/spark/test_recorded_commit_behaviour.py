@@ -2,11 +2,11 @@
 
 import pytest
 from commit_log import WEEK_MS
-from offsets_topic_rows import RECORDED, decoded
+from coordinator_records import RECORDED, decoded
 from pyspark.sql import Row, SparkSession
 
-from spark_jobs.offsets_topic.commit_behaviour import commit_behaviour
-from spark_jobs.offsets_topic.group_behaviour import group_behaviour
+from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
+from spark_jobs.commit_history.describe.group_behaviour import group_behaviour
 
 pytestmark = pytest.mark.spark
 

@@ -21,11 +21,11 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from kafka_audit.behaviour_folders import RECORD
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.input_files.read import MOST_BYTES
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.load import shipped_policy_folder
+from kafka_audit.store.behaviour_tables import RECORD
 from kafka_audit.store.durable_files import replaced_folder, write_failed
 from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, list_files, parse_object, problems_of

@@ -8,8 +8,8 @@ import typer
 
 from kafka_audit.audit.installation import POLICY_VARIABLE, policy_folder
 from kafka_audit.cli.options import Cluster, PolicyFolder, Root, printable
+from kafka_audit.cli.timeline import text, timeline
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.group_timeline import text, timeline
 from kafka_audit.lag_days import days_in
 from kafka_audit.policy import load_policy
 from kafka_audit.safe_text import visible

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_audit.behaviour_folders import RECORD
 from kafka_audit.errors import IntegrityError
 from kafka_audit.report.rows import arrow_types, batches, exists, first_rows
+from kafka_audit.store.behaviour_tables import RECORD
 from kafka_audit.store.durable_files import read_json
 
 SHOWN = 50
