@@ -1,4 +1,4 @@
-"""The errors this product raises on purpose, each with the exit code a person or a pipeline sees.
+"""The errors that this product raises on purpose, each with the exit code of the command.
 
 Exit codes: 0 passed; 1 internal or collection failure; 2 invalid catalogue, policy or arguments;
 3 gate failed; 4 incomplete; 5 integrity check failed.

@@ -1,4 +1,4 @@
-"""The words of a finding, used by every step from the rule to the report."""
+"""The values of a finding's fields (status, severity, kind of evidence), used by every step from the rule to the report."""
 
 from enum import Enum
 

@@ -1,4 +1,4 @@
-"""What a machine must have before anything else is tried: Python 3.10+ and Java 17+.
+"""Checks the prerequisites of a machine: Python 3.10+ and Java 17+.
 
 Runs on Python 3.6 and later with nothing installed, so ``make`` can call it first and give a clear message.
 """

@@ -1,4 +1,4 @@
-"""How text from a cluster is made safe to look at: invisible characters become visible, long text is cut, links must be web links."""
+"""Makes text from a cluster safe to display: invisible characters become visible, long text is cut, only web links become links."""
 
 import re
 import unicodedata

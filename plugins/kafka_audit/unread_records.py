@@ -1,9 +1,9 @@
-"""The errors with which a group's first unread record hides its time."""
+"""The errors for which the time of a group's first unread record is not known although the record exists."""
 
 HIDES_ITS_TIME = ("CORRUPT_MESSAGE", "DEADLINE_EXCEEDED", "INVALID_RESPONSE", "RECORD_BATCH_TOO_LARGE", "UNSUPPORTED_COMPRESSION_TYPE")
-"""``error`` of ``first_unread`` where the log may be read but not this record of it.
+"""Values of ``error`` in ``first_unread`` if the auditor may read the log, but this record cannot be read.
 
-Whoever writes to the topic can bring that about. Timestamps need not rise with the offsets, so the record may be older than its offset
-tells: without its time nothing says that an SLA in seconds is kept. A missing right of the auditor is another matter: the offsets that
-brokers name for a time then still decide.
+Anyone who writes to the topic can cause that. Timestamps need not rise with the offsets, so the record may be older than its offset
+suggests: without its timestamp nothing proves that an SLA in seconds is kept. If the auditor has no right to read the log, that is
+different: then the offsets that brokers return for a time still decide.
 """

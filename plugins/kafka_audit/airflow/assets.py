@@ -1,4 +1,4 @@
-"""The Airflow assets of this project: what a DAG may be scheduled on."""
+"""The Airflow assets of this project, on which DAGs can be scheduled."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Runs a command that must not outlive those who started it: ``python -m kafka_audit.airflow.guard --needs PID -- COMMAND``.
+"""Runs a command and ends it when a process it depends on ends: ``python -m kafka_audit.airflow.guard --needs PID -- COMMAND``.
 
 A process that is killed (SIGKILL) cannot stop its children. The guard stands between the two: it starts the command, passes signals
 on to it and ends with its exit code. When one of the processes that it needs is gone, it kills everything that the command started.

@@ -1,4 +1,4 @@
-"""The task of the offsets DAG: one light snapshot of what groups have committed and where the logs begin and end."""
+"""The task of the offsets DAG: takes one offsets snapshot (committed offsets, log starts and log ends)."""
 
 import logging
 from collections.abc import Iterator

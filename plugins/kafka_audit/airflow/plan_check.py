@@ -1,4 +1,4 @@
-"""What a task makes sure of before it uses what the first task planned: that its own run gives the same plan.
+"""Checks, before a task uses the plan from XCom, that the run's own parameters give the same plan.
 
 An XCom can be edited by whoever may edit runs of the DAG, and a run's defaults by a new deployment between two of its tasks.
 """

@@ -1,4 +1,4 @@
-"""Ending a child process with everything it started, however the parent itself is ended."""
+"""Ends a child process and everything that it started, however the parent itself ends."""
 
 import os
 import signal

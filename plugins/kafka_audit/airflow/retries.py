@@ -1,4 +1,4 @@
-"""Which failures of a task are worth another try, and how they are told to Airflow."""
+"""Decides which task failures Airflow retries."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The tasks of the roll-up DAG: which days are rolled up, the Spark job that does it, and what is deleted after that."""
+"""The tasks of the roll-up DAG: choose the days, run the Spark job that rolls them up, then delete expired history."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Hands a secret to another process of this user by a named pipe: it is never on disk, and a killed task leaves none behind."""
+"""Passes a secret to another process of this user through a named pipe: it is never on disk, and a killed task leaves none behind."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""How one task of an audit begins and ends: the seal is broken first, and a failure is written down where the gate finds it."""
+"""Begins and ends one task of an audit: removes the audit's seal first, and records a failure in a file that the gate reads."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""Which folders a run's Params may name: the rest of the worker's disk is none of a trigger form's business."""
+"""Decides which folders a run's Params may name; other folders on the worker's disk are refused."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Checks one sealed audit by every hash that it names: its own files, its snapshot, all earlier evidence, the rules, its neighbours."""
+"""Checks every hash in one sealed audit: its own files, its snapshot, earlier evidence, policy and controls, neighbouring audits."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which clusters this installation's DAGs read, and when: a DAG of each kind for each cluster, which reads that one and no other."""
+"""The clusters that this installation's DAGs read, and their schedules: one DAG of each kind per cluster, which reads only that cluster."""
 
 import os
 import re

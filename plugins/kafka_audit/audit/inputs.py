@@ -1,4 +1,4 @@
-"""What an audit was made from: which evidence its jobs used, and copies of all of it that may be deleted or edited later.
+"""The inputs of an audit: lists the evidence that its jobs used, and copies those inputs that may be deleted or edited later.
 
 ``<audit>/inputs/`` mirrors the layout below the root: ``offsets/``, ``history/``; with ``policy/`` and ``controls/`` for the rules as
 they were loaded. Retention deletes offsets snapshots, rolled-up days and behaviour tables, and people edit policies: without a copy an

@@ -1,4 +1,4 @@
-"""What an Airflow process of this project reads from its environment: its folders, the project and retries."""
+"""The settings that an Airflow process of this project reads from its environment: folders and retries."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The plan of one audit run: what was asked, and the ids and folders that every later task uses."""
+"""The plan of one audit run: the request, and the ids and folders that every later task uses."""
 
 from datetime import datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a person asks of one run: the fields of each kind of run, and the second, stricter check of a DAG's Params inside the run."""
+"""The request of one run: the fields of each kind of run, and the stricter second check of a DAG's Params inside the run."""
 
 import difflib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The steps of an audit, what each leaves in the audit's folder, and the notes of those that failed."""
+"""The steps of an audit, the files that each writes to the audit's folder, and the notes of failed steps."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What is asked of a cluster: the controls, their loading, and which SQL and which columns a rule may use. Nothing here runs a rule."""
+"""The controls: how they are loaded, and which SQL and columns their rules may use. Nothing here runs a rule."""

@@ -1,4 +1,4 @@
-"""One control: a rule, the examples it must keep to, and all that people need to act on it."""
+"""The schema of one control: its rule, its examples, and the texts that people need to act on a failure."""
 
 import re
 from collections import Counter

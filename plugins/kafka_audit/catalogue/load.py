@@ -1,4 +1,4 @@
-"""Loads controls: each is one YAML file that is checked as a whole before any rule runs, so that none is skipped in silence."""
+"""Loads controls: each is one YAML file, checked completely before any rule runs, so that none is silently skipped."""
 
 import hashlib
 import importlib.util

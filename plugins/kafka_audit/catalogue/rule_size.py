@@ -1,4 +1,4 @@
-"""How much a rule may build: an upper bound, found without running it.
+"""Computes an upper bound for the size of the values that a rule builds, without running it.
 
 Whatever a part of a rule gives is at most ``times`` as large as the largest value of its row, plus ``plus`` characters that stand in the
 rule itself; what a lambda computes is counted for all elements of its list together. Text counts its characters, a number or a NULL forty,

@@ -1,4 +1,4 @@
-"""Reads a rule's text word by word: which words and signs it may hold, and which may stand side by side.
+"""Splits a rule's text into words and checks which words and signs it may contain, and which may follow each other.
 
 Spark's grammar is large and grows with each version; this one is small and closed. In it a value is never followed by another value, and
 no word begins a query, a command, a type or a literal of its own, so Spark cannot read such a text as anything but an expression.

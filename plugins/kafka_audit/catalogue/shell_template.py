@@ -1,4 +1,4 @@
-"""Where a control's command may have a placeholder for a name, so that a quoted name is one word there for a POSIX shell."""
+"""Checks where a control's command may have a placeholder, so that a quoted name there is a single word for a POSIX shell."""
 
 import re
 

@@ -37,7 +37,7 @@ def audit(
     topics: Topics = "*",
     groups: Groups = "*",
     fail_on: Annotated[Severity, typer.Option(help="Failing findings of this severity or worse fail the gate.")] = Severity.HIGH,
-    min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Least share of applicable verdicts that must be assessed.")] = 0.9,
+    min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Smallest share of applicable verdicts that must be assessed.")] = 0.9,
 ) -> None:
     """Audit a cluster: snapshot, verification, gate and report, run as one Airflow DAG run. Reads only."""
     need_java()

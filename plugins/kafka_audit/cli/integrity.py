@@ -1,4 +1,4 @@
-"""The commands ``kafka-audit verify`` and ``kafka-audit keys``: whether stored evidence is what it was, and who vouches for it."""
+"""The commands ``kafka-audit verify`` and ``kafka-audit keys``: check that stored evidence is unchanged, and who signed it."""
 
 import os
 from collections.abc import Sequence
@@ -25,20 +25,26 @@ _NO_WITNESS = (
     "does not show that nobody rewrote all of them"
 )
 
-keys_app = typer.Typer(help="The key with which an installation signs what it seals.", no_args_is_help=True)
+keys_app = typer.Typer(help="The key that signs an installation's snapshots and audits.", no_args_is_help=True)
 
 
 def verify(
     path: Annotated[Path | None, typer.Argument(help="Folder of one snapshot, audit, rolled-up day or behaviour table.")] = None,
-    chain: Annotated[str | None, typer.Option(metavar="CLUSTER", help="Check all audits of this cluster and how they are chained.")] = None,
+    chain: Annotated[
+        str | None, typer.Option(metavar="CLUSTER", help="Check all audits of this cluster and the chain of their hashes.")
+    ] = None,
     root: Root = Path("audit-root"),
     head: Annotated[
-        str | None, typer.Option(metavar="[AUDIT_ID=]SHA256", help="With --chain: a manifest's sha256 as a run's log or XCom shows it.")
+        str | None, typer.Option(metavar="[AUDIT_ID=]SHA256", help="With --chain: the sha256 of a manifest from a run's log or XCom.")
     ] = None,
-    key: Annotated[list[Path] | None, typer.Option(help="Public key of the installation; may be repeated. Demands its signature.")] = None,
-    deep: Annotated[bool, typer.Option("--deep", help="With --chain: also check what each audit names, as `verify AUDIT` does.")] = False,
+    key: Annotated[
+        list[Path] | None, typer.Option(help="Public key; requires a signature made with its private key. May be repeated.")
+    ] = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="With --chain: also check what each audit refers to, as `verify AUDIT` does.")
+    ] = False,
 ) -> None:
-    """Recompute the sha256 of sealed evidence and of all it names, and print what was checked. Exit code 5: something is not as it was."""
+    """Recompute the sha256 of sealed evidence and of everything it refers to, and print each result. Exit code 5: something was changed."""
     if (path is None) == (chain is None):
         raise ConfigurationError("name one thing to verify: the folder of a snapshot or an audit, or --chain CLUSTER")
     if chain is None and (head is not None or deep):
@@ -111,7 +117,7 @@ def _print(checked: Checked) -> None:
 def new_keys(
     to: Annotated[Path, typer.Option(help="File for the private key; the public key is written beside it as FILE.pub.")],
 ) -> None:
-    """Make a key pair (Ed25519). Nothing is signed until KAFKA_AUDIT_SIGNING_KEY names the private key's file."""
+    """Make a key pair (Ed25519). Snapshots and audits are signed once KAFKA_AUDIT_SIGNING_KEY is set to the private key's file."""
     to = to.resolve()
     if not to.parent.is_dir():
         raise ConfigurationError(f"there is no folder {to.parent}: make it first, for example with install -d -m 0700 {to.parent}")

@@ -20,7 +20,7 @@ Watch = Annotated[
     float | None, typer.Option("--watch", metavar="SECONDS", min=0.1, help="Read again every so many seconds, with rates, until Ctrl-C.")
 ]
 SortBy = Annotated[Sort, typer.Option(help="Order of the rows: by name, or by a figure with the worst first.")]
-Json = Annotated[bool, typer.Option("--json", help="One line of JSON for each reading in place of the table.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON per reading instead of the table.")]
 
 
 def lag(
@@ -34,7 +34,7 @@ def lag(
     watch_seconds: Watch = None,
     json: Json = False,
 ) -> None:
-    """Print where every group stands now: kafka-consumer-groups' columns, loss, margin, lag in seconds, SLA and state. Stores nothing."""
+    """Print every group's present lag: kafka-consumer-groups' columns, loss, margin, lag in seconds, SLA and state. Stores nothing."""
     settings = ConnectionSettings.from_mapping(connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
     scope, rules = Scope.from_text(topics=topics, groups=groups), load_policy(policy)
     sla_of = cache(rules.lag_sla)

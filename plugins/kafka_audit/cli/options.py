@@ -32,7 +32,7 @@ Controls = Annotated[
     typer.Option(
         "--controls",
         envvar="KAFKA_AUDIT_CONTROLS",
-        help="Folder with controls of your own; may be repeated. The variable separates folders as a PATH does.",
+        help="Folder with your own controls; may be repeated. In the variable, separate folders with a colon.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""The commands on what is kept of the past: ``kafka-audit history`` and ``kafka-audit retention``."""
+"""The commands on stored history: ``kafka-audit history`` and ``kafka-audit retention``."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,13 +16,13 @@ from kafka_audit.safe_text import visible
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot
 from kafka_audit.store.retention import delete_expired
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Delete nothing: only list what would go, what stays, and why.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Delete nothing; list what would be deleted, what stays, and why.")]
 
 
 def retention(cluster: Cluster = "kafka", root: Root = Path("audit-root"), policy: PolicyFolder = None, dry_run: DryRun = False) -> None:
-    """Delete what a policy keeps no longer of a cluster's offsets snapshots, rolled-up days and commits, and say why each goes or stays.
+    """Delete a cluster's offsets snapshots, rolled-up days and commits that the policy no longer keeps; print why each is deleted or kept.
 
-    It deletes only by a policy that is named; what the shipped one would delete is told by --dry-run. Audits and whole snapshots never go.
+    Deletes only under a policy that you name; under the shipped policy use --dry-run. Never deletes audits and whole snapshots.
     """
     named = policy or policy_folder()
     if named is None and not dry_run:
@@ -46,11 +46,11 @@ def retention(cluster: Cluster = "kafka", root: Root = Path("audit-root"), polic
 
 
 def group_history(
-    group: Annotated[str, typer.Argument(help="Group id, exactly as Kafka has it.")],
+    group: Annotated[str, typer.Argument(help="Group id, exactly as in Kafka.")],
     cluster: Cluster = "kafka",
     root: Root = Path("audit-root"),
     quiet: Annotated[float, typer.Option(min=0, help="Seconds without a commit that count as a pause.")] = 300,
 ) -> None:
-    """What a group did, from the commit history: generations, members, first commits, rewinds, pauses, removed offsets."""
+    """Print a group's timeline from the commit history: generations, members, first commits, rewinds, pauses, removed offsets."""
     for entry in timeline(EvidenceRoot(path=root.resolve()).commit_history(cluster), group, quiet=timedelta(seconds=quiet)):
         print(visible(text(entry)))

@@ -40,7 +40,7 @@ def check_controls(
 
 @controls_app.command(name="test")
 def test_controls(folder: Annotated[list[Path], typer.Argument(help="Folders with controls of your own.")]) -> None:
-    """Let Spark judge the controls of a folder by their own examples (exit code 2 when one gets another verdict than it names)."""
+    """Run controls on their own examples, with Spark. Exit code 2: an example gets another verdict than it names."""
     done = subprocess.run([sys.executable, "-m", "spark_jobs.check_examples", *map(str, folder)], check=False)
     raise typer.Exit(done.returncode)
 
@@ -51,7 +51,7 @@ def document_controls(
     controls: Controls = None,
     policy: PolicyFolder = None,
 ) -> None:
-    """The catalogue as one Markdown page: every control with its rule, reasons, fix and the framework requirements it supports."""
+    """Print the catalogue as a Markdown page: every control with its rule, reasons, fix and the framework requirements it supports."""
     catalogue, rules = load_catalogue([shipped_controls(), *(controls or [])]), load_policy(policy)
     check_policy(rules, catalogue)
     page = as_markdown(catalogue, rules.frameworks)
@@ -68,7 +68,7 @@ def check_policy_folder(
     ] = None,
     controls: Controls = None,
 ) -> None:
-    """Load a policy and hold it against the catalogue and today's date; every problem is named with file, field and fix (exit code 2)."""
+    """Check a policy against the catalogue and today's date; print every problem with file, field and fix (exit code 2)."""
     policy = load_policy(folder)
     check_policy(policy, load_catalogue([shipped_controls(), *(controls or [])]))
     check_dates(policy, datetime.now(timezone.utc))
@@ -79,15 +79,15 @@ def check_policy_folder(
 
 def check_client_files(
     path: Annotated[Path, typer.Argument(help="File with client settings, or a folder: its *.properties, *.conf, *.ini and clients.yaml.")],
-    kind: Annotated[str | None, typer.Option(help="producer or consumer, where the settings do not tell.")] = None,
+    kind: Annotated[str | None, typer.Option(help="producer or consumer, if the settings do not show it.")] = None,
     implementation: Annotated[
         str | None,
-        typer.Option(help="java, spring-kafka, kafka-connect, librdkafka, kafka-python or other; default: told by the settings."),
+        typer.Option(help="java, spring-kafka, kafka-connect, librdkafka, kafka-python or other; default: detected."),
     ] = None,
     policy: PolicyFolder = None,
     controls: Controls = None,
 ) -> None:
-    """Judge producers and consumers by their configuration files, before they are deployed. Exit code 3: a grave failure."""
+    """Judge producers and consumers by their configuration files, before deployment. Exit code 3: a high or critical failure."""
     need_java()
     options = (("kind", kind), ("implementation", implementation), ("policy", policy), *(("controls", folder) for folder in controls or []))
     given = [f"--{name}={value}" for name, value in options if value is not None]

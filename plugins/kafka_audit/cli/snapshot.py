@@ -24,7 +24,9 @@ def snapshot(
     topics: Topics = "*",
     groups: Groups = "*",
     policy: PolicyFolder = None,
-    offsets_only: Annotated[bool, typer.Option("--offsets-only", help="Only groups, commits and log ends: light, for a timer.")] = False,
+    offsets_only: Annotated[
+        bool, typer.Option("--offsets-only", help="Read only groups, commits and log ends, for runs every few minutes.")
+    ] = False,
 ) -> None:
     """Take one snapshot of a cluster and print its folder. Reads only; needs neither Airflow nor Spark."""
     now = datetime.now(timezone.utc)

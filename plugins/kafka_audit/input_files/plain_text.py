@@ -1,4 +1,4 @@
-"""Texts of control and policy files are data: nothing that reads them later may find something to replace in them."""
+"""Checks that texts of control and policy files are plain data, without placeholders that a later reader could replace."""
 
 import re
 from collections.abc import Iterator

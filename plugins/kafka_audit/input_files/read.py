@@ -1,4 +1,4 @@
-"""Reads a file that somebody wrote for this tool: a regular one, of a size that a person would write."""
+"""Reads a file that a person wrote for this tool; refuses anything but a regular file of a reasonable size."""
 
 import os
 import stat

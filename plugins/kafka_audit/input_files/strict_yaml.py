@@ -1,7 +1,7 @@
-"""YAML as a person means it: plain values read by the rules of YAML 1.2, and nothing that is said twice, hidden or multiplied.
+"""Parses YAML strictly: plain values by the rules of YAML 1.2, no duplicate keys, limits on depth, size and aliases.
 
-YAML 1.1, which PyYAML follows, makes false of ``no``, 10 of ``012``, 90 of ``1:30`` and a date of ``2026-01-31``. Here they are text, and
-what asks for a number, a boolean or a date refuses text that is none, with the name of the field.
+YAML 1.1, which PyYAML follows, reads ``no`` as false, ``012`` as 10, ``1:30`` as 90 and ``2026-01-31`` as a date. Here they are text, and a
+field of type number, boolean or date refuses text that is not one, with the name of the field.
 """
 
 import math
@@ -12,22 +12,22 @@ from typing import Any
 import yaml
 
 MOST_LEVELS = 50
-"""So deep may lists and mappings stand in each other."""
+"""The deepest nesting of lists and mappings."""
 MOST_NODES = 100_000
-"""So many values and keys may a file have, an alias counted as all that it stands for."""
+"""The largest number of values and keys in a file; an alias counts as everything that it expands to."""
 _INT64 = 1 << 63
-_MOST_DIGITS = 19  # of a 64-bit number: Python refuses to read some thousands, and needs long for somewhat fewer
+_MOST_DIGITS = 19  # of a 64-bit number; Python refuses to parse thousands of digits, and is slow with somewhat fewer
 _MERGE = "tag:yaml.org,2002:merge"
 
 
 class _Loader(yaml.CSafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        # PyYAML keeps the last of two equal keys without a word; in a policy that would drop a rule in silence.
+        # PyYAML silently keeps the last of two equal keys; in a policy that would drop a rule.
         seen: set[Any] = set()
         for key_node, _ in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise _problem("a key is a list or a mapping: write text, and put quotes around a value that begins with [ or {", key_node)
-            if key_node.tag == _MERGE:  # `<<: *other`: a mapping may repeat, and so replace, what it merges in
+            if key_node.tag == _MERGE:  # `<<: *other`: a mapping may repeat, and thereby replace, keys that it merges in
                 continue
             key = self.construct_object(key_node, deep=True)
             if key in seen:

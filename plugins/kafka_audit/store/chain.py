@@ -1,4 +1,4 @@
-"""The chain of a cluster's audits: each sealed audit has a number and names the manifest of the one sealed before it.
+"""The chain of a cluster's audits: each sealed audit has a number and contains the hash of the previous audit's manifest.
 
 ``sequence`` counts 1, 2, 3 ... in the order of sealing, whatever the ids or the clock say. ``previous`` is {audit_id, sequence,
 manifest_sha256} of the audit that was newest then. One lock for each cluster (``audits/<cluster>/.lock``) is held while an audit gets its

@@ -1,4 +1,4 @@
-"""Walks the chain of a cluster's audits from the newest to the first: removed, forked, reordered, rewritten and unchained ones are found.
+"""Follows the chain of a cluster's audits from the newest to the first, and finds removed, forked, reordered, rewritten and unchained ones.
 
 A chain proves nothing about its own end: whoever may write into the folder can remove or rewrite the newest audits and make all that
 names them fit. That takes a witness outside: the sha256 that the run logged and returned (``head``), or a signature (``keys``). A witness

@@ -1,4 +1,4 @@
-"""The lock of a cluster's audits, which is held while one gets its place in the chain, and while the chain is read."""
+"""The lock of a cluster's audits, held while an audit is added to the chain and while the chain is read."""
 
 import contextlib
 import fcntl

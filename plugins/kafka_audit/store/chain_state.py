@@ -1,4 +1,4 @@
-"""Reads and writes .chain.json, and reads the places of audits that manifests and it name.
+"""Reads and writes .chain.json, and reads the positions of audits in the chain from it and from manifests.
 
 Whoever may write into the folder of the audits may write any of it. So an id must be an id, never a path, a number one that can follow
 another, and a sha256 64 digits: nothing else goes any further.

@@ -1,4 +1,4 @@
-"""What a check looked at: one line for each thing, and the problems among them."""
+"""The result of an integrity check: one line per checked item, and the problems among them."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

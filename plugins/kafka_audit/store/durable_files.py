@@ -1,4 +1,4 @@
-"""Writing files so that a reader sees the old state or the new one, also after a power cut, and hashing what was written."""
+"""Writes files so that readers see either the old or the new state, also after a power cut, and hashes them."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""Deletes what the history no longer has to keep: offsets snapshots whose day is rolled up, and days and commits that are too old."""
+"""Deletes expired history: offsets snapshots whose day is rolled up, and days and commits that are too old."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress

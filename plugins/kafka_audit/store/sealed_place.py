@@ -1,4 +1,4 @@
-"""Where a sealed folder stands: its place below the root says of which kind, cluster and name its manifest must be.
+"""The place of a sealed folder below the root, which decides the kind, cluster and name that its manifest must have.
 
 What a manifest says of itself decides nothing: whoever forges one would choose the kind that is checked least.
 """

@@ -1,4 +1,4 @@
-"""The key that an installation signs seals with, where it has one. Without one the code that signs is not loaded."""
+"""The key with which an installation signs, if it has one. Without one, the signing code is not loaded."""
 
 import os
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Writes the files of one snapshot and seals them: the folder gets its name only when it is whole and durable."""
+"""Writes the files of one snapshot and seals them: the folder gets its final name only when all files are synced to disk."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Removes what killed writers left half-written below a cluster's folders, and gives a folder back that was stepping aside."""
+"""Removes unfinished files of killed writers below a cluster's folders, and restores a folder that was renamed for its replacement."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Folders that are being written: under which hidden name, and the lock by which others see that their writer lives.
+"""The hidden names of folders that are being written, and the lock that shows others that the writer still lives.
 
 A folder is written as ``.<name>.<boot>.<random>`` beside its place and renamed when it is whole. ``<boot>`` is the kernel's id since it
 started, which all containers of a machine share. The writer holds a lock on the folder itself, which the kernel releases when the writer

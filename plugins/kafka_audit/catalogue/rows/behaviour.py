@@ -1,4 +1,4 @@
-"""What wide rows hold of the commit history: one struct, NULL where the offsets topic was not read, and why it is NULL."""
+"""The columns of wide rows from the commit history: one struct, NULL if the offsets topic was not read, and the reason for NULL."""
 
 _READ = "as_of:string,hours:double"
 GROUP_BEHAVIOUR = (

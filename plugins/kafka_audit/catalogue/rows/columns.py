@@ -1,4 +1,4 @@
-"""What a wide row's column is, and the columns that every subject has."""
+"""The description of a wide row's column, and the columns that every subject has."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
