@@ -8,9 +8,8 @@ from pyspark.sql import functions as F
 
 from kafka_audit.durable_files import write_json
 from kafka_audit.subjects import LAG_JOB
-from spark_jobs.lag_history.rows import KEYS
-from spark_jobs.lag_history.series import lag_series, worst_groups
-from spark_jobs.lag_history.window import partition_figures
+from spark_jobs.lag.positions import KEYS
+from spark_jobs.lag.series import lag_series, partition_figures, worst_groups
 from spark_jobs.parquet_folder import write_parquet
 from spark_jobs.session import whole_stages
 from spark_jobs.subjects.commit_behaviour import group_table
@@ -32,11 +31,11 @@ def write_tables(job: Job, folder: Path) -> None:
     window = lag_window(evidence, policy)
     written = [evidence.spark.read.parquet(str(folder / f"{name}.parquet")) for name in ("group_slas", "group_partitions")]
     worst = worst_groups(*written)
-    with whole_stages(evidence.spark) if window.record["days"] else nullcontext():
+    with whole_stages(evidence.spark) if window.samples.days else nullcontext():
         series, figures = lag_series(window, judged_samples(evidence, policy), worst), partition_figures(window)
         write_parquet(series.repartition(1).sortWithinPartitions("group_id", "bucket_ms"), folder / "lag_series.parquet")
         write_parquet(figures.repartition(1).sortWithinPartitions(*KEYS), folder / "partition_windows.parquet")
-    write_json(folder / "lag_history.json", window.record)
+    write_json(folder / "lag_history.json", window.samples.record)
     did = group_table(evidence)
     if did is not None:
         write_parquet(did.repartition(1).sortWithinPartitions("group_id"), folder / "group_behaviour.parquet")

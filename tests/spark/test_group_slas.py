@@ -17,7 +17,7 @@ from kafka_audit.policy import load_policy
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.evaluate import judge
-from spark_jobs.lag_history.series import BUCKETS, lag_series, worst_groups
+from spark_jobs.lag.series import BUCKETS, lag_series, worst_groups
 from spark_jobs.overlay import Overlay
 from spark_jobs.population import population
 from spark_jobs.subjects.group_sla import judged_samples, lag_window
