@@ -30,7 +30,7 @@ from kafka_audit.durable_files import keep_new_files_private
 from kafka_audit.errors import AuditError, ConfigurationError
 from kafka_audit.findings import Severity
 from kafka_audit.integrity_commands import keys_app, verify
-from kafka_audit.lag_view.command import lag
+from kafka_audit.lag.command import lag
 from kafka_audit.retention_command import retention
 from kafka_audit.sandbox.commands import app as sandbox_app
 

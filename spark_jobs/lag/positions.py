@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_audit.evidence import Snapshot
-from kafka_audit.unread_records import HIDES_ITS_TIME
+from kafka_audit.lag.position import HIDES_ITS_TIME
 from spark_jobs.lag.samples import dataset
 
 KEYS = ("group_id", "topic", "partition")
@@ -35,6 +35,11 @@ def lag_of(committed: Column, log_start: Column, log_end: Column) -> Column:
 def lost() -> Column:
     """Offsets from ``committed`` up to ``log_start``: what was deleted unread."""
     return offsets_between(F.col("committed"), F.col("log_start"))
+
+
+def held_back() -> Column:
+    """Offsets from ``last_stable`` up to ``log_end``: what open transactions hold back."""
+    return offsets_between(F.col("last_stable"), F.col("log_end"))
 
 
 def unread() -> Column:

@@ -43,7 +43,7 @@ def with_behind_sla(rows: DataFrame) -> DataFrame:
 def present_figures(counts: Column, ages: Sequence[int]) -> dict[str, Column]:
     """Aggregates over the group partitions that one SLA covers: the columns of group_sla (kafka_audit.subjects) for this snapshot.
 
-    Under other names: committed, unknown, beyond, behind, unasked and untimed are the numbers of partitions. And by age, for
+    Under other names: committed_partitions, unknown, beyond, behind, unasked and untimed are numbers of partitions. And by age, for
     :func:`lag_growth`: lag_sums and lag_counts array<bigint>. ``counts``: a lag is demanded of the partition. Needs the columns of
     group_partition, and ``place`` as topic-partition, ``unread`` and samples_by_age (spark_jobs.lag).
     """
@@ -57,7 +57,7 @@ def present_figures(counts: Column, ages: Sequence[int]) -> dict[str, Column]:
     latest = F.max(F.when(lag_ms.isNotNull(), F.struct(lag_ms.alias("lag_ms"), place, "lag_ms_method")))
     lags = [F.when(counts, F.get("samples_by_age", F.lit(age))["lag"]) for age in ages]
     return {
-        "committed": _number("has_commit"),
+        "committed_partitions": _number("has_commit"),
         "unknown": _number(unknown),
         "beyond": _number(beyond),
         "lag_known": F.sum(unread),

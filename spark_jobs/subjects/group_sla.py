@@ -26,9 +26,9 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     rows = groups.join(covered(evidence, policy), on="group_id", how="left").withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
     rows = rows.join(_figures(evidence, policy), on=["group_id", "sla"], how="left")
     rows = rows.join(_window_figures(evidence, policy), on=["group_id", "sla"], how="left")
-    committed = F.coalesce("committed", F.lit(0))
+    partitions = F.coalesce("committed_partitions", F.lit(0))
     commits_read = ~F.map_contains_key("errors", F.lit("committed_offsets"))
-    known = (committed > 0) | commits_read
+    known = (partitions > 0) | commits_read
     counts = {
         **{"unknown_partitions": "unknown", "beyond_partitions": "beyond", "lag_ms_unknown": "untimed"},
         **{"behind_partitions": "behind", "unasked_partitions": "unasked"},
@@ -36,7 +36,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     rows = rows.withColumns(
         {
             "errors": missing.joined(F.col("lacking"), F.col("errors")),
-            "partition_count": F.when(known, committed),
+            "partition_count": F.when(known, partitions),
             **{name: F.when(known, F.coalesce(F.col(of), F.lit(0))) for name, of in counts.items()},
             "policy": sla_policy(policy, F.col("group_id"), F.nullif("sla", F.lit(_NONE))),
             "lag_growth": lag_growth([one.taken_ms for one in newest(evidence)]),

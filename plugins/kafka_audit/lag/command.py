@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafka_audit.cli_options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Topics, connection_keys, say
-from kafka_audit.lag_view.sort import Sort
+from kafka_audit.lag.sort import Sort
 
 if TYPE_CHECKING:
-    from kafka_audit.lag_view.reading import Reading
+    from kafka_audit.lag.reading import Reading
 
 Watch = Annotated[
     float | None, typer.Option("--watch", metavar="SECONDS", min=0.1, help="Read again every so many seconds, with rates, until Ctrl-C.")
@@ -34,9 +34,9 @@ def lag(  # noqa: PLR0917  (typer makes options of them)
     """Print where every group stands now: kafka-consumer-groups' columns, loss, margin, lag in seconds, SLA and state. Stores nothing."""
     from kafka_audit.cluster.connection import ConnectionSettings  # noqa: PLC0415 - kafka-python would slow every other command down
     from kafka_audit.collect.scope import Scope  # noqa: PLC0415 - as above
-    from kafka_audit.lag_view.lag_table import as_json, as_text, heading  # noqa: PLC0415 - as above
-    from kafka_audit.lag_view.reading import take_reading  # noqa: PLC0415 - as above
-    from kafka_audit.lag_view.watch import watch  # noqa: PLC0415 - as above
+    from kafka_audit.lag.lag_table import as_json, as_text, heading  # noqa: PLC0415 - as above
+    from kafka_audit.lag.reading import take_reading  # noqa: PLC0415 - as above
+    from kafka_audit.lag.watch import watch  # noqa: PLC0415 - as above
     from kafka_audit.policy import load_policy  # noqa: PLC0415 - as above
 
     settings = ConnectionSettings.from_mapping(connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
