@@ -2,7 +2,7 @@
 PYTHON ?= python3
 SEED   ?= faulty
 ROOT   ?= audit-root
-# Processes that share the tests; each may hold a Spark session and six brokers, about 6 GB.
+# Number of test processes. Each may hold a Spark session and six brokers, about 6 GB.
 WORKERS ?= 2
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -15,14 +15,14 @@ export KAFKA_AUDIT_ROOT := $(abspath $(ROOT))
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-prerequisites: ## Check that Python and Java are new enough
+prerequisites: ## Check that Python and Java are recent enough
 	@$(PYTHON) plugins/kafka_audit/prerequisites.py
 
 $(STAMP): constraints.txt build-constraints.txt pyproject.toml | prerequisites
 	@echo "==> Installing the Python environment into $(VENV) (about a minute the first time)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --require-hashes -r build-constraints.txt
-	@# Without isolation a build (pyspark comes as source only) uses the setuptools just installed, not one that is fetched without a hash.
+	@# pyspark comes as source only. Without build isolation it is built with the setuptools just installed, instead of one fetched without a hash.
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-build-isolation -r constraints.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
@@ -30,7 +30,7 @@ $(STAMP): constraints.txt build-constraints.txt pyproject.toml | prerequisites
 install: $(STAMP) ## Install the Python environment
 
 jars: $(STAMP) ## Fetch Kafka's jars and Spark's Kafka connector from Maven Central
-	@$(BIN)/python -m kafka_audit.sandbox.jars
+	@$(BIN)/python -m kafka_audit.jars
 
 demo: jars ## Start a seeded three-broker Kafka and audit it through Airflow (SEED=faulty or SEED=healthy)
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/kafka-audit demo --seed $(SEED) --root $(ROOT)
@@ -38,39 +38,39 @@ demo: jars ## Start a seeded three-broker Kafka and audit it through Airflow (SE
 ui: $(STAMP) ## Run Airflow with its UI on http://127.0.0.1:8080 (user admin, password admin)
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m kafka_audit.airflow.standalone --root $(ROOT)
 
-lint: $(STAMP) ## Lint and check types
+lint: $(STAMP) ## Run ruff (check, format) and mypy --strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-test: jars lint ## Lint, types and all tests, with real brokers, Spark, Airflow and a browser
+test: jars lint ## Run lint, types and all tests, with real brokers, Spark, Airflow and a browser
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
-test-fast: $(STAMP) ## Only the tests that start no broker, Spark, Airflow or browser
+test-fast: $(STAMP) ## Run only the tests that start no broker, Spark, Airflow or browser
 	@$(BIN)/pytest tests/unit tests/test_architecture.py -m "not kafka and not spark and not airflow and not browser"
 
-bench: jars ## Measure, side by side with Kafka's own tools
+bench: jars ## Measure this platform and Kafka's own tools side by side
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python bench/run.py
 
-docs: $(STAMP) ## Write docs/controls.md anew from the controls and the frameworks
+docs: $(STAMP) ## Regenerate docs/controls.md from the controls and the frameworks
 	@$(BIN)/kafka-audit controls docs --write docs/controls.md
 
-sbom: $(STAMP) ## Write build/sbom.cdx.json: every package and jar with its version and sha256, in CycloneDX
+sbom: $(STAMP) ## Write build/sbom.cdx.json (CycloneDX): every package and jar with version and sha256
 	@$(BIN)/python .ci/sbom.py build/sbom.cdx.json
 
-# Versions that are in the files already are kept where they still fit.
+# Versions that the files already contain are kept if they still satisfy the requirements.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header --no-annotate --no-emit-index-url
 
-lock: $(STAMP) ## Write constraints.txt, build-constraints.txt and docker/constraints.txt anew from the requirements.txt beside them
+lock: $(STAMP) ## Regenerate constraints.txt, build-constraints.txt and docker/constraints.txt from their requirements files
 	@$(LOCK) requirements.txt -o constraints.txt
 	@$(LOCK) build-requirements.txt -o build-constraints.txt
 	@$(LOCK) docker/requirements.txt -c constraints.txt -o docker/constraints.txt
 
-lock-jars: $(STAMP) ## Write the sha256 of every jar anew, from a fresh download, after a change of ivy.xml
-	@$(BIN)/python -m kafka_audit.sandbox.jars --record
+lock-jars: $(STAMP) ## After a change of ivy.xml: download every jar again and record its sha256
+	@$(BIN)/python -m kafka_audit.jars --record
 
-lock-images: ## Write the digests of the container images anew (asks the registry through docker)
+lock-images: ## Update the digests of the container images (asks the registry through docker)
 	@$(PYTHON) docker/lock_images.py
 
-clean: ## Remove the environment and the caches of this checkout
+clean: ## Delete the environment and the caches of this checkout
 	@rm -rf $(VENV) .airflow .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info plugins/*.egg-info

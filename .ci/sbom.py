@@ -18,7 +18,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from jsonschema import Draft7Validator
 
 import kafka_audit
-from kafka_audit.sandbox.jar_list import LIST_FILE, listed_jars
+from kafka_audit.jars.jar_list import LIST_FILE, listed_jars
 
 ROOT = Path(__file__).parents[1]
 LOCKS = ("constraints.txt", "build-constraints.txt")

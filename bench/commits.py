@@ -24,9 +24,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from processes import run
 from pyspark.sql import SparkSession
 
+from kafka_audit.jars.fetch import broker_classpath, java, spark_connector_jars
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.definition import load
-from kafka_audit.sandbox.jars import broker_classpath, java, spark_connector_jars
 from spark_jobs.offsets_topic.decoded import decode
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.offsets_topic.source import SPARK_CONF, TOPIC

@@ -11,7 +11,8 @@ import psutil
 import pyarrow.parquet as pq
 from generated_snapshot import CLUSTER, GROUPS, PARTITIONS, READ, TAKEN, TOPICS, write_snapshots
 
-from kafka_audit.evidence import EvidenceRoot, new_id, write_json
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import EvidenceRoot, new_id
 from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS
 
 _EARLIER = 2
@@ -29,7 +30,7 @@ def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
             audit.run_file, {"audit_id": audit_id, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id, "started_at": TAKEN.isoformat()}
         )
         seconds, peak_mb = _submit(["--snapshot", str(snapshot.path), "--audit", str(audit.path)], work / f"scale-{scale}.log", memory)
-        judging = seconds["verify_settings"] + seconds["verify_lag"]
+        judging = seconds["settings"] + seconds["lag"]
         first = first or judging
         findings = sum(
             pq.read_metadata(part).num_rows for folder in ("settings", "lag") for part in (audit.path / folder).glob("findings.parquet/*")
@@ -39,8 +40,8 @@ def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
             f"{GROUPS * READ * scale} group partitions, {_EARLIER} earlier snapshots -> {findings} findings"
         )
         print(
-            f"      {judging:6.1f} s beyond the session's start of {seconds['session']:.1f} s (settings {seconds['verify_settings']:.1f}, "
-            f"lag {seconds['verify_lag']:.1f}), {judging / first:.1f} times the first, {peak_mb:.0f} MB peak",
+            f"      {judging:6.1f} s beyond the session's start of {seconds['session']:.1f} s (settings {seconds['settings']:.1f}, "
+            f"lag {seconds['lag']:.1f}), {judging / first:.1f} times the first, {peak_mb:.0f} MB peak",
             flush=True,
         )
         shutil.rmtree(root)

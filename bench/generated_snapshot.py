@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_audit.control import DATASETS
-from kafka_audit.evidence import EvidenceRoot, Snapshot, new_id, open_snapshot
+from kafka_audit.catalogue.control import DATASETS
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id, open_snapshot
 
 TAKEN = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 TOPICS, PARTITIONS, GROUPS, READ = 2_000, 10, 5_000, 20

@@ -1,13 +1,11 @@
-"""One Spark application that judges one snapshot by every control: both jobs in one session. Prints its seconds as JSON."""
+"""One Spark application that judges one snapshot by every control, one part after the other in one session. Prints its seconds as JSON."""
 
 import json
 import sys
 import time
 
-from kafka_audit.subjects import LAG_JOB, SETTINGS_JOB
 from spark_jobs.session import spark_session
-from spark_jobs.verification import main
-from spark_jobs.verify_lag import write_tables
+from spark_jobs.verify import PARTS, main
 
 
 def judge(arguments: list[str]) -> int:
@@ -15,10 +13,10 @@ def judge(arguments: list[str]) -> int:
     started = time.monotonic()
     spark = spark_session("kafka_audit bench")
     seconds["session"] = time.monotonic() - started
-    for job, target, extra in ((SETTINGS_JOB, "settings", None), (LAG_JOB, "lag", write_tables)):
+    for part in PARTS:
         started = time.monotonic()
-        code = main(job, lambda audit, name=target: audit.path / name, extra, arguments)
-        seconds[job] = time.monotonic() - started
+        code = main([*arguments, "--parts", part])
+        seconds[part] = time.monotonic() - started
         if code:
             return code
     spark.stop()

@@ -25,12 +25,12 @@ from request_log import counted
 from run import machine, show
 
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.evidence import EvidenceRoot, new_id
+from kafka_audit.jars.fetch import broker_classpath
 from kafka_audit.offsets_snapshot import take_offsets_snapshot
 from kafka_audit.policy.slas import LagSla
-from kafka_audit.sandbox.jars import broker_classpath
 from kafka_audit.sandbox.lifecycle import start
 from kafka_audit.snapshot import SnapshotResult
+from kafka_audit.store.layout import EvidenceRoot, new_id
 
 TOPIC = "bench-offsets"
 RECORDS = 2000

@@ -27,7 +27,7 @@ from kafka.admin import NewTopic
 from kafka.errors import KafkaError
 from processes import Usage, run
 
-from kafka_audit.sandbox.jars import broker_classpath
+from kafka_audit.jars.fetch import broker_classpath
 from kafka_audit.sandbox.lifecycle import start
 
 PARTITIONS = 4

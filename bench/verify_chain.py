@@ -23,12 +23,13 @@ from unittest.mock import patch
 
 from processes import run
 
-from kafka_audit.catalogue import shipped_controls
-from kafka_audit.evidence import OFFSETS, EvidenceRoot, new_id, open_snapshot, seal_audit, unseal_audit, write_json
-from kafka_audit.manifest import FileHashes, tree_files
+from kafka_audit.audit.inputs import keep_used, policy_files
+from kafka_audit.catalogue.load import shipped_controls
 from kafka_audit.policy import load_policy
 from kafka_audit.store.chain_state import read_state
-from kafka_audit.store.inputs import keep_used, policy_files
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot, new_id, open_snapshot, seal_audit, unseal_audit
+from kafka_audit.store.manifest import FileHashes, tree_files
 
 CLUSTER = "bench"
 FIRST = datetime(2024, 1, 1, tzinfo=timezone.utc)

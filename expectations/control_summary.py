@@ -15,9 +15,9 @@ from expectations.recount import FindingKind, Recount, count_findings, unreadabl
 from expectations.results import Coverage
 from expectations.tables import Kind, Table, Value
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import Audit
 from kafka_audit.findings import Severity, Status
 from kafka_audit.policy.waivers import Waiver
+from kafka_audit.store.layout import Audit
 
 STATUS_COLUMNS: Mapping[Status, str] = {
     Status.PASS: "passed",

@@ -9,7 +9,7 @@ from typing import Any
 
 from expectations.offline_html import mark, page, plain_body
 from expectations.validation import great_expectations
-from kafka_audit.durable_files import read_json, replaced_folder
+from kafka_audit.store.durable_files import read_json, replaced_folder
 
 _GATES = {"evidence": "Is the evidence fit to be judged?", "findings": "Do the findings pass?"}
 

@@ -13,9 +13,11 @@ from expectations.snapshot_contract import DATASETS
 from expectations.snapshot_profile import profile_snapshot
 from expectations.suites import SHIPPED, Suite, load_suite
 from expectations.validation import Validation, validate
-from kafka_audit.evidence import Audit, Snapshot, read_json, verify, write_json
 from kafka_audit.findings import Severity
 from kafka_audit.policy.waivers import Waiver, began, in_force
+from kafka_audit.store.durable_files import read_json, write_json
+from kafka_audit.store.layout import Audit, Snapshot
+from kafka_audit.store.manifest import verify
 
 EVIDENCE = "evidence"
 FINDINGS = "findings"
@@ -71,7 +73,7 @@ def judge_findings(
 
 
 def _shipped_controls() -> dict[str, Severity]:
-    from kafka_audit.catalogue import load_catalogue  # noqa: PLC0415 - it parses every rule, and the evidence gate needs none
+    from kafka_audit.catalogue.load import load_catalogue  # noqa: PLC0415 - it parses every rule, and the evidence gate needs none
 
     return {control.id: Severity(control.severity) for control in load_catalogue().controls}
 

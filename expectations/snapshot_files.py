@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from expectations.snapshot_contract import schema_of, schema_problem
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import Snapshot
+from kafka_audit.store.layout import Snapshot
 
 
 @dataclass(kw_only=True)

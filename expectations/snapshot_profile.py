@@ -14,7 +14,7 @@ from expectations.snapshot_contract import DATASETS, EVIDENCE_BY_ERROR, schema_o
 from expectations.snapshot_files import SnapshotFiles
 from expectations.snapshot_populations import evidence_gaps, populations
 from expectations.tables import Kind, Table, Value
-from kafka_audit.evidence import Snapshot
+from kafka_audit.store.layout import Snapshot
 from kafka_audit.times import parse_time
 
 _ERROR_ITEM = ("broker_id", "topic", "partition", "group_id")

@@ -12,16 +12,16 @@ from typing import Any, get_args
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from kafka_audit.catalogue import Catalogue, load_catalogue, shipped_controls
+from kafka_audit.audit.policy_fit import check_policy
+from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
+from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.clients.files import FoundClient, Reading, read_clients
 from kafka_audit.clients.rows import declared_row, settings_row
 from kafka_audit.errors import AuditError, CollectionError, GateFailedError, IncompleteError
 from kafka_audit.findings import Severity, Status
 from kafka_audit.policy import load_policy
 from kafka_audit.policy.clients import Implementation, Kind
-from kafka_audit.policy.fit import check_policy
 from kafka_audit.safe_text import visible
-from kafka_audit.subjects import SUBJECTS
 from spark_jobs.evaluate import judge
 from spark_jobs.overlay import Overlay
 from spark_jobs.session import spark_session

@@ -10,10 +10,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kafka_audit.catalogue import Catalogue, load_catalogue
-from kafka_audit.control import PARAMETERS, Control
+from kafka_audit.catalogue.control import PARAMETERS, Control
+from kafka_audit.catalogue.load import Catalogue, load_catalogue
+from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.errors import AuditError, ConfigurationError
-from kafka_audit.subjects import SUBJECTS
 from spark_jobs.evaluate import judge
 from spark_jobs.session import spark_session
 

@@ -1,11 +1,13 @@
 """The datasets of one snapshot as Spark tables, read only when a subject asks for them."""
 
+import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,31 +18,43 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafka_audit.collect.scope import INTERNAL_TOPICS
-from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import Snapshot
 from kafka_audit.history import History
+from kafka_audit.lag_days import day_of_id, days_in
+from kafka_audit.lag_samples import DAY_MS, day_of
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot
 from kafka_audit.times import parse_time
+from spark_jobs.tables import LargeTables, SmallTables, Tables, unreadable
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass(kw_only=True)
 class Evidence:
-    """One verified snapshot and the earlier ones it is compared with. :meth:`table` gives a dataset with its collected columns."""
+    """One verified snapshot and the earlier ones it is compared with. :meth:`table` gives a dataset with its collected columns.
+
+    ``small_cluster``: its tables are those of a small cluster (spark_jobs.tables).
+    """
 
     spark: SparkSession
     snapshot: Snapshot
     history: History = field(default_factory=History)
+    small_cluster: bool = False
     _tables: dict[str, DataFrame] = field(default_factory=dict)
     _derived: dict[str, DataFrame] = field(default_factory=dict)
     _remembered: dict[str, object] = field(default_factory=dict)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """How tables are read, kept and written."""
+        return (SmallTables if self.small_cluster else LargeTables)(spark=self.spark)
 
     def table(self, name: str) -> DataFrame:
         """A dataset; IntegrityError when its file is missing or is no Parquet file."""
         if name not in self._tables:
             # The schema is taken from the file's footer here, because Spark starts a job of its own to infer it.
             schema = from_arrow_schema(self._footer(name).schema.to_arrow_schema())
-            self._tables[name] = self.spark.read.schema(schema).parquet(str(self.snapshot.dataset(name)))
+            self._tables[name] = self.tables.read(schema, [self.snapshot.dataset(name)])
         return self._tables[name]
 
     def series(self, name: str, *columns: str) -> DataFrame:
@@ -53,10 +67,9 @@ class Evidence:
         whole = from_arrow_schema(self._footer(name).schema.to_arrow_schema())
         schema = StructType([whole[column] for column in columns])
         taken = {one.snapshot_id: one.taken_ms for one in snapshots}
-        read = self.spark.read.schema(schema).parquet(*[str(one.dataset(name)) for one in snapshots])
-        snapshot_id = F.element_at(F.split("_metadata.file_path", "/"), -2)
         times = F.from_json(F.lit(json.dumps({name: str(at) for name, at in taken.items()})), "map<string,string>")
-        return read.select(*columns, snapshot_id.alias("snapshot_id"), times[snapshot_id].cast("bigint").alias("taken_ms"))
+        read = self.tables.read_each(schema, name, snapshots)
+        return read.withColumn("taken_ms", times[F.col("snapshot_id")].cast("bigint"))
 
     @property
     def taken_ms(self) -> int:
@@ -70,7 +83,7 @@ class Evidence:
     def once(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
         """A table that several subjects stand on: built at the first call, kept by Spark, and the same at every later one."""
         if name not in self._derived:
-            self._derived[name] = make().persist()
+            self._derived[name] = self.tables.keep(make())
         return self._derived[name]
 
     def remembered(self, name: str, make: Callable[[], T]) -> T:
@@ -84,7 +97,7 @@ class Evidence:
         try:
             return pq.ParquetFile(path)
         except (OSError, pa.ArrowException) as problem:
-            raise _broken(path, problem) from problem
+            raise unreadable(path, problem) from problem
 
     def small(self, name: str, *columns: str) -> list[dict[str, Any]]:
         """Columns of a dataset that has a few rows for each broker. Never for one that grows with topics or groups: this reads it whole."""
@@ -136,8 +149,30 @@ class Evidence:
         return (finished - started).total_seconds()
 
 
-def _broken(path: Path, problem: object) -> IntegrityError:
-    return IntegrityError(f"{path}: cannot be read as Parquet ({problem}); restore the snapshot from a copy or take a new one")
+def files_read(snapshot: Snapshot, history: History, window_days: int) -> Iterator[Path]:
+    """The Parquet files that judging a snapshot may read: its own, the earlier snapshots' and the lag history of so many days."""
+    root, cluster = EvidenceRoot(path=snapshot.path.parents[2]), str(snapshot.manifest["cluster"])
+    first = day_of(snapshot.taken_ms - window_days * DAY_MS)
+    days = [folder for folder in days_in(root, cluster) if date.fromisoformat(folder.name) >= first]
+    samples = [
+        root.snapshot_dir(cluster, name, OFFSETS) for name in root.snapshot_ids(cluster, OFFSETS) if (day_of_id(name) or first) >= first
+    ]
+    for folder in dict.fromkeys([*(one.path for one in (snapshot, *history.all)), *days, *samples]):
+        yield from sorted(folder.glob("*.parquet"))
+
+
+def shortened(make: Callable[Concatenate[Evidence, P], DataFrame]) -> Callable[Concatenate[Evidence, P], DataFrame]:
+    """Decorates a builder of a table that several queries read: of a small cluster it is computed once (Tables.shorten).
+
+    Its further arguments tell its tables apart by their text, if they are texts; all others are the same in one application.
+    """
+
+    @functools.wraps(make)
+    def build(evidence: Evidence, *args: P.args, **kwargs: P.kwargs) -> DataFrame:
+        name = ":".join([make.__module__, make.__qualname__, *(one for one in args if isinstance(one, str))])
+        return evidence.remembered(name, lambda: evidence.tables.shorten(make(evidence, *args, **kwargs)))
+
+    return build
 
 
 def _patterns(manifest: Mapping[str, Any], kind: str) -> list[str]:

@@ -13,11 +13,11 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafka_audit.catalogue import Control
+from kafka_audit.catalogue.control import Control
+from kafka_audit.catalogue.rows import SUBJECTS, Subject
+from kafka_audit.catalogue.rule_sql import Reference
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Status
-from kafka_audit.rule_sql import Reference
-from kafka_audit.subjects import SUBJECTS, Subject
 from spark_jobs.overlay import Overlay, tier_of_row
 
 _NOT_KNOWN = "not known"

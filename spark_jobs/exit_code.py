@@ -6,8 +6,8 @@ from collections.abc import Callable
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 
-from kafka_audit.durable_files import keep_new_files_private
 from kafka_audit.errors import AuditError, CollectionError
+from kafka_audit.store.durable_files import keep_new_files_private
 
 
 def failure_of(job: str, run: Callable[[], object]) -> AuditError | None:

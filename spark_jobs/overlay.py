@@ -8,12 +8,12 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.control import PARAMETERS, Control, Parameter
+from kafka_audit.catalogue.control import PARAMETERS, Control, Parameter
+from kafka_audit.catalogue.rows import Subject
 from kafka_audit.findings import Status
 from kafka_audit.policy import Policy, glob_to_regex
 from kafka_audit.policy.tiers import STRICT_REQUIREMENTS, Tier
 from kafka_audit.policy.waivers import in_force
-from kafka_audit.subjects import Subject
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,9 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.cluster.connection_file import read_keys
-from kafka_audit.durable_files import read_json, write_json
 from kafka_audit.errors import AuditError, CollectionError
-from kafka_audit.sandbox.jars import spark_connector_jars
+from kafka_audit.jars.fetch import spark_connector_jars
+from kafka_audit.store.durable_files import read_json, write_json
 from spark_jobs.exit_code import exit_code_of, failure_of, say
 from spark_jobs.offsets_topic.behaviour import Window, describe
 from spark_jobs.offsets_topic.credentials import check_transport

@@ -7,8 +7,8 @@ from datetime import date, datetime, timezone
 from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.policy import load_policy
+from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.sweep import sweep
 from spark_jobs.exit_code import exit_code_of
 from spark_jobs.lag.days import roll_up

@@ -1,10 +1,13 @@
 """Builds the Spark session: the one place that knows how Spark is set up."""
 
+import functools
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
+from py4j.java_gateway import JavaClass, JavaMember, JavaPackage, JVMView  # type: ignore[import-untyped]  # it ships no types
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
@@ -39,15 +42,21 @@ _MAY_DIFFER = frozenset(
 
 
 @contextmanager
-def whole_stages(spark: SparkSession) -> Iterator[None]:
-    """What is planned meanwhile is compiled by whole stages, which pays from a million rows on."""
-    name = "spark.sql.codegen.wholeStage"
-    before = spark.conf.get(name)
-    spark.conf.set(name, "true")
+def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """What is planned meanwhile has these settings of Spark SQL; afterwards they are what they were."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
     try:
         yield
     finally:
-        spark.conf.set(name, str(before))
+        for name, earlier in before.items():
+            spark.conf.unset(name) if earlier is None else spark.conf.set(name, earlier)
+
+
+def whole_stages(spark: SparkSession) -> AbstractContextManager[None]:
+    """What is planned meanwhile is compiled by whole stages, which pays from a million rows on."""
+    return with_settings(spark, {"spark.sql.codegen.wholeStage": "true"})
 
 
 def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -64,9 +73,32 @@ def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> Spark
     local = not submitted or is_local(str(SparkConf().get("spark.master")))
     for name, value in {**wanted, **(conf or {}), **(LOOPBACK_CONF if local else {})}.items():
         builder = builder.config(name, value)
+    remember_lookups()
     session = builder.getOrCreate()
     hold_settings(session, conf or {})
     return session
+
+
+def remember_lookups() -> None:
+    """Let py4j ask the JVM only once what a name is: for each ``F.col`` it asks what ``functions`` is, what ``col`` is, and then calls it.
+
+    A class, a package and a static method stay what they are. They are kept as attributes of the object that they were asked of, where
+    Python finds them before it asks py4j, and so they are forgotten with the JVM.
+    """
+    for kind in (JVMView, JavaPackage, JavaClass):
+        if not hasattr(kind.__getattr__, "__wrapped__"):
+            kind.__getattr__ = _remembering(kind.__getattr__)
+
+
+def _remembering(look_up: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    @functools.wraps(look_up)
+    def found(self: Any, name: str) -> Any:  # noqa: ANN401  (py4j's own)
+        value = look_up(self, name)
+        if isinstance(value, JavaPackage | JavaClass | JavaMember):
+            vars(self)[name] = value
+        return value
+
+    return found
 
 
 def hold_settings(session: SparkSession, conf: Mapping[str, str]) -> None:

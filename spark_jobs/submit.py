@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
 
-JOBS = ("verify_settings", "verify_lag", "roll_up_offsets", "read_commits")
+JOBS = ("verify", "roll_up_offsets", "read_commits")
 
 DRIVER_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 """For ``--driver-java-options``: a job lives for seconds, so the quick compiler wins over the thorough one.

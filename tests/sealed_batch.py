@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.batch_files import file_hashes
-from kafka_audit.durable_files import write_json
-from kafka_audit.manifest import MANIFEST
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.manifest import MANIFEST
 
 
 def seal(batch: Path, **about: Any) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kafka_audit.durable_files import read_json, sha256_of
 from kafka_audit.errors import IntegrityError
-from kafka_audit.manifest import MANIFEST, tree_files
+from kafka_audit.store.durable_files import read_json, sha256_of
+from kafka_audit.store.manifest import MANIFEST, tree_files
 
 REPAIR_OF_RAW = "its records cannot be had again, restore it from a copy"
 REPAIR_OF_DECODED = "remove this decoded batch, it is decoded anew from raw/"

@@ -7,10 +7,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.durable_files import sha256_of
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import EvidenceRoot, Snapshot, problems_of
-from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, read_manifest
+from kafka_audit.store.durable_files import sha256_of
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
+from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, problems_of, read_manifest
 from kafka_audit.times import parse_time, stamp
 
 KIND = "commit_behaviour"

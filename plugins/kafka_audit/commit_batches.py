@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from kafka_audit.durable_files import lock_file, read_json, write_json
 from kafka_audit.lag_days import day_start_ms
-from kafka_audit.manifest import MANIFEST
+from kafka_audit.store.durable_files import lock_file, read_json, write_json
+from kafka_audit.store.manifest import MANIFEST
 
 _PATIENCE_SECONDS = 900.0
 """A run of ``read_commits`` takes less, and starts every 15 minutes: also at the moment at which expired batches are looked for."""

@@ -5,11 +5,11 @@ from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.durable_files import sha256_of
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import OFFSETS, EvidenceRoot, problems_of
 from kafka_audit.lag_samples import DAY_MS, Samples, gaps
-from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, read_manifest
+from kafka_audit.store.durable_files import sha256_of
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot
+from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, problems_of, read_manifest
 
 KIND = "lag_day"
 GROUP_PARTITIONS, GROUPS = "group_partitions.parquet", "groups.parquet"

@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import MANIFEST, OFFSETS, EvidenceRoot, Snapshot, problems_of
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot
+from kafka_audit.store.manifest import MANIFEST, problems_of
 from kafka_audit.times import parse_time, stamp
 
 DAY_MS = 86_400_000

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
-from kafka_audit.evidence import OFFSETS, EvidenceRoot
 from kafka_audit.snapshot import Collecting, SnapshotResult, store
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot
 
 if TYPE_CHECKING:
     from kafka_audit.cluster.facade import Cluster

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kafka_audit import __version__
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
-from kafka_audit.evidence import SNAPSHOT, EvidenceRoot
+from kafka_audit.store.layout import SNAPSHOT, EvidenceRoot
 from kafka_audit.store.sweep import sweep
 
 if TYPE_CHECKING:

@@ -10,19 +10,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_audit import lag_days
-from kafka_audit.durable_files import replaced_folder, write_json
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import EvidenceRoot, Snapshot
 from kafka_audit.lag_days import LagDay, can_be_replaced, day_start_ms, manifest_of, needs_work, read_days, snapshot_days
 from kafka_audit.lag_samples import DAY_MS, Samples, read_samples
-from kafka_audit.manifest import MANIFEST, tree_files
 from kafka_audit.policy import Policy
+from kafka_audit.store.durable_files import replaced_folder, write_json
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
+from kafka_audit.store.manifest import MANIFEST, tree_files
 from spark_jobs.datasets import Evidence
 from spark_jobs.lag.positions import KEYS, lost, may_be_marker, positions, seconds_broken_and_kept, unread
-from spark_jobs.lag.samples import WindowSamples, before_each, dataset, fields, table, window_samples
+from spark_jobs.lag.samples import WindowSamples, before_each, dataset, window_samples
 from spark_jobs.lag.steps import with_sample_before
 from spark_jobs.parquet_folder import write_one_file
 from spark_jobs.session import whole_stages
+from spark_jobs.tables import LargeTables, Tables, schema_of, table_of
 
 GROUP_PARTITIONS = (
     "group_id string, topic string, partition int, topic_id string, taken_ms bigint, state string, counts boolean, committed bigint, "
@@ -62,45 +63,43 @@ class LagWindow:
 def read_window(evidence: Evidence, policy: Policy) -> LagWindow:
     """The rows of the longest window of the policy's SLAs: those of rolled-up days, and of snapshots of the other days."""
     samples = window_samples(evidence, policy)
-    raw = evidence.once("lag_rows", lambda: _raw_rows(evidence.spark, samples))
+    raw = evidence.once("lag_rows", lambda: _raw_rows(evidence.tables, samples))
     groups = evidence.once("lag_group_rows", lambda: group_rows(raw))
     return LagWindow(
-        group_partitions=_with_days(samples, lag_days.GROUP_PARTITIONS, GROUP_PARTITIONS, raw),
-        groups=_with_days(samples, lag_days.GROUPS, GROUPS, groups),
+        group_partitions=_with_days(evidence.tables, samples, lag_days.GROUP_PARTITIONS, GROUP_PARTITIONS, raw),
+        groups=_with_days(evidence.tables, samples, lag_days.GROUPS, GROUPS, groups),
         samples=samples,
     )
 
 
-def _raw_rows(spark: SparkSession, samples: WindowSamples) -> DataFrame:
+def _raw_rows(tables: Tables, samples: WindowSamples) -> DataFrame:
     """Rows of what is not rolled up, stretch by stretch between rolled-up days. Whole snapshots tell positions only, no movement."""
     rolled_up = {day_start_ms(one.day): one for one in samples.days}
     stretches: dict[int | None, list[Snapshot]] = {}
     for one in samples.raw:
         stretches.setdefault(max((begins for begins in rolled_up if begins <= one.taken_ms), default=None), []).append(one)
     built = [
-        group_partition_rows(spark, stretch, None if begins is None else rolled_up[begins], samples.interval_ms)
+        group_partition_rows(tables, stretch, None if begins is None else rolled_up[begins], samples.interval_ms)
         for begins, stretch in stretches.items()
     ]
     if samples.whole:
-        built.append(group_partition_rows(spark, samples.whole, None, 0).withColumn("recreated", F.lit(False)))
+        built.append(group_partition_rows(tables, samples.whole, None, 0).withColumn("recreated", F.lit(False)))
     rows = built[0]
     for more in built[1:]:
         rows = rows.unionByName(more)
     return rows
 
 
-def _with_days(samples: WindowSamples, name: str, ddl: str, raw: DataFrame) -> DataFrame:
-    if not samples.days:
-        return raw
-    return raw.sparkSession.read.schema(ddl).parquet(*[str(one.path / name) for one in samples.days]).unionByName(raw)
+def _with_days(tables: Tables, samples: WindowSamples, name: str, ddl: str, raw: DataFrame) -> DataFrame:
+    return tables.read(schema_of(ddl), [one.path / name for one in samples.days]).unionByName(raw) if samples.days else raw
 
 
-def group_partition_rows(spark: SparkSession, samples: Sequence[Snapshot], previous: LagDay | None, interval_ms: int) -> DataFrame:
+def group_partition_rows(tables: Tables, samples: Sequence[Snapshot], previous: LagDay | None, interval_ms: int) -> DataFrame:
     """Rows of ``GROUP_PARTITIONS`` of consecutive samples, the first of which follows the last one of the day ``previous`` before it."""
     times = [one.taken_ms for one in samples]
-    rows = positions(spark, samples).where("(committed is not null or commit_error is not null) and coalesce(group_type, '') <> 'share'")
-    taken = F.broadcast(table(spark, [(one.snapshot_id, one.taken_ms) for one in samples], "snapshot_id string, taken_ms bigint"))
-    rows = rows.join(taken, on="snapshot_id", how="inner").transform(_with_topics, spark, samples)
+    rows = positions(tables, samples).where("(committed is not null or commit_error is not null) and coalesce(group_type, '') <> 'share'")
+    taken = F.broadcast(table_of(tables.spark, [(one.snapshot_id, one.taken_ms) for one in samples], "snapshot_id string, taken_ms bigint"))
+    rows = rows.join(taken, on="snapshot_id", how="inner").transform(_with_topics, tables, samples)
     over, kept = seconds_broken_and_kept()
     certain = ~F.coalesce(may_be_marker(F.col("lag"), F.col("only_markers")), F.lit(False))
     rows = rows.withColumns(
@@ -115,16 +114,14 @@ def group_partition_rows(spark: SparkSession, samples: Sequence[Snapshot], previ
     seed = None
     if previous is not None and seed_ms is not None:
         times.insert(0, seed_ms)
-        seed = (
-            spark.read.schema(GROUP_PARTITIONS).parquet(str(previous.path / lag_days.GROUP_PARTITIONS)).where(F.col("taken_ms") == seed_ms)
-        )
+        seed = tables.read(schema_of(GROUP_PARTITIONS), [previous.path / lag_days.GROUP_PARTITIONS]).where(F.col("taken_ms") == seed_ms)
     return selected(with_sample_before(rows, seed, before_each(times, interval_ms)), GROUP_PARTITIONS)
 
 
-def _with_topics(rows: DataFrame, spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
+def _with_topics(rows: DataFrame, tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
     """Adds topic_id string, and exists boolean: the topic is listed, its log was asked for, or the topics could not be listed."""
-    topics = dataset(spark, samples, "topics", "topic string, topic_id string").withColumn("listed", F.lit(True))
-    unlisted = dataset(spark, samples, "errors", "dataset string, topic string").where("dataset = 'topics'")
+    topics = dataset(tables, samples, "topics", "topic string, topic_id string").withColumn("listed", F.lit(True))
+    unlisted = dataset(tables, samples, "errors", "dataset string, topic string").where("dataset = 'topics'")
     unlisted = unlisted.select("snapshot_id").distinct().withColumn("unlisted", F.lit(True))
     rows = rows.join(topics, on=["snapshot_id", "topic"], how="left").join(F.broadcast(unlisted), on="snapshot_id", how="left")
     return rows.withColumn("exists", F.coalesce("listed", "log_asked", "unlisted", F.lit(False)))
@@ -156,7 +153,7 @@ def group_rows(rows: DataFrame) -> DataFrame:
 
 def selected(rows: DataFrame, ddl: str) -> DataFrame:
     """The columns that ``ddl`` lists, with its types."""
-    return rows.select(*[F.col(field.name).cast(field.dataType).alias(field.name) for field in fields(ddl)])
+    return rows.select(*[F.col(field.name).cast(field.dataType).alias(field.name) for field in schema_of(ddl)])
 
 
 def roll_up(spark: SparkSession, root: EvidenceRoot, cluster: str, until: date, interval_seconds: int) -> list[date]:
@@ -190,8 +187,9 @@ def roll_up(spark: SparkSession, root: EvidenceRoot, cluster: str, until: date, 
 
 
 def _write(spark: SparkSession, folder: Path, samples: Samples, previous: LagDay | None, manifest: Mapping[str, Any]) -> None:
-    built = group_partition_rows(spark, samples.used, previous, manifest["interval_seconds"] * 1000)
+    tables = LargeTables(spark=spark)
+    built = group_partition_rows(tables, samples.used, previous, manifest["interval_seconds"] * 1000)
     write_one_file(built, [*KEYS, "taken_ms"], folder / lag_days.GROUP_PARTITIONS)
-    written = spark.read.schema(GROUP_PARTITIONS).parquet(str(folder / lag_days.GROUP_PARTITIONS))
+    written = tables.read(schema_of(GROUP_PARTITIONS), [folder / lag_days.GROUP_PARTITIONS])
     write_one_file(group_rows(written), ["group_id", "topic", "taken_ms"], folder / lag_days.GROUPS)
     write_json(folder / MANIFEST, {**manifest, "files": tree_files(folder)})

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, shortened
 from spark_jobs.lag.positions import KEYS, lag_of, offsets_between, position_of
 from spark_jobs.lag.samples import by_age, in_sequence, newest, with_age
 
@@ -46,12 +46,14 @@ def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
     return rows.select(*before, *logs, *facts, "samples_by_age")
 
 
+@shortened
 def _commits(evidence: Evidence) -> DataFrame:
     """group_id, topic, partition and ``commits``, a map of age to the committed offset."""
     rows = with_age(evidence, "committed_offsets", *KEYS, "committed").where(F.col("committed") >= 0)
     return rows.groupBy(*KEYS).agg(by_age(F.col("committed")).alias("commits"))
 
 
+@shortened
 def _logs(evidence: Evidence) -> DataFrame:
     """topic, partition and ``logs``: array by age of log_start, log_end and read_ms (epoch milliseconds), of the present topic id only.
 

@@ -5,12 +5,13 @@ Spark's only arithmetic of offsets that were read at one time. ``movement`` comp
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.evidence import Snapshot
 from kafka_audit.lag.position import HIDES_ITS_TIME
+from kafka_audit.store.layout import Snapshot
 from spark_jobs.lag.samples import dataset
+from spark_jobs.tables import Tables
 
 KEYS = ("group_id", "topic", "partition")
 _PLACE = ["snapshot_id", "topic", "partition"]
@@ -57,7 +58,7 @@ def may_be_marker(lag: Column, only_markers: Column) -> Column:
     return (lag == 1) & only_markers.isNull()
 
 
-def positions(spark: SparkSession, samples: Sequence[Snapshot], *, assigned: bool = False) -> DataFrame:
+def positions(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool = False) -> DataFrame:
     """One row for each sample and partition of which a group was asked for its commit; with ``assigned``, also for those of its members.
 
     - snapshot_id, group_id, topic, partition; group_type, state string
@@ -72,10 +73,10 @@ def positions(spark: SparkSession, samples: Sequence[Snapshot], *, assigned: boo
       hidden_record string, the error if it hides the record's time; has_hole boolean, the record lies above the position
     - limits array<struct<max_lag_seconds:int,timestamp_ms:bigint,offset:bigint>>: what brokers answered for SLAs in seconds
     """
-    rows = _places(spark, samples, assigned=assigned).join(_groups(spark, samples), on=["snapshot_id", "group_id"], how="left")
-    rows = rows.join(_logs(spark, samples), on=_PLACE, how="left").withColumns(_figures())
-    rows = rows.join(_records(spark, samples), on=[*_PLACE, "position"], how="left")
-    rows = rows.join(_last_batches(spark, samples), on=_PLACE, how="left").join(_limits(spark, samples), on=_PLACE, how="left")
+    rows = _places(tables, samples, assigned=assigned).join(_groups(tables, samples), on=["snapshot_id", "group_id"], how="left")
+    rows = rows.join(_logs(tables, samples), on=_PLACE, how="left").withColumns(_figures())
+    rows = rows.join(_records(tables, samples), on=[*_PLACE, "position"], how="left")
+    rows = rows.join(_last_batches(tables, samples), on=_PLACE, how="left").join(_limits(tables, samples), on=_PLACE, how="left")
     left = (F.col("state") == "Stable") & (F.size("read_topics") > 0) & ~F.array_contains("read_topics", F.col("topic"))
     rows = rows.withColumns(
         {
@@ -110,8 +111,8 @@ def seconds_broken_and_kept() -> tuple[Column, Column]:
     )
 
 
-def _places(spark: SparkSession, samples: Sequence[Snapshot], *, assigned: bool) -> DataFrame:
-    commits = dataset(spark, samples, "committed_offsets", "group_id string, topic string, partition int, committed bigint, error string")
+def _places(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool) -> DataFrame:
+    commits = dataset(tables, samples, "committed_offsets", "group_id string, topic string, partition int, committed bigint, error string")
     rows = commits.select(
         "snapshot_id",
         *KEYS,
@@ -121,15 +122,15 @@ def _places(spark: SparkSession, samples: Sequence[Snapshot], *, assigned: bool)
     )
     if not assigned:
         return rows.withColumn("in_assignment", F.lit(None).cast("boolean"))
-    members = dataset(spark, samples, "members", "group_id string, assignment array<struct<topic:string,partition:int>>")
+    members = dataset(tables, samples, "members", "group_id string, assignment array<struct<topic:string,partition:int>>")
     places = members.select("snapshot_id", "group_id", F.inline("assignment")).distinct().withColumn("in_assignment", F.lit(True))
     return rows.join(places, on=["snapshot_id", *KEYS], how="full")
 
 
-def _groups(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
+def _groups(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
     """snapshot_id, group_id, group_type, state, and read_topics array<string>: what members have assigned or subscribe, if all told."""
     members = dataset(
-        spark, samples, "members", "group_id string, assignment array<struct<topic:string,partition:int>>, subscribed_topics array<string>"
+        tables, samples, "members", "group_id string, assignment array<struct<topic:string,partition:int>>, subscribed_topics array<string>"
     )
     told = F.concat("assignment.topic", F.coalesce("subscribed_topics", F.array().cast("array<string>")))
     found = members.groupBy("snapshot_id", "group_id").agg(
@@ -137,13 +138,13 @@ def _groups(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
         F.array_distinct(F.flatten(F.collect_list(told))).alias("topics"),
     )
     read = found.select("snapshot_id", "group_id", F.when(F.col("silent") == 0, F.col("topics")).alias("read_topics"))
-    groups = dataset(spark, samples, "groups", "group_id string, state string, group_type string")
+    groups = dataset(tables, samples, "groups", "group_id string, state string, group_type string")
     return groups.join(read, on=["snapshot_id", "group_id"], how="left")
 
 
-def _logs(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
+def _logs(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
     columns = "topic string, partition int, log_start bigint, log_end bigint, last_stable bigint, error string"
-    return dataset(spark, samples, "offsets", columns).withColumnRenamed("error", "offsets_error").withColumn("log_asked", F.lit(True))
+    return dataset(tables, samples, "offsets", columns).withColumnRenamed("error", "offsets_error").withColumn("log_asked", F.lit(True))
 
 
 def _figures() -> dict[str, Column]:
@@ -166,10 +167,10 @@ def _only_markers() -> Column:
     return F.when(F.col("lag") > 0, F.when(F.col("record_sought"), F.col("record_offset").isNull()).otherwise(by_last_batch))
 
 
-def _records(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
+def _records(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
     """By snapshot_id, topic, partition and position, what was found there; ``record_sought``: the log was read from there on."""
     columns = "topic string, partition int, offset bigint, record_offset bigint, timestamp_ms bigint, error string, read_at timestamp"
-    found = dataset(spark, samples, "first_unread", columns).groupBy(*_PLACE, F.col("offset").alias("position"))
+    found = dataset(tables, samples, "first_unread", columns).groupBy(*_PLACE, F.col("offset").alias("position"))
     stamped = F.when(F.col("timestamp_ms") >= 0, F.col("timestamp_ms"))  # -1 in a record that has none
     rows = found.agg(
         F.max("record_offset").alias("record_offset"),
@@ -180,13 +181,13 @@ def _records(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
     return rows.withColumn("record_sought", F.col("record_error").isNull())
 
 
-def _last_batches(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
+def _last_batches(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
     columns = "topic string, partition int, base_offset bigint, last_offset bigint, is_control boolean, error string"
-    return dataset(spark, samples, "last_batches", columns).where("error is null").drop("error")
+    return dataset(tables, samples, "last_batches", columns).where("error is null").drop("error")
 
 
-def _limits(spark: SparkSession, samples: Sequence[Snapshot]) -> DataFrame:
+def _limits(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
     asked = "topic string, partition int, max_lag_seconds int, timestamp_ms bigint, offset bigint, error string"
-    limits = dataset(spark, samples, "sla_offsets", asked).where("error is null and offset is not null")
+    limits = dataset(tables, samples, "sla_offsets", asked).where("error is null and offset is not null")
     limit = F.struct("max_lag_seconds", "timestamp_ms", "offset")
     return limits.groupBy(*_PLACE).agg(F.collect_list(limit).alias("limits"))

@@ -1,17 +1,16 @@
 """Selects the samples: which snapshots of a cluster count, for the newest movement of groups and for the window of their SLAs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
-from kafka_audit.evidence import EvidenceRoot, Snapshot
 from kafka_audit.lag_days import LagDay, read_days
 from kafka_audit.lag_samples import (
     BRIDGED,
@@ -27,8 +26,10 @@ from kafka_audit.lag_samples import (
 )
 from kafka_audit.policy import Policy
 from kafka_audit.policy.slas import WINDOW_DAYS
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.times import parse_time
 from spark_jobs.datasets import Evidence
+from spark_jobs.tables import Tables, schema_of, table_of
 
 NEWEST = 60
 """How many snapshots of either kind movement is found in, this one included. Of a longer history these are the newest."""
@@ -142,26 +143,12 @@ def by_age(value: Column) -> Column:
     return F.map_from_entries(F.collect_list(F.struct("age", value)))
 
 
-def dataset(spark: SparkSession, samples: Sequence[Snapshot], name: str, ddl: str) -> DataFrame:
+def dataset(tables: Tables, samples: Sequence[Snapshot], name: str, ddl: str) -> DataFrame:
     """The columns of ``ddl`` from the dataset of each sample that has it, and ``snapshot_id``. A sample may have only some of them."""
-    paths = [str(one.dataset(name)) for one in samples if one.dataset(name).is_file()]
-    if not paths:
-        return table(spark, [], f"{ddl}, snapshot_id string")
-    whole = from_arrow_schema(pq.read_schema(paths[-1]))
+    having = [one for one in samples if one.dataset(name).is_file()]
+    if not having:
+        return table_of(tables.spark, [], f"{ddl}, snapshot_id string")
+    whole = from_arrow_schema(pq.read_schema(having[-1].dataset(name)))
     # The file's own types: Spark's reader refuses a nested type that is spelt differently.
-    typed = StructType([whole[field.name] if field.name in whole.names else field for field in fields(ddl)])
-    read = spark.read.schema(typed).parquet(*paths)
-    return read.select("*", F.element_at(F.split("_metadata.file_path", "/"), -2).alias("snapshot_id"))
-
-
-def table(spark: SparkSession, rows: Iterable[tuple[Any, ...]], ddl: str) -> DataFrame:
-    """A small table that this process has computed."""
-    return spark.createDataFrame(list(rows), ddl)
-
-
-def fields(ddl: str) -> list[StructField]:
-    """The columns that ``ddl`` lists."""
-    schema = StructType.fromDDL(ddl)
-    if not isinstance(schema, StructType):
-        raise TypeError(f"{ddl} is not a list of columns")
-    return schema.fields
+    typed = StructType([whole[field.name] if field.name in whole.names else field for field in schema_of(ddl)])
+    return tables.read_each(typed, name, having)

@@ -8,8 +8,9 @@ from pyspark.sql import functions as F
 from kafka_audit.lag_samples import BRIDGED
 from spark_jobs.lag.days import LagWindow
 from spark_jobs.lag.positions import KEYS, lost, unread
-from spark_jobs.lag.samples import WindowSamples, stands_for, table
+from spark_jobs.lag.samples import WindowSamples, stands_for
 from spark_jobs.lag.steps import steps
+from spark_jobs.tables import table_of
 
 BUCKETS = 120
 GROUPS = 50
@@ -80,7 +81,7 @@ def _stands_for(window: LagWindow) -> DataFrame:
     """taken_ms and stands_ms, how long a sample stands for, both bigint."""
     samples = window.samples
     weights = stands_for(samples.times, samples.last_ms, samples.interval_ms)
-    return F.broadcast(table(window.group_partitions.sparkSession, weights, "taken_ms bigint, stands_ms bigint"))
+    return F.broadcast(table_of(window.group_partitions.sparkSession, weights, "taken_ms bigint, stands_ms bigint"))
 
 
 def _buckets(window: WindowSamples) -> tuple[int, int]:

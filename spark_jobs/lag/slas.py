@@ -10,8 +10,9 @@ from kafka_audit.lag_samples import DAY_MS
 from kafka_audit.policy.slas import LagSla
 from spark_jobs.lag.days import LagWindow
 from spark_jobs.lag.positions import is_over, may_be_marker
-from spark_jobs.lag.samples import WindowSamples, stands_for, table
+from spark_jobs.lag.samples import WindowSamples, stands_for
 from spark_jobs.lag.time import CAUGHT_UP
+from spark_jobs.tables import table_of
 
 _HOUR_MS = 3_600_000
 _TREND = 3
@@ -118,7 +119,7 @@ def sla_samples(window: LagWindow, slas: Sequence[LagSla], covering: Column) -> 
     ``covering``: the number of the SLA of a group_id and topic, or NULL.
     """
     judged = [row for number, sla in enumerate(slas) for row in _judged(window.samples, number, sla)]
-    sampled = F.broadcast(table(window.groups.sparkSession, judged, _JUDGED))
+    sampled = F.broadcast(table_of(window.groups.sparkSession, judged, _JUDGED))
     pairs = window.groups.select("group_id", "topic").distinct().withColumn("sla", covering).where("sla is not null")
     rows = window.groups.join(F.broadcast(pairs), on=["group_id", "topic"], how="inner")
     sums = rows.groupBy("group_id", "sla", "taken_ms").agg(

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.lag.positions import KEYS, lag_of, may_be_marker, offsets_between, unread
-from spark_jobs.lag.samples import table
+from spark_jobs.tables import table_of
 
 
 def with_sample_before(rows: DataFrame, seed: DataFrame | None, before: Mapping[int, int]) -> DataFrame:
@@ -21,7 +21,7 @@ def with_sample_before(rows: DataFrame, seed: DataFrame | None, before: Mapping[
         kept = (*KEYS, "topic_id", "taken_ms", "committed", "log_start", "log_end", "only_markers")
         told = (F.col("still_since_ms").alias("seed_since_ms"), F.col("movement_known").alias("seed_known"), F.lit(True).alias("is_seed"))
         rows = rows.unionByName(seed.select(*kept, *told), allowMissingColumns=True)
-    expected = table(rows.sparkSession, before.items(), "taken_ms bigint, expected_ms bigint")
+    expected = table_of(rows.sparkSession, before.items(), "taken_ms bigint, expected_ms bigint")
     rows = rows.join(F.broadcast(expected), on="taken_ms", how="left")
     by_time = Window.partitionBy(*KEYS).orderBy("taken_ms")
     offsets = ("committed", "log_start", "log_end")

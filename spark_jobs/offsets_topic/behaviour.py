@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 
 from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folder_name, folders_until, open_behaviour
-from kafka_audit.durable_files import remove_folder, replaced_folder, write_json
-from kafka_audit.manifest import MANIFEST
+from kafka_audit.store.durable_files import remove_folder, replaced_folder, write_json
+from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.times import parse_time
 from spark_jobs.offsets_topic.behaviour_sources import manifest_of, newest_record
 from spark_jobs.offsets_topic.commit_behaviour import KEYS, commit_behaviour

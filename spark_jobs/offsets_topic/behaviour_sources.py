@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from kafka_audit.batch_files import REPAIR_OF_DECODED, named_files, read_as_parquet
 from kafka_audit.behaviour_folders import KIND, Behaviour
-from kafka_audit.durable_files import read_json, sha256_of
-from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, tree_files
+from kafka_audit.store.durable_files import read_json, sha256_of
+from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, tree_files
 
 _GAPS_LISTED = 20
 _WITH_TIMES = ("offset_commits.parquet/", "group_records.parquet/")

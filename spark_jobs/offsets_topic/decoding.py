@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_audit.durable_files import rename_durably
+from kafka_audit.store.durable_files import rename_durably
 from spark_jobs.offsets_topic.commits import RAW
 from spark_jobs.offsets_topic.records import RAW_DDL, Record, taken_apart
 from spark_jobs.offsets_topic.tables import Table, write_tables

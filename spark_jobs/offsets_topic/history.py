@@ -23,9 +23,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.batch_files import REPAIR_OF_RAW, file_hashes, verify_batch
 from kafka_audit.commit_batches import reached
-from kafka_audit.durable_files import lock_file, make_folder, read_json, replaced_folder, write_json
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.manifest import MANIFEST
+from kafka_audit.store.durable_files import lock_file, make_folder, read_json, replaced_folder, write_json
+from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.sweep import sweep_folder
 from spark_jobs.offsets_topic.checkpoint import BEGIN_ANEW, Checkpoint, Offsets
 from spark_jobs.offsets_topic.completeness import LOST_ITS_END, PartitionCoverage, coverage, totals

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from kafka_audit.durable_files import rename_durably
+from kafka_audit.store.durable_files import rename_durably
 from spark_jobs.offsets_topic.commits import RAW
 
 _COUNTS = "partition int, count bigint, first bigint, last bigint"

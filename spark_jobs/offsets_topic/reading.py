@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from kafka_audit.durable_files import read_json
-from kafka_audit.manifest import MANIFEST
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.times import parse_time
 
 _NEVER = datetime(1970, 1, 1, tzinfo=timezone.utc)

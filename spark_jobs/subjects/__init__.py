@@ -5,8 +5,8 @@ from typing import Protocol, cast
 
 from pyspark.sql import DataFrame
 
+from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.policy import Policy
-from kafka_audit.subjects import SUBJECTS
 from spark_jobs.datasets import Evidence
 
 

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour, find_behaviour
-from kafka_audit.subjects.behaviour import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
+from kafka_audit.catalogue.rows.behaviour import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects.tiers import matches_any
 
@@ -29,7 +29,7 @@ def with_group_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
     used = used_behaviour(evidence)
     if used.path is None:
         return _without(rows, used, GROUP_BEHAVIOUR)
-    groups = evidence.spark.read.parquet(str(used.table(GROUPS))).where(~F.coalesce("removed", F.lit(False)))
+    groups = evidence.tables.read_whole(used.table(GROUPS)).where(~F.coalesce("removed", F.lit(False)))
     return _joined(rows, groups.withColumns(_about(used)), GROUP_BEHAVIOUR, evidence, "the group", "group_id")
 
 
@@ -38,7 +38,7 @@ def with_partition_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
     used = used_behaviour(evidence)
     if used.path is None:
         return _without(rows, used, PARTITION_BEHAVIOUR)
-    partitions = evidence.spark.read.parquet(str(used.table(GROUP_PARTITIONS)))
+    partitions = evidence.tables.read_whole(used.table(GROUP_PARTITIONS))
     ages = {
         "as_of_ms": F.coalesce(_age(evidence, "read_to"), F.lit(evidence.taken_ms - round(used.end.timestamp() * 1000))),
         "lost_ms": _age(evidence, "lost_until"),
@@ -65,7 +65,7 @@ def group_table(evidence: Evidence) -> DataFrame | None:
     used = used_behaviour(evidence)
     if used.path is None:
         return None
-    groups, partitions = (evidence.spark.read.parquet(str(used.table(name))) for name in (GROUPS, GROUP_PARTITIONS))
+    groups, partitions = (evidence.tables.read_whole(used.table(name)) for name in (GROUPS, GROUP_PARTITIONS))
     counts = {name: F.count_if(F.col("removed") == kind) for name, kind in _REMOVALS.items()}
     figures = partitions.groupBy("group_id").agg(
         F.min("interval_low_ms").alias("interval_low_ms"),

@@ -5,9 +5,10 @@ import json
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, shortened
 
 
+@shortened
 def config_by(evidence: Evidence, dataset: str, key: str) -> DataFrame:
     """``key`` and ``config`` map<name, struct<value, source, synonyms>> from topic_configs or broker_configs. No rows: not read."""
     entry = F.struct("name", F.struct("value", "source", "synonyms").alias("setting"))

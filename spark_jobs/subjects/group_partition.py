@@ -43,11 +43,11 @@ def with_sla(rows: DataFrame, policy: Policy) -> DataFrame:
 def positions(evidence: Evidence) -> DataFrame:
     """The wide rows without what the policy adds, and samples_by_age (spark_jobs.lag.movement). Computed once for a snapshot and kept."""
     # A checkpoint and not persist(): every query that stands on these would analyse their joins again.
-    return evidence.remembered("positions", lambda: _positions(evidence).localCheckpoint(eager=False))
+    return evidence.remembered("positions", lambda: evidence.tables.checkpoint(_positions(evidence)))
 
 
 def _positions(evidence: Evidence) -> DataFrame:
-    rows = lag_positions.positions(evidence.spark, [evidence.snapshot], assigned=True).drop("snapshot_id", "group_type", "state")
+    rows = lag_positions.positions(evidence.tables, [evidence.snapshot], assigned=True).drop("snapshot_id", "group_type", "state")
     rows = rows.withColumnRenamed("only_markers", "only_markers_unread")
     rows = rows.join(_groups(evidence), on="group_id", how="left").join(_partitions(evidence), on=_PLACE, how="left")
     rows = rows.join(_sizes(evidence), on=_PLACE, how="left").join(_retention(evidence), on="topic", how="left")

@@ -4,9 +4,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, shortened
 from spark_jobs.lag.days import LagWindow, read_window
-from spark_jobs.lag.samples import newest, table
+from spark_jobs.lag.samples import newest
 from spark_jobs.lag.slas import lag_growth, present_figures, sla_figures, sla_samples, sla_spans
 from spark_jobs.session import whole_stages
 from spark_jobs.subjects import missing
@@ -14,6 +14,7 @@ from spark_jobs.subjects.group_partition import positions, with_sla
 from spark_jobs.subjects.membership import assignments, groups_with_members
 from spark_jobs.subjects.past_groups import past_groups
 from spark_jobs.subjects.tiers import sla_number, sla_policy
+from spark_jobs.tables import table_of
 
 _MINUTE_MS = 60_000
 _NONE = -1
@@ -45,6 +46,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     return rows.withColumn("resource", _resource(policy)).transform(_with_minutes)
 
 
+@shortened
 def covered(evidence: Evidence, policy: Policy) -> DataFrame:
     """group_id and sla int, the number of each lag SLA that holds for a group; a group without any has no row.
 
@@ -101,7 +103,7 @@ def _first(dataset: str, concerned: Column) -> Column:
 def _window_figures(evidence: Evidence, policy: Policy) -> DataFrame:
     """Per group and SLA: sla_figures, and length_ms, quiet_ms and quiet of the SLA's window."""
     window = lag_window(evidence, policy)
-    spans = table(evidence.spark, sla_spans(window.samples, policy.slas), "sla int, length_ms bigint, quiet_ms bigint, quiet boolean")
+    spans = table_of(evidence.spark, sla_spans(window.samples, policy.slas), "sla int, length_ms bigint, quiet_ms bigint, quiet boolean")
     figures = evidence.once("sla_figures", lambda: _figures_of(window, judged_samples(evidence, policy)))
     of_rows = covered(evidence, policy).join(F.broadcast(spans), on="sla", how="inner")
     return of_rows.join(figures, on=["group_id", "sla"], how="left")

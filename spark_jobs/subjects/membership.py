@@ -3,13 +3,14 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, shortened
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import broker_facts
 
 WITHOUT_MEMBERS = ("Empty", "Dead")
 
 
+@shortened
 def groups_with_members(evidence: Evidence) -> DataFrame:
     """The groups dataset plus member_count int, assigned_topics array<string> and errors map<dataset, reason>.
 
@@ -30,6 +31,7 @@ def groups_with_members(evidence: Evidence) -> DataFrame:
     )
 
 
+@shortened
 def assignments(evidence: Evidence) -> DataFrame:
     """group_id, topic, partition of everything that is assigned to a member."""
     return evidence.table("members").select("group_id", F.inline("assignment")).distinct()

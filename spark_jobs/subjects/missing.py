@@ -7,7 +7,7 @@ a group or a broker are joined to the rows they concern (:func:`with_item_errors
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, shortened
 
 MAP = "map<string,string>"
 
@@ -60,6 +60,11 @@ def item_errors(evidence: Evidence, level: Column, *keys: str) -> DataFrame | No
     """``keys`` and ``item_errors`` map<string,string> for the errors of one level; None when the snapshot has no error at all."""
     if evidence.rows("errors") == 0:
         return None
+    return _item_errors(evidence, level, *keys)
+
+
+@shortened
+def _item_errors(evidence: Evidence, level: Column, *keys: str) -> DataFrame:
     entries = F.array_sort(F.collect_set(F.struct("dataset", reason_text().alias("reason"))))
     return evidence.table("errors").where(level).groupBy(*keys).agg(F.map_from_entries(entries).alias("item_errors"))
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.evidence import Snapshot
+from kafka_audit.store.layout import Snapshot
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import broker_facts

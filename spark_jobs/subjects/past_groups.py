@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, shortened
 from spark_jobs.lag.samples import newest, with_age
 from spark_jobs.subjects.membership import WITHOUT_MEMBERS
 
@@ -11,6 +11,7 @@ REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconc
 _UNKNOWN = ("", "Unknown")
 
 
+@shortened
 def past_groups(evidence: Evidence) -> DataFrame:
     """group_id, snapshots int, history_ms bigint, snapshots_rebalancing int, empty_ms and empty_within_ms bigint (kafka_audit.subjects).
 

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, shortened
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import BrokerFacts
 
@@ -11,6 +11,7 @@ from spark_jobs.subjects.broker_facts import BrokerFacts
 _STATES = ("LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE")
 
 
+@shortened
 def placed_partitions(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
     """The partitions dataset plus in_progress, settled, replication_factor, rack figures and errors.
 

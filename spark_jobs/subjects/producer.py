@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.policy import Policy
-from kafka_audit.subjects import SUBJECTS
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import broker_facts

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.datasets import Evidence
+from spark_jobs.datasets import Evidence, shortened
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import broker_facts
 from spark_jobs.subjects.tiers import matches_any
@@ -12,6 +12,7 @@ _ABSENT = "UNKNOWN_TOPIC_OR_PARTITION"
 _NO_TOPIC = "__cluster_metadata"  # the metadata log lies in a log dir and is no topic
 
 
+@shortened
 def hidden_topics(evidence: Evidence) -> DataFrame:
     """The topics in scope that are on a disk and not in metadata: column topic."""
     on_disk = evidence.table("replica_sizes").select("topic").distinct()

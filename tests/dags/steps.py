@@ -7,9 +7,11 @@ from typing import Any
 import pyarrow as pa
 from airflow.sdk.exceptions import AirflowException
 
-from kafka_audit.evidence import OFFSETS, Audit, EvidenceRoot, Snapshot, verify, write_json
 from kafka_audit.policy import Policy
 from kafka_audit.snapshot import SnapshotResult
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot, Snapshot
+from kafka_audit.store.manifest import verify
 
 
 class Steps:
@@ -80,12 +82,13 @@ class Steps:
         if "--audit" not in self.arguments:
             return
         arguments = dict(zip(operator.application_args[::2], operator.application_args[1::2], strict=True))
-        target = Path(arguments["--audit"]) / operator.job.removeprefix("verify_")
-        target.mkdir()
-        (target / "done").write_text(json.dumps(arguments), encoding="utf-8")
+        for part in ("settings", "lag"):
+            target = Path(arguments["--audit"]) / part
+            target.mkdir()
+            (target / "done").write_text(json.dumps(arguments), encoding="utf-8")
 
     def write_report(self, audit: Audit, snapshot: Snapshot, catalogue: Any, policy: Any, *, generated_at: Any) -> None:
-        from kafka_audit.report.gates import judge, read_gate
+        from kafka_audit.audit.gate_result import judge, read_gate
 
         self._call("report")
         said = judge(*(read_gate(audit.gate, name, snapshot) for name in ("evidence", "findings")), ())

@@ -8,12 +8,14 @@ import yaml
 from dag_run import WHEN, Run
 from steps import Steps, spark_failure
 
+from kafka_audit.audit.check import check_audit
+from kafka_audit.audit.inputs import rule_hashes
 from kafka_audit.errors import CollectionError, IntegrityError
-from kafka_audit.evidence import Audit, EvidenceRoot, problems_of, read_json, sha256_of, verify, write_json
-from kafka_audit.store.audit_check import check_audit
-from kafka_audit.store.inputs import rule_hashes
+from kafka_audit.store.durable_files import read_json, sha256_of, write_json
+from kafka_audit.store.layout import Audit, EvidenceRoot
+from kafka_audit.store.manifest import problems_of, verify
 from kafka_audit.store.signing import new_key, read_public_key, signature_problems
-from kafka_audit.unfinished import hidden_name
+from kafka_audit.store.unfinished import hidden_name
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
 
@@ -82,21 +84,21 @@ def test_low_coverage_ends_incomplete(dag, root: Path, steps: Steps) -> None:
 
 
 def test_a_crashed_spark_job_leaves_the_run_red_with_a_report_that_is_not_passed(dag, root: Path, steps: Steps) -> None:
-    steps.raises["verify_lag"] = spark_failure(1)
+    steps.raises["verify"] = spark_failure(1)
     run = Run(dag)
     assert run.state == "failed"
-    assert run.failed == {"verify_lag", "gate"}
+    assert run.failed == {"verify", "gate"}
     assert run.states["findings_gate"] == "upstream_failed"
-    assert "Step verify_lag failed" in run.gate
+    assert "Step verify failed" in run.gate
     assert "exit code 1" in run.gate
     assert "PASSED" not in (only_audit(root) / "report" / "report.html").read_text()
 
 
 def test_a_refused_control_or_policy_in_a_spark_job_comes_back_as_invalid_input(dag, root: Path, steps: Steps) -> None:
-    steps.raises["verify_settings"] = spark_failure(2)
+    steps.raises["verify"] = spark_failure(2)
     run = Run(dag)
     assert "(exit code 2)" in run.gate
-    assert read_json(only_audit(root) / "failures" / "verify_settings.json")["exit_code"] == 2
+    assert read_json(only_audit(root) / "failures" / "verify.json")["exit_code"] == 2
 
 
 def test_an_unreachable_cluster_leaves_no_snapshot_and_no_report_and_says_why(dag, root: Path, steps: Steps) -> None:
@@ -140,16 +142,17 @@ def test_a_repeated_run_reads_the_cluster_once_and_gives_the_same_bytes(dag, roo
     Run(dag)
     assert (only_audit(root) / "manifest.json").read_bytes() == before
     assert steps.calls.count("snapshot") == 1
-    assert steps.calls.count("verify_lag") == 2
+    assert steps.calls.count("verify") == 2
 
 
 def test_what_an_earlier_try_left_is_never_taken_for_the_result_of_one_that_crashed(dag, root: Path, steps: Steps) -> None:
     Run(dag)
-    steps.raises["verify_lag"] = spark_failure(1)
+    steps.raises["verify"] = spark_failure(1)
     run = Run(dag)
     audit = only_audit(root)
     assert run.state == "failed"
     assert not (audit / "gate" / "findings.json").exists()
+    assert not (audit / "settings").exists()
     assert not (audit / "lag").exists()
     steps.raises.clear()
     assert Run(dag).state == "success"
@@ -172,14 +175,14 @@ def test_audits_are_chained_and_a_chained_one_is_kept_when_its_run_is_cleared(da
 
 
 def test_only_a_whole_audit_whose_parts_agree_can_pass(dag, root: Path, steps: Steps) -> None:
-    from kafka_audit.airflow.outcome import audit_result
+    from kafka_audit.audit.outcome import audit_result
 
     Run(dag)
     audit = EvidenceRoot(path=root).audit("kafka", only_audit(root).name)
     snapshot = EvidenceRoot(path=root).snapshot("kafka", audit.run()["snapshot_id"])
-    states = dict.fromkeys(("snapshot", "evidence_gate", "verify_settings", "verify_lag", "findings_gate", "report"), "success")
+    states = dict.fromkeys(("snapshot", "evidence_gate", "verify", "findings_gate", "report"), "success")
     assert audit_result(audit, snapshot, states).exit_code == 0
-    assert audit_result(audit, snapshot, {**states, "verify_lag": "failed"}).exit_code == 1
+    assert audit_result(audit, snapshot, {**states, "verify": "failed"}).exit_code == 1
     assert audit_result(audit, snapshot, {}).exit_code == 1
     assert audit_result(audit, None, states).exit_code == 1
     report = read_json(audit.report / "report.json")

@@ -17,19 +17,12 @@ def test_tasks_follow_the_data(dag) -> None:
     for before, after in (
         ("plan", "snapshot"),
         ("snapshot", "evidence_gate"),
-        ("evidence_gate", "verify_settings"),
-        ("evidence_gate", "verify_lag"),
-        ("verify_settings", "findings_gate"),
-        ("verify_lag", "findings_gate"),
+        ("evidence_gate", "verify"),
+        ("verify", "findings_gate"),
         ("findings_gate", "report"),
         ("report", "gate"),
     ):
         assert after in dag.get_task(before).downstream_task_ids, (before, after)
-
-
-def test_the_spark_jobs_do_not_depend_on_each_other_and_run_one_at_a_time(dag) -> None:
-    assert dag.get_task("verify_settings").downstream_task_ids == dag.get_task("verify_lag").downstream_task_ids == {"findings_gate"}
-    assert dag.max_active_tasks == 1
 
 
 def test_report_and_gate_run_whatever_happened_before_and_the_others_only_after_success(dag) -> None:
@@ -38,13 +31,16 @@ def test_report_and_gate_run_whatever_happened_before_and_the_others_only_after_
     assert {rule for name, rule in rules.items() if name not in ("report", "gate")} == {"all_success"}
 
 
-def test_spark_jobs_are_named_and_carry_the_projects_settings(dag) -> None:
-    for job in ("verify_settings", "verify_lag"):
-        task = dag.get_task(job)
-        assert task.name == f"kafka_audit_{job}"
-        assert task.application.endswith(f"spark_jobs/{job}.py")
-        assert task.conf["spark.sql.ansi.enabled"] == "false"
-        assert "TieredStopAtLevel=1" in task.conf["spark.driver.extraJavaOptions"]
+def test_the_spark_job_is_named_and_carries_the_projects_settings(dag) -> None:
+    task = dag.get_task("verify")
+    assert task.name == "kafka_audit_verify"
+    assert task.application.endswith("spark_jobs/verify.py")
+    assert task.conf["spark.sql.ansi.enabled"] == "false"
+    assert "TieredStopAtLevel=1" in task.conf["spark.driver.extraJavaOptions"]
+
+
+def test_one_spark_application_judges_settings_and_lag(dag) -> None:
+    assert [task.task_id for task in dag.tasks if hasattr(task, "application")] == ["verify"]
 
 
 def test_only_the_snapshot_is_ever_tried_again(dag) -> None:
@@ -103,8 +99,8 @@ def test_airflow_refuses_a_bad_value_when_the_run_is_triggered(dag, value: dict)
 def test_the_same_run_gets_the_same_ids_and_another_run_gets_others(tmp_path) -> None:
     from datetime import datetime, timedelta, timezone
 
-    from kafka_audit.airflow.plan import make_plan
-    from kafka_audit.airflow.request import AuditRequest
+    from kafka_audit.audit.plan import make_plan
+    from kafka_audit.audit.request import AuditRequest
 
     when = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_audit.airflow import clusters
-from kafka_audit.airflow.clusters import dag_clusters
+from kafka_audit.audit import clusters
+from kafka_audit.audit.clusters import dag_clusters
 from kafka_audit.errors import ConfigurationError
 
 pytestmark = pytest.mark.airflow

@@ -38,7 +38,7 @@ spark.range(2, numPartitions=2).select(udf(slow)("id")).collect()
 TASK = """
 import sys
 from kafka_audit.airflow.spark_job import SparkJob
-job = SparkJob(task_id="verify_lag", job="verify_lag", application_args=[sys.argv[2]])
+job = SparkJob(task_id="verify", job="verify", application_args=[sys.argv[2]])
 job.application = sys.argv[1]
 job.execute({})
 """

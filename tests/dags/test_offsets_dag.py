@@ -7,7 +7,8 @@ from dag_run import WHEN, Run
 from steps import Steps
 
 from kafka_audit.errors import CollectionError
-from kafka_audit.evidence import read_json, verify
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.manifest import verify
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db", "root")]
 DAG = "kafka_offsets_snapshot"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_audit.evidence import EvidenceRoot, seal_audit, write_json
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import EvidenceRoot, seal_audit
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
@@ -200,7 +201,7 @@ def test_a_run_leads_to_its_audit(*, client, login, root: Path, dag_id: str, clu
     from airflow.utils.session import create_session
     from airflow.utils.types import DagRunTriggeredByType, DagRunType
 
-    from kafka_audit.airflow.plan import audit_id_of
+    from kafka_audit.audit.plan import audit_id_of
 
     when = datetime(2026, 11, 20, 1, 2, 3, tzinfo=timezone.utc)
     run_id = "manual__2026-11-20T01:02:03+00:00"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from per_dag_rights import AUDIT, GRANTED
 
-from kafka_audit.evidence import EvidenceRoot, write_json
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import EvidenceRoot
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
 
@@ -48,7 +49,7 @@ def get(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]
 
 
 def audit_id(cluster: str) -> str:
-    from kafka_audit.airflow.plan import audit_id_of
+    from kafka_audit.audit.plan import audit_id_of
 
     return audit_id_of(MADE_BY[cluster], RUN_ID, WHEN)
 
@@ -182,7 +183,7 @@ def test_a_link_among_the_audits_opens_no_other_clusters_audit(get, audits: Path
 
 
 def test_the_list_stays_short_and_says_when_it_is_not_whole(root: Path) -> None:
-    from kafka_audit.airflow import audit_list
+    from kafka_audit.audit import listing
 
     made = EvidenceRoot(path=root)
     for number in range(30):
@@ -190,7 +191,7 @@ def test_the_list_stays_short_and_says_when_it_is_not_whole(root: Path) -> None:
             write_json(made.audit(cluster, f"20261120T2315{number:02}Z-ab12cd34ab12cd34").run_file, {"dag_id": dag_id, "run_id": "r"})
 
     def listed(dag_ids: set[str], **limits: int) -> tuple[list[str], bool]:
-        found = audit_list.newest_audits(made, dag_ids.__contains__, **limits)
+        found = listing.newest_audits(made, dag_ids.__contains__, **limits)
         return [f"{audit.cluster} {audit.audit_id[13:15]}" for audit in found.audits], found.cut
 
     assert listed({f"{AUDIT}__orders"}, limit=3) == (["orders 29", "orders 28", "orders 27"], True)
@@ -228,7 +229,7 @@ def test_one_broken_audit_takes_no_other_from_the_list(get, audits: Path, file: 
 def test_an_audit_or_a_cluster_that_may_not_be_read_takes_no_other_from_the_list(
     root: Path, monkeypatch: pytest.MonkeyPatch, audits: Path
 ) -> None:
-    from kafka_audit.airflow import audit_list
+    from kafka_audit.audit import listing
 
     made, real_lstat, real_stat, real_iterdir = EvidenceRoot(path=root), Path.lstat, Path.stat, Path.iterdir
     private, closed = made.audit("orders", audit_id("orders")).path, audits / "audits" / "payments"
@@ -249,4 +250,4 @@ def test_an_audit_or_a_cluster_that_may_not_be_read_takes_no_other_from_the_list
     monkeypatch.setattr(Path, "lstat", looked(real_lstat))
     monkeypatch.setattr(Path, "stat", looked(real_stat))
     monkeypatch.setattr(Path, "iterdir", iterdir)
-    assert [found.cluster for found in audit_list.newest_audits(made, lambda _: True).audits] == ["kafka"]
+    assert [found.cluster for found in listing.newest_audits(made, lambda _: True).audits] == ["kafka"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_audit.airflow.request import AuditRequest, ClusterRequest, CommitHistoryRequest, OffsetsRequest, RollUpRequest, check_request
+from kafka_audit.audit.request import AuditRequest, ClusterRequest, CommitHistoryRequest, OffsetsRequest, RollUpRequest, check_request
 from kafka_audit.errors import ConfigurationError
 
 pytestmark = pytest.mark.airflow

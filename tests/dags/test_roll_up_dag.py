@@ -9,8 +9,9 @@ import pytest
 from dag_run import WHEN, Run
 from steps import Steps, spark_failure
 
-from kafka_audit.evidence import OFFSETS, EvidenceRoot, write_json
 from kafka_audit.policy import load_policy
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db", "folders_allowed")]
 DAG = "kafka_offsets_roll_up"

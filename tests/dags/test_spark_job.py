@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
-from kafka_audit.evidence import read_json, write_json
+from kafka_audit.store.durable_files import read_json, write_json
 
 pytestmark = pytest.mark.airflow
 
@@ -38,8 +38,8 @@ class Submit:
 
     def run(self, body: str, **request: object) -> None:
         from kafka_audit.airflow.audit_job import AuditJob
-        from kafka_audit.airflow.plan import make_plan
-        from kafka_audit.airflow.request import AuditRequest
+        from kafka_audit.audit.plan import make_plan
+        from kafka_audit.audit.request import AuditRequest
 
         script = self.folder / "spark-submit"
         script.write_text(SCRIPT.format(python=sys.executable, body=body))
@@ -50,7 +50,7 @@ class Submit:
         )
         self.plan = plan
         write_json(plan.audit.run_file, {"audit_id": plan.audit_id})
-        AuditJob(task_id="verify_lag", job="verify_lag", plan=plan.model_dump(mode="json")).execute(
+        AuditJob(task_id="verify", job="verify", plan=plan.model_dump(mode="json")).execute(
             {"params": request, "dag_run": SimpleNamespace(dag_id=plan.dag_id, run_id="r", run_after=when, conf=None)}
         )
 
@@ -65,7 +65,7 @@ def test_the_job_gets_its_folders_the_policy_and_every_folder_of_controls(submit
         (tmp_path / name).mkdir()
     submit.run("", policy_dir=f"{tmp_path}/policy", controls_dirs=f"{tmp_path}/one,{tmp_path}/two")
     seen = json.loads(submit.seen.read_text())
-    application = next(index for index, argument in enumerate(seen["arguments"]) if argument.endswith("verify_lag.py"))
+    application = next(index for index, argument in enumerate(seen["arguments"]) if argument.endswith("verify.py"))
     assert Path(seen["arguments"][application]).is_file()
     assert seen["arguments"][application + 1 :] == [
         *("--snapshot", str(submit.plan.snapshot_dir), "--audit", str(submit.plan.audit.path), "--policy", f"{tmp_path}/policy"),
@@ -81,7 +81,7 @@ def test_a_jobs_exit_code_and_last_words_come_back_as_the_error_of_that_code(sub
 
     with pytest.raises((AuditError, AirflowException), match=r"tiers\.yaml: default_tier is missing"):
         submit.run(f'print("kafka-audit: tiers.yaml: default_tier is missing", file=sys.stderr); sys.exit({code})')
-    note = read_json(submit.plan.audit.path / "failures" / "verify_lag.json")
+    note = read_json(submit.plan.audit.path / "failures" / "verify.json")
     assert (note["exit_code"], note["error"]) == (code, error.__name__)
 
 

@@ -19,7 +19,7 @@ from typing import IO, Any
 import pyarrow.parquet as pq
 from kafka import KafkaConsumer, TopicPartition
 
-from kafka_audit.sandbox.jars import broker_classpath, java
+from kafka_audit.jars.fetch import broker_classpath, java
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 

@@ -22,9 +22,9 @@ from kafka import KafkaAdminClient
 from kafka_tools import KafkaTools
 
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.evidence import EvidenceRoot, Snapshot, new_id
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.snapshot import take_snapshot
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
 
 CLUSTER = "flipped"
 _IN_SYNC_TIMEOUT_S = 180

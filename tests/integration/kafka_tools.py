@@ -5,7 +5,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from kafka_audit.sandbox.jars import broker_classpath, java
+from kafka_audit.jars.fetch import broker_classpath, java
 
 # The classes that the scripts of these names start.
 _CLASSES = {

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kafka_audit.jars.fetch import broker_classpath
 from kafka_audit.sandbox import brokers, processes
 from kafka_audit.sandbox.definition import Brokers, Node
-from kafka_audit.sandbox.jars import broker_classpath
 from kafka_audit.sandbox.processes import ProcessRecord
 from kafka_audit.sandbox.state import BrokerState, Folder
 

@@ -18,11 +18,11 @@ from lag_clients import Member, administer, leave_a_transaction_open, wait_for, 
 from lag_cluster import LagCluster
 
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.evidence import OFFSETS, EvidenceRoot, Snapshot, new_id
 from kafka_audit.offsets_snapshot import take_offsets_snapshot
 from kafka_audit.policy import Policy
 from kafka_audit.sandbox.members import commit_offsets
 from kafka_audit.snapshot import take_snapshot
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot, new_id
 
 CLUSTER = "lag"
 STEP = timedelta(minutes=5)

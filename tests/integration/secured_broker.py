@@ -20,8 +20,8 @@ from confluent_kafka.admin import (
 )
 from tls_files import Tls
 
+from kafka_audit.jars.fetch import broker_classpath, java
 from kafka_audit.sandbox.brokers import free_ports
-from kafka_audit.sandbox.jars import broker_classpath, java
 
 ADMIN, AUDITOR, VISITOR = "admin", "auditor", "visitor"
 PASSWORDS = {ADMIN: "admin-geheim", AUDITOR: "auditor-geheim", VISITOR: "visitor-geheim"}

@@ -19,8 +19,8 @@ from commit_history_job import job
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafka_audit.jars.fetch import broker_classpath, java
 from kafka_audit.sandbox import lifecycle
-from kafka_audit.sandbox.jars import broker_classpath, java
 from spark_jobs.offsets_topic.cadence import TOLERANCE
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]

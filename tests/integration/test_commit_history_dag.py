@@ -20,7 +20,7 @@ from test_airflow import Api, free_port
 from tls_files import Tls, make_tls
 
 from kafka_audit.airflow.standalone import running_airflow
-from kafka_audit.evidence import read_json
+from kafka_audit.store.durable_files import read_json
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
 DAG = "kafka_commit_history"

@@ -14,10 +14,10 @@ import pytest
 import yaml
 from flipped_cluster import CLUSTER, OVERTAKEN, OWN_TOPICS, REWOUND, Flipped
 
-from kafka_audit.evidence import EvidenceRoot, Snapshot, write_json
+from kafka_audit.cli.demo import POLICIES
 from kafka_audit.sandbox import lifecycle
-from kafka_audit.sandbox.demo import POLICIES
-from kafka_audit.subjects import LAG_JOB, SETTINGS_JOB
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -101,15 +101,14 @@ class Judged:
 
 
 def _judge(snapshot: Snapshot, root: Path, policy: Path) -> Judged:
-    from spark_jobs.verification import main
+    from spark_jobs.verify import main
 
     audit = EvidenceRoot(path=root).audit(CLUSTER, snapshot.snapshot_id)
     started = datetime.now(timezone.utc).isoformat()
     run = {"audit_id": audit.path.name, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id, "started_at": started}
     write_json(audit.run_file, run)
     arguments = ["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--policy", str(policy)]
-    assert main(SETTINGS_JOB, lambda one: one.settings, None, arguments) == 0
-    assert main(LAG_JOB, lambda one: one.lag, None, arguments) == 0
+    assert main(arguments) == 0
     rows = [row for step in (audit.settings, audit.lag) for row in pq.read_table(step / "findings.parquet").to_pylist()]
     return Judged({(row["code"], row["resource"]): row for row in rows})
 

@@ -13,9 +13,10 @@ from lag_cluster import lag_cluster
 from lag_counts import Counts, count
 from lag_scenarios import LEFT_AT, STAYS_AT, Story
 
-from kafka_audit.evidence import Snapshot, verify
+from kafka_audit.cli.demo import POLICIES
 from kafka_audit.policy import load_policy
-from kafka_audit.sandbox.demo import POLICIES
+from kafka_audit.store.layout import Snapshot
+from kafka_audit.store.manifest import verify
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

@@ -17,7 +17,6 @@ from lag_clients import wait_for, write
 
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
-from kafka_audit.evidence import EvidenceRoot, new_id, verify
 from kafka_audit.lag.lag_table import as_text
 from kafka_audit.lag.reading import take_reading
 from kafka_audit.lag.rows import lag_rows
@@ -26,6 +25,8 @@ from kafka_audit.offsets_snapshot import take_offsets_snapshot
 from kafka_audit.policy import load_policy
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.sandbox import lifecycle
+from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.manifest import verify
 
 pytestmark = pytest.mark.kafka
 

@@ -12,14 +12,15 @@ import psutil
 import pyarrow.dataset as ds
 import pytest
 
-from kafka_audit.catalogue import shipped_controls
-from kafka_audit.evidence import Audit, EvidenceRoot, sha256_of
-from kafka_audit.report.gates import FAILED, INCOMPLETE, PASSED
+from kafka_audit.audit.gate_result import FAILED, INCOMPLETE, PASSED
+from kafka_audit.catalogue.load import shipped_controls
+from kafka_audit.cli.demo import POLICIES
 from kafka_audit.sandbox.definition import load
-from kafka_audit.sandbox.demo import POLICIES
 from kafka_audit.sandbox.lifecycle import Sandbox, start
 from kafka_audit.sandbox.past import make_past
 from kafka_audit.sandbox.seeded_findings import compare_failures, compare_not_assessed
+from kafka_audit.store.durable_files import sha256_of
+from kafka_audit.store.layout import Audit, EvidenceRoot
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.airflow]
 COMMAND = [sys.executable, "-m", "kafka_audit.cli"]

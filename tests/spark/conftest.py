@@ -48,8 +48,9 @@ def rows_of(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ca
         for hours, past in (earlier or {}).items():
             past.write(root, READ_AT - timedelta(hours=hours))
         snapshot = cluster.write(root)
-        evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
-        rows = subjects.build(subject, evidence, policy or load_policy()).collect()
+        evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
+        with evidence.tables.settings():
+            rows = subjects.build(subject, evidence, policy or load_policy()).collect()
         assert len({row["resource"] for row in rows}) == len(rows)
         return {row["resource"]: row.asDict(recursive=True) for row in rows}
 

@@ -178,10 +178,11 @@ def rows_over(spark: SparkSession, root: Path, minutes: list[float]) -> dict[str
     for age, before in reversed(list(enumerate(minutes, start=1))):
         snapshot(HISTORIES, age).write(root, READ_AT - timedelta(minutes=before))
     now = snapshot(HISTORIES, 0).write(root)
-    evidence = Evidence(spark=spark, snapshot=now, history=read_history(now, 60))
+    evidence = Evidence(spark=spark, snapshot=now, history=read_history(now, 60), small_cluster=True)
     policy = replace(load_policy(), sla_file=SlaFile.model_validate({"version": 1, "groups": [SLAS]}))
-    rows = subjects.build("group_partition", evidence, policy)
-    return {row["group_id"]: row.asDict(recursive=True) for row in rows.where("topic <> 'elsewhere'").collect()}
+    with evidence.tables.settings():
+        rows = subjects.build("group_partition", evidence, policy)
+        return {row["group_id"]: row.asDict(recursive=True) for row in rows.where("topic <> 'elsewhere'").collect()}
 
 
 def regular(spark: SparkSession, root: Path) -> dict[str, dict[str, Any]]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_audit.catalogue import DATASETS
-from kafka_audit.evidence import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id, open_snapshot, write_json
+from kafka_audit.catalogue.control import DATASETS
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id, open_snapshot
 
 READ_AT = datetime(2025, 3, 1, 12, tzinfo=timezone.utc)  # long ago: what is recent is recent by the evidence, not by today's clock
 READ_MS = int(READ_AT.timestamp() * 1000)

@@ -14,16 +14,16 @@ from pyspark.sql import functions as F
 from sealed_batch import seal
 from snapshot_builder import CLUSTER, Synthetic, audit_folder
 
-from kafka_audit.durable_files import sha256_of
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, read_json, seal_audit, verify, write_json
 from kafka_audit.report.commit_history import read_commit_history
+from kafka_audit.store.durable_files import read_json, sha256_of, write_json
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, seal_audit
+from kafka_audit.store.manifest import verify
 from spark_jobs.offsets_topic.behaviour import Window, describe
 from spark_jobs.offsets_topic.completeness import coverage, totals
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.parquet_folder import write_parquet
-from spark_jobs.verification import main
-from spark_jobs.verify_lag import write_tables
+from spark_jobs.verify import main
 
 pytestmark = pytest.mark.spark
 
@@ -79,7 +79,7 @@ def audited(tmp_path: Path, spark: SparkSession) -> Callable[[Path | None], tupl
 
 
 def verify_lag(snapshot: Snapshot, audit: Audit) -> int:
-    return main("verify_lag", lambda one: one.lag, write_tables, ["--snapshot", str(snapshot.path), "--audit", str(audit.path)])
+    return main(["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--parts", "lag"])
 
 
 def findings(audit: Audit) -> Findings:

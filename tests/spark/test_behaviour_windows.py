@@ -13,7 +13,7 @@ from sealed_batch import seal
 from snapshot_builder import Synthetic
 
 from kafka_audit.behaviour_folders import Behaviour, open_behaviour
-from kafka_audit.durable_files import write_json
+from kafka_audit.store.durable_files import write_json
 from kafka_audit.times import stamp
 from spark_jobs.datasets import Evidence
 from spark_jobs.offsets_topic.behaviour import Window, describe

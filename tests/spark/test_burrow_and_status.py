@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from lag_histories import HISTORIES
 
-from kafka_audit.subjects.groups import STATUSES
+from kafka_audit.catalogue.rows.groups import STATUSES
 
 pytestmark = pytest.mark.spark
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_audit.catalogue import Catalogue, load_catalogue
+from kafka_audit.catalogue.load import Catalogue, load_catalogue
 from kafka_audit.findings import Status
 from spark_jobs.check_examples import differences, judged_examples
 

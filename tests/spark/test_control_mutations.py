@@ -10,10 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kafka_audit.catalogue import Catalogue, Control, load_catalogue
+from kafka_audit.catalogue.control import Control
+from kafka_audit.catalogue.load import Catalogue, load_catalogue
+from kafka_audit.catalogue.rows import SUBJECTS
+from kafka_audit.catalogue.rule_sql import Reference
 from kafka_audit.findings import Status
-from kafka_audit.rule_sql import Reference
-from kafka_audit.subjects import SUBJECTS
 from spark_jobs.check_examples import rows_ddl
 from spark_jobs.evaluate import judge
 

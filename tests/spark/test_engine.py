@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_audit.catalogue import Control
+from kafka_audit.catalogue.control import Control
+from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
-from kafka_audit.subjects import SUBJECTS
 from spark_jobs.evaluate import check_rules, judge
 from spark_jobs.overlay import Overlay
 

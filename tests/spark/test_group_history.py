@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, Synthetic
 
-from kafka_audit.catalogue import load_catalogue
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.history import read_history
 from kafka_audit.policy import load_policy
 from spark_jobs import subjects
@@ -84,13 +84,14 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     for age in (4, 3, 2, 1):
         snapshot(age).write(root, READ_AT - timedelta(hours=age))
     now, policy = snapshot(0).write(root), load_policy(folder)
-    evidence = Evidence(spark=spark, snapshot=now, history=read_history(now, 30))
+    evidence = Evidence(spark=spark, snapshot=now, history=read_history(now, 30), small_cluster=True)
     overlay, found = Overlay(policy=policy, at=READ_AT), {"verdicts": {}}
-    for subject in ("group", "group_sla", "group_partition"):
-        rows = subjects.build(subject, evidence, policy)
-        found[subject] = {row["resource"]: row.asDict(recursive=True) for row in rows.collect()}
-        findings = judge(rows, load_catalogue().of_subject(subject), None, overlay).collect()
-        found["verdicts"] |= {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
+    with evidence.tables.settings():
+        for subject in ("group", "group_sla", "group_partition"):
+            rows = evidence.tables.shorten(subjects.build(subject, evidence, policy))
+            found[subject] = {row["resource"]: row.asDict(recursive=True) for row in rows.collect()}
+            findings = judge(rows, load_catalogue().of_subject(subject), None, overlay).collect()
+            found["verdicts"] |= {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
     return found
 
 

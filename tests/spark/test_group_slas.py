@@ -10,10 +10,10 @@ from lag_samples import cluster_at, now, policy_folder, write_samples
 from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.evidence import OFFSETS
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.history import read_history
 from kafka_audit.policy import load_policy
+from kafka_audit.store.layout import OFFSETS
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.evaluate import judge
@@ -151,11 +151,12 @@ def odd(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     policy = load_policy(folder)
     odd_cluster(is_past=True).write(root, READ_AT - timedelta(hours=1))
     snapshot = odd_cluster().write(root)
-    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
-    behind = {row["group_id"]: row["behind_sla"] for row in subjects.build("group_partition", evidence, policy).collect()}
-    rows = subjects.build("group_sla", evidence, policy)
-    found = {row["group_id"]: {**row.asDict(recursive=True), "behind_sla": behind[row["group_id"]]} for row in rows.collect()}
-    findings = judge(rows, load_catalogue().of_subject("group_sla"), None, Overlay(policy=policy, at=READ_AT)).collect()
+    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
+    with evidence.tables.settings():
+        behind = {row["group_id"]: row["behind_sla"] for row in subjects.build("group_partition", evidence, policy).collect()}
+        rows = evidence.tables.shorten(subjects.build("group_sla", evidence, policy))
+        found = {row["group_id"]: {**row.asDict(recursive=True), "behind_sla": behind[row["group_id"]]} for row in rows.collect()}
+        findings = judge(rows, load_catalogue().of_subject("group_sla"), None, Overlay(policy=policy, at=READ_AT)).collect()
     return found | {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
 
 

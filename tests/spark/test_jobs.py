@@ -1,4 +1,4 @@
-"""Both jobs from end to end: what they write, what they refuse, and what they leave alone."""
+"""The verification from end to end: what it writes, what it refuses, and what it leaves alone."""
 
 import json
 import os
@@ -14,15 +14,15 @@ import yaml
 from pyspark.sql import SparkSession
 from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.evidence import OFFSETS, Audit, EvidenceRoot, Snapshot, new_id, seal_audit, write_json
-from kafka_audit.manifest import problems_of
-from kafka_audit.store.inputs import used_by
-from kafka_audit.subjects import LAG_JOB, SETTINGS_JOB, SUBJECTS
+from kafka_audit.audit.inputs import used_by
+from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot, Snapshot, new_id, seal_audit
+from kafka_audit.store.manifest import problems_of
+from spark_jobs import verify
 from spark_jobs.evaluate import COLUMNS
 from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path
-from spark_jobs.verification import main
-from spark_jobs.verify_lag import write_tables
 
 pytestmark = pytest.mark.spark
 
@@ -42,10 +42,8 @@ def made(tmp_path: Path) -> tuple[Snapshot, Audit]:
     return snapshot, audit_folder(tmp_path, snapshot)
 
 
-def run(job: str, snapshot: Snapshot, audit: Audit, *more: str) -> int:
-    extra = write_tables if job == "verify_lag" else None
-    target = (lambda one: one.lag) if job == "verify_lag" else (lambda one: one.settings)
-    return main(job, target, extra, ["--snapshot", str(snapshot.path), "--audit", str(audit.path), *more])
+def run(part: str, snapshot: Snapshot, audit: Audit, *more: str) -> int:
+    return verify.main(["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--parts", part, *more])
 
 
 def table(path: Path) -> list[dict]:
@@ -56,19 +54,18 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_spark_submit_runs_both_jobs_and_leaves_complete_findings(tmp_path: Path) -> None:
+def test_spark_submit_runs_both_parts_and_leaves_complete_findings(tmp_path: Path) -> None:
     snapshot = faulty().write(tmp_path)
     audit = audit_folder(tmp_path, snapshot)
     seal_audit(EvidenceRoot(path=tmp_path), CLUSTER, audit.path.name, {})
     before = files(snapshot.path)
     submit = Path(sys.executable).parent / "spark-submit"
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    for job in (SETTINGS_JOB, LAG_JOB):
-        command = [str(submit), "--master", "local[2]", "--driver-java-options", DRIVER_JAVA_OPTIONS]
-        command += [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
-        command += [str(job_path(job)), "--snapshot", str(snapshot.path), "--audit", str(audit.path)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr[-3000:]
+    command = [str(submit), "--master", "local[2]", "--driver-java-options", DRIVER_JAVA_OPTIONS]
+    command += [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
+    command += [str(job_path("verify")), "--snapshot", str(snapshot.path), "--audit", str(audit.path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
 
     assert not (audit.path / "manifest.json").exists(), "an audit that is being rewritten must not look sealed"
     assert files(snapshot.path) == before
@@ -90,14 +87,14 @@ def test_spark_submit_runs_both_jobs_and_leaves_complete_findings(tmp_path: Path
         "settings/summary.parquet/part-00000.parquet",
     ]
     catalogue = load_catalogue()
-    for job, folder in (("verify_settings", audit.settings), ("verify_lag", audit.lag)):
+    for part, folder in ((SETTINGS, audit.settings), (LAG, audit.lag)):
         findings, summary = table(folder / "findings.parquet"), table(folder / "summary.parquet")
         assert tuple(findings[0]) == COLUMNS
         assert [(row["code"], row["resource"]) for row in findings] == sorted((row["code"], row["resource"]) for row in findings)
         assert {(row["audit_id"], row["snapshot_id"], row["cluster"]) for row in findings} == {
             (audit.path.name, snapshot.snapshot_id, CLUSTER)
         }
-        assert [row["control_id"] for row in summary] == [control.id for control in catalogue.of_job(job)]
+        assert [row["control_id"] for row in summary] == [control.id for control in catalogue.of_part(part)]
         for row in summary:
             counted = row["passed"] + row["failed"] + row["errored"] + row["not_assessed"] + row["not_applicable"]
             assert row["population"] == row["findings"] == row["distinct_resources"] == counted
@@ -110,9 +107,9 @@ def test_spark_submit_runs_both_jobs_and_leaves_complete_findings(tmp_path: Path
 
 def test_running_a_step_again_gives_the_same_bytes(made, spark: SparkSession) -> None:
     snapshot, audit = made
-    assert run("verify_lag", snapshot, audit) == 0
+    assert run(LAG, snapshot, audit) == 0
     first = files(audit.lag)
-    assert run("verify_lag", snapshot, audit) == 0
+    assert run(LAG, snapshot, audit) == 0
     assert files(audit.lag) == first
 
 
@@ -121,7 +118,7 @@ def test_a_control_is_added_by_one_file_and_nothing_else(made, spark: SparkSessi
     own = tmp_path / "own"
     own.mkdir()
     (own / "orders_has_two_partitions.yaml").write_text(yaml.safe_dump(own_control("orders_has_two_partitions", "partition_count = 2")))
-    assert run("verify_settings", snapshot, audit, "--controls", str(own)) == 0
+    assert run(SETTINGS, snapshot, audit, "--controls", str(own)) == 0
     found = {(row["code"], row["resource"]): row for row in table(audit.settings / "findings.parquet")}
     assert found["OWN-01", "orders"]["status"] == "pass"
     assert found["OWN-01", "single"]["status"] == "fail"
@@ -129,12 +126,16 @@ def test_a_control_is_added_by_one_file_and_nothing_else(made, spark: SparkSessi
     assert (summary["OWN-01"]["passed"], summary["OWN-01"]["failed"], summary["OWN-01"]["population"]) == (1, 1, 2)
 
 
-def test_a_rule_that_raises_is_an_error_of_that_rule_alone(made, spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("small_rows", [50_000, 0], ids=["small", "large"])
+def test_a_rule_that_raises_is_an_error_of_that_rule_alone(
+    made, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_rows: int
+) -> None:
+    monkeypatch.setattr(verify, "SMALL_ROWS", small_rows)
     snapshot, audit = made
     own = tmp_path / "own"
     own.mkdir()
     (own / "index_is_valid.yaml").write_text(yaml.safe_dump(own_control("index_is_valid", "element_at(array(partition_count), 0) = 1")))
-    assert run("verify_settings", snapshot, audit, "--controls", str(own)) == 0
+    assert run(SETTINGS, snapshot, audit, "--controls", str(own)) == 0
     findings = table(audit.settings / "findings.parquet")
     assert {row["status"] for row in findings if row["code"] == "OWN-01"} == {"error"}
     assert all("INVALID_INDEX_OF_ZERO" in row["reason"] for row in findings if row["code"] == "OWN-01")
@@ -165,22 +166,22 @@ def own_control(name: str, pass_when: str) -> dict:
 def test_an_empty_cluster_has_a_summary_row_for_every_control_and_no_findings(spark: SparkSession, tmp_path: Path) -> None:
     snapshot = Synthetic().brokers({1: "a"}).write(tmp_path)
     audit = audit_folder(tmp_path, snapshot)
-    assert run("verify_lag", snapshot, audit) == 0
+    assert run(LAG, snapshot, audit) == 0
     assert table(audit.lag / "findings.parquet") == []
     assert table(audit.lag / "group_partitions.parquet") == []
     summary = table(audit.lag / "summary.parquet")
-    assert [row["control_id"] for row in summary] == [control.id for control in load_catalogue().of_job("verify_lag")]
+    assert [row["control_id"] for row in summary] == [control.id for control in load_catalogue().of_part(LAG)]
     counts = ("population", "findings", "distinct_resources", "passed", "failed", "errored", "not_assessed", "not_applicable")
     assert {row[name] for row in summary for name in counts} == {0}
 
 
-def refuse(made, capsys, *more: str, job: str = "verify_settings") -> tuple[int, str]:
+def refuse(made, capsys, *more: str, part: str = SETTINGS) -> tuple[int, str]:
     """Exit code and the one line on stderr; what an earlier run left must still be there."""
     snapshot, audit = made
     kept = audit.settings / "kept.txt"
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text("earlier evidence")
-    code = run(job, snapshot, audit, *more)
+    code = run(part, snapshot, audit, *more)
     assert kept.read_text() == "earlier evidence"
     assert [path.name for path in audit.path.iterdir() if path.name.startswith(".")] == []
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kafka-audit: ")]
@@ -242,12 +243,12 @@ def test_findings_that_do_not_match_the_snapshots_own_counts_are_not_kept(spark:
     assert "but the snapshot has 2" in line
 
 
-def test_what_a_job_read_and_retention_may_delete_is_kept_in_the_audit(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_a_part_read_and_retention_may_delete_is_kept_in_the_audit(spark: SparkSession, tmp_path: Path) -> None:
     earlier = [faulty().write(tmp_path, READ_AT - timedelta(hours=hours), OFFSETS) for hours in (1, 2)]
     whole = faulty().write(tmp_path, READ_AT - timedelta(hours=3))
     snapshot = faulty().write(tmp_path)
     audit = audit_folder(tmp_path, snapshot)
-    assert run(LAG_JOB, snapshot, audit) == 0
+    assert run(LAG, snapshot, audit) == 0
     for one in earlier:
         assert problems_of(audit.inputs / "offsets" / CLUSTER / one.snapshot_id) == []
         shutil.rmtree(one.path)
@@ -256,7 +257,7 @@ def test_what_a_job_read_and_retention_may_delete_is_kept_in_the_audit(spark: Sp
     assert used == {f"snapshot {whole.snapshot_id}": False, **{f"offsets snapshot {one.snapshot_id}": True for one in earlier}}
 
 
-def test_a_job_leaves_an_audit_alone_that_a_later_one_was_chained_to(made: tuple[Snapshot, Audit], capsys, spark: SparkSession) -> None:
+def test_the_job_leaves_an_audit_alone_that_a_later_one_was_chained_to(made: tuple[Snapshot, Audit], capsys, spark: SparkSession) -> None:
     snapshot, audit = made
     root = EvidenceRoot(path=audit.path.parents[2])
     seal_audit(root, CLUSTER, audit.path.name, {})
@@ -264,6 +265,6 @@ def test_a_job_leaves_an_audit_alone_that_a_later_one_was_chained_to(made: tuple
     write_json(later.run_file, {})
     seal_audit(root, CLUSTER, later.path.name, {})
     before = files(audit.path)
-    assert run(SETTINGS_JOB, snapshot, audit) == 5
+    assert run(SETTINGS, snapshot, audit) == 5
     assert "a later audit is chained to it" in capsys.readouterr().err
     assert files(audit.path) == before

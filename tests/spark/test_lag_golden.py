@@ -47,13 +47,13 @@ Rows = dict[str, dict[str, Any]]
 def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, Rows]:
     """By group: rows of group_partition, and rows of the lag history, with the most and the least records unread."""
     snapshot = golden_cluster().write(tmp_path_factory.mktemp("root"))
-    rows = build(Evidence(spark=spark, snapshot=snapshot), load_policy()).where("topic = group_id")
-    wide = rows.select(
-        "group_id", "position", "lag", "lost", "beyond_end", "only_markers_unread", "status", "unread", "abandoned", "has_commit"
-    )
-    kept = group_partition_rows(spark, [snapshot], None, HOUR_MS)
-    kept = kept.withColumns({"most": unread(), "perhaps": may_be_marker(unread(), F.col("only_markers"))})
-    first, second = ({row["group_id"]: row.asDict() for row in one.collect()} for one in (wide, kept))
+    evidence = Evidence(spark=spark, snapshot=snapshot, small_cluster=True)
+    figures = ("position", "lag", "lost", "beyond_end", "only_markers_unread", "status", "unread", "abandoned", "has_commit")
+    with evidence.tables.settings():
+        wide = build(evidence, load_policy()).where("topic = group_id").select("group_id", *figures)
+        kept = group_partition_rows(evidence.tables, [snapshot], None, HOUR_MS)
+        kept = kept.withColumns({"most": unread(), "perhaps": may_be_marker(unread(), F.col("only_markers"))})
+        first, second = ({row["group_id"]: row.asDict() for row in one.collect()} for one in (wide, kept))
     return first, second
 
 

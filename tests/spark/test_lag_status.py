@@ -8,7 +8,7 @@ from lag_histories import HISTORIES, MINUTE_MS, STEP_MS, rows_over
 from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS
 
-from kafka_audit.subjects.groups import STATUSES
+from kafka_audit.catalogue.rows.groups import STATUSES
 from spark_jobs.lag.status import RULES
 
 pytestmark = pytest.mark.spark

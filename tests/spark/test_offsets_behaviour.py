@@ -18,7 +18,7 @@ from spark_jobs.offsets_topic.behaviour import Window, describe
 from spark_jobs.offsets_topic.commit_behaviour import commit_behaviour
 from spark_jobs.offsets_topic.group_behaviour import emptied, group_behaviour
 from spark_jobs.offsets_topic.history import History
-from spark_jobs.verification import write_parquet
+from spark_jobs.parquet_folder import write_parquet
 
 pytestmark = pytest.mark.spark
 

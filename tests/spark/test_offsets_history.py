@@ -11,12 +11,12 @@ import pytest
 from offsets_topic_rows import recorded
 from pyspark.sql import SparkSession
 
-from kafka_audit import durable_files
 from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.commit_batches import note_reached
-from kafka_audit.durable_files import sync_tree, write_json
 from kafka_audit.errors import IntegrityError
-from kafka_audit.unfinished import hidden_name
+from kafka_audit.store import durable_files
+from kafka_audit.store.durable_files import sync_tree, write_json
+from kafka_audit.store.unfinished import hidden_name
 from spark_jobs.offsets_topic.behaviour_sources import newest_record
 from spark_jobs.offsets_topic.completeness import coverage, totals
 from spark_jobs.offsets_topic.history import History

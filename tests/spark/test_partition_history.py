@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, Synthetic
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.evidence import Snapshot
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.history import History, read_history
 from kafka_audit.policy import load_policy
+from kafka_audit.store.layout import Snapshot
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.evaluate import judge
@@ -119,12 +119,13 @@ def test_what_earlier_snapshots_show_is_judged(spark: SparkSession, tmp_path: Pa
     for hours, past in history[1].items():
         past.write(tmp_path, READ_AT - timedelta(hours=hours))
     snapshot = history[0].write(tmp_path)
-    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
+    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
     policy, catalogue, found = load_policy(), load_catalogue(), {}
-    for subject in ("topic", "partition"):
-        rows = subjects.build(subject, evidence, policy)
-        for finding in judge(rows, catalogue.of_subject(subject), None, Overlay(policy=policy, at=READ_AT)).collect():
-            found[finding["resource"], finding["code"]] = finding["status"]
+    with evidence.tables.settings():
+        for subject in ("topic", "partition"):
+            rows = evidence.tables.shorten(subjects.build(subject, evidence, policy))
+            for finding in judge(rows, catalogue.of_subject(subject), None, Overlay(policy=policy, at=READ_AT)).collect():
+                found[finding["resource"], finding["code"]] = finding["status"]
     assert {key: found[key] for key in VERDICTS} == VERDICTS
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_audit.durable_files import write_json
 from kafka_audit.errors import CollectionError, IntegrityError
+from kafka_audit.store.durable_files import write_json
 from spark_jobs import read_commits
 from spark_jobs.offsets_topic.history import History
 from spark_jobs.offsets_topic.records import RAW_DDL

@@ -10,12 +10,12 @@ from pyspark.sql import SparkSession
 from snapshot_builder import Synthetic, audit_folder
 from typer.testing import CliRunner
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.cli import app
+from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.catalogue.rows import SETTINGS
+from kafka_audit.cli.main import app
 from kafka_audit.policy.load import shipped_policy_folder
-from kafka_audit.subjects import SETTINGS_JOB
 from spark_jobs import check_examples
-from spark_jobs.verification import main
+from spark_jobs.verify import main
 
 pytestmark = pytest.mark.spark
 
@@ -60,7 +60,7 @@ def test_an_audit_judges_by_it_whatever_its_folders_are_called(folder: Path, spa
     snapshot = cluster.write(tmp_path)
     audit = audit_folder(tmp_path, snapshot)
     arguments = ["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--controls", str(folder), "--policy", str(policy)]
-    assert main(SETTINGS_JOB, lambda found: found.settings, argv=arguments) == 0
+    assert main([*arguments, "--parts", SETTINGS]) == 0
     rows = pq.read_table(audit.settings / "findings.parquet", columns=["code", "resource", "status"]).to_pylist()
     found = {row["resource"]: row["status"] for row in rows if row["code"] == "OWN-01"}
     assert found == {"kept": "pass", "recompressed": "fail"}

@@ -11,11 +11,11 @@ import pytest
 from pydantic import BaseModel
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_audit import control as control_module
-from kafka_audit.catalogue import Control
-from kafka_audit.rule_sql import references_of
-from kafka_audit.rule_words import RuleSqlError
-from kafka_audit.subjects import SUBJECTS
+from kafka_audit.catalogue import control as control_module
+from kafka_audit.catalogue.control import Control
+from kafka_audit.catalogue.rows import SUBJECTS
+from kafka_audit.catalogue.rule_sql import references_of
+from kafka_audit.catalogue.rule_words import RuleSqlError
 from spark_jobs.evaluate import judge, summarise
 from spark_jobs.session import hold_settings
 

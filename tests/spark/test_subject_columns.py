@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 from snapshot_builder import Synthetic
 
-from kafka_audit.catalogue import DATASETS
+from kafka_audit.catalogue.control import DATASETS
+from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.policy import load_policy
-from kafka_audit.subjects import SUBJECTS
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 

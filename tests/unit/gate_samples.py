@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from expectations.gate import judge_findings
 from expectations.results import GateResult
 from expectations.snapshot_contract import DATASETS, schema_of
-from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, open_snapshot
 from kafka_audit.findings import Severity, Verdict
 from kafka_audit.policy.waivers import Waiver
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, open_snapshot
 
 STARTED = datetime(2026, 11, 20, 23, 15, 0, tzinfo=timezone.utc)
 READ = STARTED + timedelta(seconds=2)

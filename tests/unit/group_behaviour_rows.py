@@ -1,13 +1,13 @@
-"""Rows of group_behaviour and the record beside them, as verify_lag leaves them, for the tests of the report."""
+"""Rows of group_behaviour and the record beside them, as verify leaves them, for the tests of the report."""
 
 from pathlib import Path
 
 import pyarrow as pa
 from report_audit import FakeAudit, spark_folder
 
-from kafka_audit.evidence import write_json
 from kafka_audit.report.commit_history import GroupBehaviour
 from kafka_audit.report.rows import arrow_types
+from kafka_audit.store.durable_files import write_json
 
 SCHEMA = pa.schema(list(arrow_types(GroupBehaviour).items()))
 FOLDER, SHA256 = "behaviour/20261120T230000Z", "be" * 32
@@ -34,7 +34,7 @@ def group_behaviour(group_id: str, **changes: object) -> dict[str, object]:
 
 
 def with_history(fake: FakeAudit, rows: list[dict[str, object]], **record: object) -> None:
-    """Add a used commit history to an audit whose verify_lag has run."""
+    """Add a used commit history to an audit whose verify has run."""
     without_history(fake, **{**RECORD, **record})
     spark_folder(fake.audit.lag / "group_behaviour.parquet", rows, SCHEMA)
 

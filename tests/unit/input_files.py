@@ -10,13 +10,13 @@ from test_catalogue import GOOD
 from test_policy import SLAS, TIERS
 from test_policy_fit import AT, CLIENT, FRAMEWORK, WAIVER
 
-from kafka_audit.catalogue import Catalogue, load_catalogue
+from kafka_audit.audit.policy_fit import check_dates, check_policy
+from kafka_audit.catalogue.load import Catalogue, load_catalogue
 from kafka_audit.clients import effective, start_problems, unknown_settings
 from kafka_audit.clients.files import read_clients
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
-from kafka_audit.policy.fit import check_dates, check_policy
 
 POLICY = ("tiers.yaml", "slas.yaml", "clients.yaml", "waivers.yaml", "frameworks/fw.yaml")
 CONTROL = "isr_is_whole.yaml"

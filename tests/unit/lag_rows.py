@@ -1,4 +1,4 @@
-"""Rows of the group_slas and lag_series that verify_lag leaves, for the tests of the report."""
+"""Rows of the group_slas and lag_series that verify leaves, for the tests of the report."""
 
 import pyarrow as pa
 

@@ -9,10 +9,12 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_audit.catalogue import Catalogue, Control, Remediation
-from kafka_audit.evidence import Audit, EvidenceRoot, Snapshot, write_json
+from kafka_audit.catalogue.control import Control, Remediation
+from kafka_audit.catalogue.load import Catalogue
 from kafka_audit.findings import EvidenceClass, Severity
 from kafka_audit.policy import load_policy
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
 
 WHEN = datetime(2026, 11, 20, 23, 20, tzinfo=timezone.utc)
 SNAPSHOT_ID = "20261120T231500Z-ab12cd34ab12cd34"
@@ -272,7 +274,7 @@ class FakeAudit:
         schema: pa.Schema = LAG_PARTITIONS,
         **further: pa.Table,
     ) -> None:
-        """Write verify_lag's files; ``further`` are group_slas and lag_series, which are absent when they are not given."""
+        """Write the files of the lag part; ``further`` are group_slas and lag_series, which are absent when they are not given."""
         controls = [one for one in self.catalogue.controls if one.subject in ("group", "group_partition", "declared_group", "group_sla")]
         self._step("lag", rows, [summary(one, rows) for one in controls], 1)
         spark_folder(self.audit.lag / "group_partitions.parquet", partitions or [], schema)

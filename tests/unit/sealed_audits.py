@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_audit.catalogue import load_catalogue, shipped_controls
-from kafka_audit.evidence import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id, open_snapshot, seal_audit, sha256_of, write_json
-from kafka_audit.manifest import tree_files
+from kafka_audit.audit.inputs import keep_rules, keep_used, rules_record
+from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.policy import load_policy
 from kafka_audit.store.chain_state import Seal
-from kafka_audit.store.inputs import keep_rules, keep_used, rules_record
+from kafka_audit.store.durable_files import sha256_of, write_json
+from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id, open_snapshot, seal_audit
+from kafka_audit.store.manifest import tree_files
 
 CLUSTER = "prod"
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=timezone.utc)

@@ -9,10 +9,10 @@ from fake_brokers import FakeCluster
 from kafka.protocol.consumer.group import OffsetFetchResponse
 
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.evidence import EvidenceRoot, new_id
 from kafka_audit.offsets_snapshot import take_offsets_snapshot
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.snapshot import take_snapshot
+from kafka_audit.store.layout import EvidenceRoot, new_id
 
 START = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
 SNAPSHOT = new_id(START, "test")

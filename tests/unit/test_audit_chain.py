@@ -11,8 +11,10 @@ from sealed_audits import CLUSTER, WholeAudit, audit_id, seal
 from test_audit_check import said
 
 from kafka_audit.errors import CollectionError, IntegrityError
-from kafka_audit.evidence import Audit, EvidenceRoot, problems_of, seal_audit, unseal_audit, verify, write_json
 from kafka_audit.store import chain
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import Audit, EvidenceRoot, seal_audit, unseal_audit
+from kafka_audit.store.manifest import problems_of, verify
 
 
 @pytest.fixture
@@ -213,6 +215,8 @@ def test_every_file_and_folder_of_an_audit_is_durable_before_its_manifest_is_the
 
 
 def test_a_cluster_without_audits_is_not_called_intact(root: EvidenceRoot) -> None:
+    assert "there is no folder" in chained(root, code=2)
+    root.audits(CLUSTER).mkdir(parents=True)
     assert "holds no sealed audit" in chained(root, code=5)
 
 

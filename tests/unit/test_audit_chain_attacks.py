@@ -8,8 +8,9 @@ import pytest
 from sealed_audits import CLUSTER, audit_id, forge, seal
 from test_audit_chain import audit, chained
 
-from kafka_audit.evidence import EvidenceRoot, write_json
 from kafka_audit.store import chain
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import EvidenceRoot
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from test_audit_chain import audit, chained, links
 from test_audit_check import said
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import EvidenceRoot, unseal_audit
 from kafka_audit.store.chain_state import Seal
+from kafka_audit.store.layout import EvidenceRoot, unseal_audit
 
 NINES = int("9" * 4300)
 

@@ -13,13 +13,14 @@ import pytest
 from sealed_audits import CLUSTER, WholeAudit, audit_id, forge, seal, sealed_folder
 from typer.testing import CliRunner, Result
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.cli import app
-from kafka_audit.durable_files import remove_folder
+from kafka_audit.audit.inputs import keep_used
+from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.cli.main import app
 from kafka_audit.errors import AuditError, ConfigurationError, IntegrityError
-from kafka_audit.evidence import unseal_audit, verify, write_json
 from kafka_audit.policy import load_policy
-from kafka_audit.store.inputs import keep_used
+from kafka_audit.store.durable_files import remove_folder, write_json
+from kafka_audit.store.layout import unseal_audit
+from kafka_audit.store.manifest import verify
 
 
 def said(*arguments: object, code: int = 0) -> str:
@@ -227,7 +228,7 @@ def test_a_hidden_settings_file_is_refused_before_an_audit_begins_because_none_c
     (folder / name).write_text("acks=all\n")
     client = f"{{name: a, kind: producer, implementation: java, owner: a, declared_on: 2026-11-01, source: a, topics: [a], settings_file: {name}}}"
     (folder / "clients.yaml").write_text(f"version: 1\nclients: [{client}]\n")
-    with pytest.raises(ConfigurationError, match=r"clients\.0: settings_file is hidden"):
+    with pytest.raises(ConfigurationError, match=r"clients\.0: settings_file is a hidden file"):
         load_policy(folder)
 
 

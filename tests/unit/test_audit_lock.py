@@ -12,8 +12,8 @@ from test_audit_chain import audit, chained
 from test_audit_check import said, time_limit
 
 from kafka_audit.errors import CollectionError
-from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.store import chain_lock
+from kafka_audit.store.layout import EvidenceRoot
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from sealed_batch import seal
 
 from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
-from kafka_audit.durable_files import write_json
 from kafka_audit.errors import IntegrityError
+from kafka_audit.store.durable_files import write_json
 from spark_jobs.offsets_topic.behaviour_sources import newest_record
 
 AT = datetime(2026, 11, 20, 20, tzinfo=timezone.utc)

@@ -9,8 +9,9 @@ import pytest
 
 from kafka_audit.behaviour_folders import KEPT, Behaviour, find_behaviour, folder_name
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import EvidenceRoot, Snapshot, open_snapshot, sha256_of, write_json
-from kafka_audit.manifest import tree_files
+from kafka_audit.store.durable_files import sha256_of, write_json
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, open_snapshot
+from kafka_audit.store.manifest import tree_files
 
 TAKEN = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kafka_audit.catalogue import load_catalogue, shipped_controls
+from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Status
 
@@ -68,7 +68,7 @@ def test_the_shipped_controls_load_in_the_order_of_their_codes() -> None:
     codes = [control.code for control in catalogue.controls]
     assert codes == sorted(codes)
     assert len(catalogue.controls) == len(list(shipped_controls().glob("*.yaml")))
-    assert {control.id for control in catalogue.of_job("verify_lag")} | {control.id for control in catalogue.of_job("verify_settings")} == {
+    assert {control.id for control in catalogue.of_part("lag")} | {control.id for control in catalogue.of_part("settings")} == {
         control.id for control in catalogue.controls
     }
     for control in catalogue.controls:

@@ -144,7 +144,7 @@ def test_brokers_differ_in_id_rack_address_and_disk_and_share_one_cluster(servic
 
 
 def test_brokers_run_the_release_of_the_sandbox(services: dict) -> None:
-    ivy = (ROOT / "plugins" / "kafka_audit" / "sandbox" / "ivy.xml").read_text(encoding="utf-8")
+    ivy = (ROOT / "plugins" / "kafka_audit" / "jars" / "ivy.xml").read_text(encoding="utf-8")
     release = re.search(r'name="kafka_2\.13" rev="([\d.]+)"', ivy)
     assert release
     for number in (1, 2, 3):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.cli import app
-from kafka_audit.control_docs import as_markdown
+from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.cli.controls_page import as_markdown
+from kafka_audit.cli.main import app
 from kafka_audit.policy import load_policy
 
 PAGE = Path(__file__).parents[2] / "docs" / "controls.md"

@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kafka_audit import durable_files
-from kafka_audit.durable_files import make_folder, read_json, remove_folder, replaced_folder, sync_tree, write_json
 from kafka_audit.errors import CollectionError, IntegrityError
-from kafka_audit.evidence import EvidenceRoot, new_id
+from kafka_audit.store import durable_files
+from kafka_audit.store.durable_files import make_folder, read_json, remove_folder, replaced_folder, sync_tree, write_json
+from kafka_audit.store.layout import EvidenceRoot, new_id
 
 SNAPSHOT = new_id(datetime(2026, 11, 20, 12, tzinfo=timezone.utc), "x")
 
@@ -132,7 +132,7 @@ def test_rights_are_only_taken_away(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("umask", "mode"), [(0, 0o640), (0o022, 0o640), (0o077, 0o600)])
 def test_what_a_command_writes_is_private_whatever_its_shell_says(tmp_path: Path, umask: int, mode: int) -> None:
-    program = "import sys; from pathlib import Path; from kafka_audit.cli import main; main(lambda: Path(sys.argv[1]).touch())"
+    program = "import sys; from pathlib import Path; from kafka_audit.cli.main import main; main(lambda: Path(sys.argv[1]).touch())"
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "file")], umask=umask, check=True)
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode
 

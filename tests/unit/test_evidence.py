@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_audit.durable_files import replaced_folder
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
-from kafka_audit.evidence import EvidenceRoot, new_id, problems_of, seal_audit, verify, write_json
+from kafka_audit.store.durable_files import replaced_folder, write_json
+from kafka_audit.store.layout import EvidenceRoot, new_id, seal_audit
+from kafka_audit.store.manifest import problems_of, verify
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=timezone.utc)
 TABLE = pa.table({"topic": ["orders"], "partition": pa.array([0], pa.int32())})

@@ -10,8 +10,8 @@ from expectations.data_docs import build_docs
 from expectations.gate import judge_evidence, judge_findings
 from expectations.offline_html import page, plain_body
 from expectations.suites import SHIPPED, load_suite
-from kafka_audit.durable_files import read_json, write_json
 from kafka_audit.findings import Severity
+from kafka_audit.store.durable_files import read_json, write_json
 
 LOADING = {"src", "href", "srcset", "data", "action", "poster", "background", "formaction"}
 

@@ -1,6 +1,8 @@
 """Great Expectations' fail-open answers do not become a pass."""
 
 import logging
+import subprocess
+import sys
 
 import pytest
 
@@ -155,3 +157,16 @@ def test_validation_prints_nothing(capfd, caplog):
         judge(things(0, 1), column="bad", **ZERO)
     captured = capfd.readouterr()
     assert (captured.out, captured.err, caplog.messages) == ("", "", [])
+
+
+def test_importing_great_expectations_leaves_out_what_no_gate_uses_and_no_trace_of_it() -> None:
+    script = """
+import sys
+from expectations.validation import great_expectations
+assert great_expectations().__version__
+assert "pyspark" not in sys.modules
+assert "rfc3987_syntax" not in sys.modules
+import pyspark
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr

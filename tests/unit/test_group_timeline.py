@@ -13,10 +13,10 @@ from sealed_batch import seal
 from typer.testing import CliRunner
 
 from kafka_audit import batch_files
-from kafka_audit.cli import app, main
+from kafka_audit.cli.main import app, main
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.group_timeline import timeline
+from kafka_audit.store.layout import EvidenceRoot
 
 START = datetime(2026, 11, 20, 20, tzinfo=timezone.utc)
 HOSTILE = "=cmd|' /C calc'!A0\n\u202e<script>"

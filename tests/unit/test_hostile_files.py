@@ -13,11 +13,12 @@ from input_files import CLIENTS, CONTROL, POLICY, VALID, changed, load, written
 from test_policy import SLAS, TIERS
 from test_policy_fit import CLIENT
 
-from kafka_audit.catalogue import load_catalogue
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.clients.files import read_clients
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.policy import load_policy, load_yaml
+from kafka_audit.input_files.yaml_file import load_yaml
+from kafka_audit.policy import load_policy
 
 BAD_JSON = {
     "deep lists": b'{"bootstrap.servers": ' + b"[" * 200_000,

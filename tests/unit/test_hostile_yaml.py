@@ -7,7 +7,7 @@ import pytest
 from input_files import FILES, VALID, YAML_FILES, changed, load, written
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.policy import load_yaml
+from kafka_audit.input_files.yaml_file import load_yaml
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -74,7 +74,7 @@ def test_malformed_yaml_is_refused_within_a_second_with_its_file_and_place(tmp_p
 VALUES = {
     "a day that is none": ("waivers.yaml", ("waivers", 0, "expires"), "2026-02-30", "waivers.0.expires"),
     "a month that is none": ("waivers.yaml", ("waivers", 0, "approved_on"), "2026-13-01", "waivers.0.approved_on"),
-    "a number for a date": ("waivers.yaml", ("waivers", 0, "approved_on"), 20260101, "is no date: write it like 2026-12-31"),
+    "a number for a date": ("waivers.yaml", ("waivers", 0, "approved_on"), 20260101, "is not a date: write it like 2026-12-31"),
     "a date for a name": ("waivers.yaml", ("waivers", 0, "owner"), None, "waivers.0.owner"),
     "a day beyond the calendar": ("clients.yaml", ("clients", 0, "declared_on"), "99999-01-01", "clients.0.declared_on"),
     "a limit that milliseconds cannot hold": ("slas.yaml", ("groups", 0, "max_lag_seconds"), 2**31, "groups.0.max_lag_seconds"),
@@ -142,7 +142,7 @@ def test_anchors_and_merges_of_a_usual_size_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fix"),
     [
-        ("version: 1\ntiers:\n\t- name: x\n", "line 3, column 1; indent with spaces: YAML knows no tabs"),
+        ("version: 1\ntiers:\n\t- name: x\n", "line 3, column 1; indent with spaces: YAML does not allow tabs"),
         ("version: '1'\nversion: 1\n", "keep one: line 2"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafka_audit.subjects.groups import STATUSES
+from kafka_audit.catalogue.rows.groups import STATUSES
 
 LAG_DOC = (Path(__file__).parents[2] / "docs" / "lag.md").read_text()
 

@@ -6,7 +6,7 @@ from kafka.protocol.consumer.group import OffsetFetchResponse
 from snapshot_taking import SNAPSHOT, START, Slas, commits, failed, fake_cluster, offsets_snapshot_taker, rows, snapshot_taker  # noqa: F401
 
 from kafka_audit.collect.scope import Scope
-from kafka_audit.evidence import verify
+from kafka_audit.store.manifest import verify
 
 DATASETS = {
     *("topics", "topic_configs", "groups", "members", "committed_offsets", "offsets", "sla_offsets", "first_unread", "errors"),

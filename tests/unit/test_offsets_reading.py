@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_audit.durable_files import write_json
+from kafka_audit.store.durable_files import write_json
 from spark_jobs.offsets_topic.reading import Reading, new_batches, readings
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from test_catalogue import GOOD, PARAMETERS, refusal, write
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.control import Control
+from kafka_audit.catalogue.control import Control
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 from kafka_audit.policy.load import shipped_policy_folder

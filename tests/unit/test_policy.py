@@ -54,7 +54,7 @@ def test_the_hash_follows_the_content(tmp_path: Path) -> None:
         ),
         (TIERS + "topics: [{pattern: 'a*', tier: gold}]\n", SLAS, "pattern 'a\\*' names tier 'gold'"),
         (TIERS.replace("min_insync_replicas: 2", "min_insync_replicas: 4"), SLAS, "no topic could ever pass"),
-        (TIERS + "declared_groups: [a, a]\n", SLAS, "declared_groups: \\['a'\\] stand there twice"),
+        (TIERS + "declared_groups: [a, a]\n", SLAS, "declared_groups: \\['a'\\] appear twice"),
         (TIERS + "default_tier: other\n", SLAS, r"tiers\.yaml: is not valid YAML: key 'default_tier' stands there twice"),
         (TIERS, "version: 1\ngroups: [{pattern: x, max_lag_records: 1}]\n", r"slas\.yaml: groups\.0\.name: is missing: add it"),
         (

@@ -9,11 +9,11 @@ import yaml
 from test_policy import SLAS, TIERS, folder
 from typer.testing import CliRunner
 
-from kafka_audit.catalogue import Catalogue, load_catalogue
-from kafka_audit.cli import app, main
+from kafka_audit.audit.policy_fit import check_dates, check_policy
+from kafka_audit.catalogue.load import Catalogue, load_catalogue
+from kafka_audit.cli.main import app, main
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.policy import Policy, load_policy
-from kafka_audit.policy.fit import check_dates, check_policy
 from kafka_audit.policy.waivers import WaiverState, began
 
 WAIVER = {
@@ -79,9 +79,9 @@ def catalogue() -> Catalogue:
         ({"expires": None}, "waivers.0.expires: is missing: add it"),
         ({"expires": "2027-01-31"}, "waivers.0.expires: Input should have timezone info"),
         ({"expires": "2027-01-31T00:00:00"}, "waivers.0.expires: Input should have timezone info"),
-        ({"expires": "soon"}, "waivers.0.expires: is no date: write it like 2026-12-31T00:00:00Z"),
+        ({"expires": "soon"}, "waivers.0.expires: is not a date: write it like 2026-12-31T00:00:00Z"),
         ({"expires": "2026-11-01T10:00:00Z"}, "expires is not after approved_on: write a date after the approval"),
-        ({"approver": " ada "}, "approver is the owner: another person has to approve it"),
+        ({"approver": " ada "}, "approver is the owner: another person must approve it"),
         ({"approver": None}, "waivers.0.approver: is missing: add it"),
         ({"ticket": ""}, "waivers.0.ticket: String should have at least 1 character"),
         ({"justification": "because"}, "waivers.0.justification: String should have at least 10 characters"),
@@ -96,14 +96,14 @@ def test_a_bad_waiver_is_refused_with_file_field_and_fix(tmp_path: Path, changes
 
 
 def test_two_waivers_of_one_id_are_refused(tmp_path: Path) -> None:
-    assert "waivers: ['W-1'] stand there twice: give each its own id" in refusal(waivers(tmp_path, WAIVER, WAIVER))
+    assert "waivers: ['W-1'] appear twice: give each its own id" in refusal(waivers(tmp_path, WAIVER, WAIVER))
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"requirements": []}, "requirements: List should have at least 1 item"),
-        ({"requirements": [REQUIREMENT, REQUIREMENT]}, "requirements: ['A.1'] stand there twice"),
+        ({"requirements": [REQUIREMENT, REQUIREMENT]}, "requirements: ['A.1'] appear twice"),
         ({"requirements": [changed(REQUIREMENT, supported_by=[])]}, "requirements.0.supported_by: List should have at least 1 item"),
         ({"requirements": [changed(REQUIREMENT, rationale=None)]}, "requirements.0.rationale: is missing: add it"),
         ({"requirements": [changed(REQUIREMENT, strict="no")]}, "requirements.0.strict: Input should be a valid boolean"),
@@ -218,9 +218,9 @@ def test_a_policy_that_is_handed_in_has_no_expired_waiver_and_no_date_that_lies_
     check_dates(load_policy(waivers(tmp_path, WAIVER)), AT)
     with pytest.raises(ConfigurationError, match=r"waivers\.yaml: W-1: expires: 2027-01-31T00:00:00\+00:00 is past: remove the waiver"):
         check_dates(load_policy(tmp_path), AT + timedelta(days=90))
-    with pytest.raises(ConfigurationError, match=r"waivers\.yaml: W-1: approved_on: 2026-11-01 lies ahead: write the day"):
+    with pytest.raises(ConfigurationError, match=r"waivers\.yaml: W-1: approved_on: 2026-11-01 is in the future: write the day"):
         check_dates(load_policy(tmp_path), AT - timedelta(days=30))
-    with pytest.raises(ConfigurationError, match=r"clients\.yaml: billing: declared_on: 2026-12-01 lies ahead"):
+    with pytest.raises(ConfigurationError, match=r"clients\.yaml: billing: declared_on: 2026-12-01 is in the future"):
         check_dates(with_client(tmp_path, "2026-12-01"), AT)
 
 

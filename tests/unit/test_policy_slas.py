@@ -57,7 +57,7 @@ def two(first: str, second: str) -> str:
     ("slas", "said"),
     [
         (rule(max_lag_records=""), r"groups\.0: limits nothing: add max_lag_records, max_lag_seconds or max_no_progress_seconds"),
-        (rule(name="'a[b]'"), r"groups\.0\.name: holds a bracket"),
+        (rule(name="'a[b]'"), r"groups\.0\.name: contains a bracket"),
         (rule(tier="silver"), r"slas\.yaml: groups\.0\.tier: 'silver' is not one of the tiers: write one of no_loss"),
         (rule(breach="{samples: 3, of: 2}"), r"groups\.0\.breach: samples 3 is above of 2, so nothing could ever breach it"),
         (rule(availability="{target_percent: 101}"), r"availability\.target_percent: Input should be less than or equal to 100"),
@@ -67,7 +67,7 @@ def two(first: str, second: str) -> str:
         (rule(max_lag_seconds="9000000000000000000"), r"groups\.0\.max_lag_seconds: Input should be less than or equal to"),
         (rule(quiet_hours="[{days: [mon], from: '24:00', to: '06:00'}]"), r"quiet_hours\.0\.from: String should match pattern"),
         (rule(quiet_hours="[{days: [monday], from: '22:00', to: '06:00'}]"), r"quiet_hours\.0\.days\.0: Input should be 'mon'"),
-        (rule(quiet_hours="[{days: [mon, mon], from: '22:00', to: '06:00'}]"), r"quiet_hours\.0: days: a day stands there twice"),
+        (rule(quiet_hours="[{days: [mon, mon], from: '22:00', to: '06:00'}]"), r"quiet_hours\.0: days: a day appears twice"),
         (
             rule(quiet_hours="[{days: [mon], from: '22:00', to: '06:00', timezone: CEST}]"),
             r"quiet_hours\.0\.timezone: is not an IANA time zone",

@@ -8,8 +8,8 @@ import pytest
 from typer.main import get_command
 
 from kafka_audit import errors
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.cli import app
+from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.cli.main import app
 from kafka_audit.cluster.connection import ConnectionSettings
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ import pytest
 from report_audit import HOSTILE_GROUPS
 from test_catalogue import refusal, write
 
+from kafka_audit.catalogue.shell_template import takes_quoted_names
 from kafka_audit.report.commands import fill, fill_all, shell_word
-from kafka_audit.shell_template import takes_quoted_names
 
 DESCRIBE = 'kafka-consumer-groups.sh --bootstrap-server "$BOOTSTRAP" --describe --group {group}'
 BASH = shutil.which("bash")

@@ -35,7 +35,7 @@ def text_of(fake: FakeAudit) -> str:
 
 def test_an_audit_of_an_earlier_release_says_that_nothing_was_recorded(tmp_path: Path) -> None:
     fake = ran(tmp_path)
-    assert "verify_lag left no record of a commit history" in text_of(fake)
+    assert "verify left no record of a commit history" in text_of(fake)
     assert as_json(read(fake))["commit_history"]["recorded"] is False
 
 

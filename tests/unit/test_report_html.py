@@ -144,7 +144,7 @@ def test_an_audit_that_assessed_nothing_shows_dashes_and_no_zero_failures(tmp_pa
     text = Page(render(read_report(*fake.inputs.args, **fake.inputs.kwargs))).text
     assert "critical \u2013 1 control, nothing assessed" in text
     assert "Nothing was assessed No result applies: 1 do not, and are not counted." in text
-    assert "verify_lag left no results, so lag and loss are not known." in text
+    assert "verify left no lag results, so lag and loss are not known." in text
 
 
 def test_a_title_with_hidden_characters_is_spelled_out_even_where_a_template_prints_it_plainly(tmp_path: Path) -> None:

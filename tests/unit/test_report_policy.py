@@ -12,7 +12,6 @@ from report_audit import FakeAudit, control, finding
 from test_report_html import Page
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import write_json
 from kafka_audit.findings import Severity
 from kafka_audit.policy.frameworks import Framework
 from kafka_audit.policy.waivers import Waiver, WaiverFile
@@ -21,6 +20,7 @@ from kafka_audit.report.html import render
 from kafka_audit.report.json_report import render as render_json
 from kafka_audit.report.junit import render as render_junit
 from kafka_audit.report.sentences import summary
+from kafka_audit.store.durable_files import write_json
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 RACKS = control("replicas_span_racks", "TOP-10", severity=Severity.HIGH)
@@ -226,15 +226,15 @@ def test_the_history_that_was_used_and_what_was_left_out_are_printed(tmp_path: P
         in text
     )
     assert "1 earlier snapshot could not be used as evidence" in text
-    assert [one["jobs"] for one in as_json(read(fake))["history"]] == [["verify_settings", "verify_lag"]]
+    assert [one["parts"] for one in as_json(read(fake))["history"]] == [["settings", "lag"]]
 
 
-def test_jobs_that_used_different_histories_are_told_apart_and_a_missing_record_is_said(tmp_path: Path) -> None:
+def test_parts_that_used_different_histories_are_told_apart_and_a_missing_record_is_said(tmp_path: Path) -> None:
     fake = audit(tmp_path, PASSING)
     (fake.audit.lag / "history.json").unlink()
     report = read(fake)
-    assert [(one.jobs, one.recorded) for one in report.history] == [(("verify_settings",), True), (("verify_lag",), False)]
-    assert "verify_lag left no record of the earlier snapshots" in text_of(report)
+    assert [(one.parts, one.recorded) for one in report.history] == [(("settings",), True), (("lag",), False)]
+    assert "verify (lag) left no record of the earlier snapshots" in text_of(report)
 
 
 @pytest.mark.parametrize("record", [{}, {"used": [{}], "left_out": []}, {"used": 3, "left_out": []}])

@@ -6,9 +6,9 @@ import pytest
 from report_audit import FakeAudit, control, finding, gate
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import write_json
 from kafka_audit.report import Report, read_report
 from kafka_audit.report.sentences import summary
+from kafka_audit.store.durable_files import write_json
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 GROUP = control("lag_within_sla", "CON-01", subject="group")
@@ -88,7 +88,7 @@ def test_a_passing_gate_over_a_step_that_left_no_results_is_incomplete(tmp_path:
     fake.gates(findings=("PASS", 0))
     report = read(fake)
     assert (report.outcome.verdict, report.outcome.exit_code) == ("INCOMPLETE", 4)
-    assert report.missing == ("verify_lag left no results: nothing was judged about consumer groups.",)
+    assert report.missing == ("verify left no lag results: nothing was judged about consumer groups.",)
     assert [result.code for result in report.results if result.counts is None] == ["CON-01"]
     assert not report.lag.ran
 

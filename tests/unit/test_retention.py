@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_audit import commit_batches, retention
+from kafka_audit import commit_batches
 from kafka_audit.commit_batches import has_deleted, reached
-from kafka_audit.durable_files import write_json
 from kafka_audit.errors import CollectionError, IntegrityError
-from kafka_audit.evidence import EvidenceRoot
 from kafka_audit.policy.tiers import CommitsHistory, History
-from kafka_audit.retention import delete_expired
+from kafka_audit.store import retention
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.retention import delete_expired
 from spark_jobs.offsets_topic.commits import RAW
 
 TODAY = date(2026, 11, 21)

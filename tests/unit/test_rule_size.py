@@ -2,10 +2,10 @@
 
 import pytest
 
-from kafka_audit.catalogue import load_catalogue
-from kafka_audit.rule_sql import references_of
-from kafka_audit.rule_words import LONGEST, RuleSqlError
-from kafka_audit.subjects import SUBJECTS
+from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.catalogue.rows import SUBJECTS
+from kafka_audit.catalogue.rule_sql import references_of
+from kafka_audit.catalogue.rule_words import LONGEST, RuleSqlError
 
 TOPIC = SUBJECTS["topic"]
 

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from kafka_audit.rule_sql import references_of
-from kafka_audit.rule_words import FUNCTIONS, RuleSqlError
-from kafka_audit.subjects import SUBJECTS
+from kafka_audit.catalogue.rows import SUBJECTS
+from kafka_audit.catalogue.rule_sql import references_of
+from kafka_audit.catalogue.rule_words import FUNCTIONS, RuleSqlError
 
 TOPIC = SUBJECTS["topic"]
 

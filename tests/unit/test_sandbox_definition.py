@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kafka_audit.catalogue import load_catalogue
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.sandbox.definition import SEEDS, Verdict, load, parse
 

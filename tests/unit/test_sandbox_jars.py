@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 import pytest
 
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
-from kafka_audit.sandbox import jar_list, jars
-from kafka_audit.sandbox.cache import cache_directory
-from kafka_audit.sandbox.jar_list import ListedJar, listed_jars
+from kafka_audit.jars import fetch, jar_list
+from kafka_audit.jars.cache import cache_directory
+from kafka_audit.jars.jar_list import ListedJar, listed_jars
 
 FETCHES = """#!/bin/sh
 echo run >> "$(dirname "$0")/runs"
@@ -74,18 +74,18 @@ def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch
 def test_a_second_run_fetches_nothing(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = pretend_java(tmp_path, monkeypatch, FETCHES)
     told: list[str] = []
-    first = jars.resolve("broker", told.append)
-    assert jars.resolve("broker", told.append) == first
+    first = fetch.resolve("broker", told.append)
+    assert fetch.resolve("broker", told.append) == first
     assert [jar.name for jar in first] == ["kafka_2.13-4.3.1.jar", "slf4j-api-2.0.17.jar"]
     assert runs.read_text(encoding="utf-8") == "run\n"
     assert "  kafka_2.13-4.3.1.jar" in told
-    assert jars.broker_classpath(told.append) == f"{first[0].parent}/*"
+    assert fetch.broker_classpath(told.append) == f"{first[0].parent}/*"
 
 
 def test_a_damaged_cache_is_fetched_again(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = pretend_java(tmp_path, monkeypatch, FETCHES)
-    jars.resolve("broker", lambda _: None)[0].write_text("", encoding="utf-8")
-    assert jars.resolve("broker", lambda _: None)[0].read_text(encoding="utf-8") == "jar\n"
+    fetch.resolve("broker", lambda _: None)[0].write_text("", encoding="utf-8")
+    assert fetch.resolve("broker", lambda _: None)[0].read_text(encoding="utf-8") == "jar\n"
     assert runs.read_text(encoding="utf-8") == "run\nrun\n"
 
 
@@ -94,11 +94,11 @@ def test_a_jar_of_the_same_size_and_time_but_other_bytes_is_never_used(
 ) -> None:
     runs = pretend_java(tmp_path, monkeypatch, FETCHES)
     told: list[str] = []
-    jar = jars.resolve("broker", told.append)[0]
+    jar = fetch.resolve("broker", told.append)[0]
     before = jar.stat()
     jar.write_text("JAR\n", encoding="utf-8")
     os.utime(jar, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert jars.broker_classpath(told.append) == f"{jar.parent}/*"
+    assert fetch.broker_classpath(told.append) == f"{jar.parent}/*"
     assert jar.read_text(encoding="utf-8") == "jar\n"
     assert runs.read_text(encoding="utf-8") == "run\nrun\n"
     assert [line for line in told if "kafka_2.13-4.3.1.jar: sha256 is" in line]
@@ -108,10 +108,10 @@ def test_a_jar_laid_beside_the_recorded_ones_is_removed_before_java_loads_the_fo
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend_java(tmp_path, monkeypatch, FETCHES)
-    folder = jars.resolve("broker", lambda _: None)[0].parent
+    folder = fetch.resolve("broker", lambda _: None)[0].parent
     (folder / "a-0.1.JAR").write_bytes(b"first on the class path")
     told: list[str] = []
-    jars.broker_classpath(told.append)
+    fetch.broker_classpath(told.append)
     assert not (folder / "a-0.1.JAR").exists()
     assert "a-0.1.JAR: not on the list" in told[0]
 
@@ -130,7 +130,7 @@ def test_a_download_that_is_not_the_recorded_one_is_refused_by_name_and_not_kept
 ) -> None:
     pretend_java(tmp_path, monkeypatch, given)
     with pytest.raises(IntegrityError, match=named) as caught:
-        jars.spark_connector_jars(lambda _: None)
+        fetch.spark_connector_jars(lambda _: None)
     assert caught.value.exit_code == 5
     assert "make lock-jars" in str(caught.value)
     assert [path.suffix for path in (cache / "jars").iterdir()] == [".lock"]
@@ -140,7 +140,7 @@ def test_make_jars_ends_with_the_error_and_its_code_instead_of_a_traceback(tmp_p
     monkeypatch.setenv("KAFKA_AUDIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("KAFKA_HOME", raising=False)
     pretend_java(tmp_path, monkeypatch, FETCHES)
-    found = subprocess.run([sys.executable, "-m", "kafka_audit.sandbox.jars"], capture_output=True, text=True, check=False)
+    found = subprocess.run([sys.executable, "-m", "kafka_audit.jars"], capture_output=True, text=True, check=False)
     assert found.returncode == 5
     assert found.stderr.startswith("The broker jars that were fetched are not those recorded in jars.sha256:\n  HdrHistogram-")
     assert "kafka_2.13-4.3.1.jar: sha256 is " in found.stderr, "the shipped list, not the tests' own"
@@ -149,11 +149,11 @@ def test_make_jars_ends_with_the_error_and_its_code_instead_of_a_traceback(tmp_p
 
 def test_a_jar_is_hashed_once_as_long_as_nobody_writes_it(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_java(tmp_path, monkeypatch, FETCHES)
-    jars.resolve("broker", lambda _: None)  # hashed where it was fetched to
-    jars.resolve("broker", lambda _: None)  # and where it lies now
+    fetch.resolve("broker", lambda _: None)  # hashed where it was fetched to
+    fetch.resolve("broker", lambda _: None)  # and where it lies now
     hashed: list[str] = []
     monkeypatch.setattr(jar_list, "sha256_of", lambda path: hashed.append(path.name))
-    again = jars.resolve("broker", lambda _: None)
+    again = fetch.resolve("broker", lambda _: None)
     assert hashed == []
     (again[0].parent / "a-0.1.jar").touch()
     assert jar_list.differences(again[0].parent, {"a-0.1.jar": "x"})[0].startswith("a-0.1.jar: sha256 is None")
@@ -165,7 +165,7 @@ def test_recording_writes_what_was_fetched_with_its_coordinates(cache: Path, tmp
     folder = "$(dirname \"$pattern\" | sed 's/.organisation./org.slf4j/; s/.module./slf4j-api/; s/.revision./2.0.17/')"
     script = FETCHES.replace('target=$(dirname "$pattern")', f'target={folder}; mkdir -p "$target"').replace("kafka_2.13-4.3.1 ", "")
     pretend_java(tmp_path, monkeypatch, script)
-    assert jars.record(lambda _: None, tmp_path / "new.sha256") == 2
+    assert fetch.record(lambda _: None, tmp_path / "new.sha256") == 2
     assert [(jar.configuration, jar.organisation, jar.module, jar.version, jar.file) for jar in listed_jars(tmp_path / "new.sha256")] == [
         (configuration, "org.slf4j", "slf4j-api", "2.0.17", "slf4j-api-2.0.17.jar") for configuration in ("broker", "spark")
     ]
@@ -179,12 +179,12 @@ def test_a_line_that_is_not_a_hash_and_a_place_is_named(tmp_path: Path) -> None:
 
 
 def shipped() -> tuple[ListedJar, ...]:
-    return listed_jars(jars.IVY_FILE.with_name("jars.sha256"))
+    return listed_jars(fetch.IVY_FILE.with_name("jars.sha256"))
 
 
 def test_the_shipped_list_has_the_versions_that_ivy_is_asked_for() -> None:
     listed = {(jar.configuration, jar.organisation, jar.module): jar.version for jar in shipped()}
-    for entry in ElementTree.parse(jars.IVY_FILE).iter("dependency"):
+    for entry in ElementTree.parse(fetch.IVY_FILE).iter("dependency"):
         configuration = entry.get("conf", "").partition("->")[0]
         assert listed[configuration, entry.get("org"), entry.get("name")] == entry.get("rev")
     assert listed["broker", "org.apache.kafka", "kafka-clients"] == listed["broker", "org.apache.kafka", "kafka_2.13"]
@@ -203,13 +203,13 @@ def test_the_shipped_list_agrees_with_the_jars_of_pyspark_which_came_by_another_
 
 def test_spark_gets_only_the_jars_it_lacks(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_java(tmp_path, monkeypatch, FETCHES)
-    assert [jar.name for jar in jars.spark_connector_jars(lambda _: None)] == ["kafka_2.13-4.3.1.jar"]
+    assert [jar.name for jar in fetch.spark_connector_jars(lambda _: None)] == ["kafka_2.13-4.3.1.jar"]
 
 
 def test_what_could_not_be_fetched_is_named_and_leaves_nothing_behind(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_java(tmp_path, monkeypatch, FAILS)
     with pytest.raises(CollectionError) as caught:
-        jars.resolve("broker", lambda _: None)
+        fetch.resolve("broker", lambda _: None)
     message = str(caught.value)
     assert "org.apache.kafka:kafka_2.13:4.3.1\n  org.apache.kafka:kafka-tools:4.3.1\n" in message
     assert "KAFKA_HOME" in message
@@ -219,24 +219,24 @@ def test_what_could_not_be_fetched_is_named_and_leaves_nothing_behind(cache: Pat
 def test_another_kafka_is_used_where_kafka_home_is_set(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_HOME", str(tmp_path))
     with pytest.raises(ConfigurationError, match=r"holds no kafka_\*\.jar"):
-        jars.broker_classpath(lambda _: None)
+        fetch.broker_classpath(lambda _: None)
     (tmp_path / "libs").mkdir()
     (tmp_path / "libs" / "kafka_2.13-4.1.0.jar").touch()
-    assert jars.broker_classpath(lambda _: None) == f"{tmp_path}/libs/*"
+    assert fetch.broker_classpath(lambda _: None) == f"{tmp_path}/libs/*"
 
 
 def test_a_missing_java_is_an_error_that_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(ConfigurationError, match="install Java 17 or newer"):
-        jars.java()
+        fetch.java()
 
 
 def test_the_connector_has_the_version_of_pyspark() -> None:
-    revisions = {entry.get("name"): entry.get("rev") for entry in ElementTree.parse(jars.IVY_FILE).iter("dependency")}
+    revisions = {entry.get("name"): entry.get("rev") for entry in ElementTree.parse(fetch.IVY_FILE).iter("dependency")}
     assert revisions["spark-sql-kafka-0-10_2.13"] == importlib.metadata.version("pyspark")
     assert revisions["kafka_2.13"] == revisions["kafka-tools"]
 
 
 def test_jars_come_from_maven_central_alone() -> None:
-    roots = [entry.get("root") for entry in ElementTree.parse(jars.IVY_SETTINGS).iter("ibiblio")]
+    roots = [entry.get("root") for entry in ElementTree.parse(fetch.IVY_SETTINGS).iter("ibiblio")]
     assert roots == [None], "no root: Ivy then asks Maven Central itself"

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from kafka_audit.cli.sandbox import app
 from kafka_audit.errors import CollectionError, ConfigurationError
+from kafka_audit.jars.lock import exclusive
 from kafka_audit.sandbox import brokers, lifecycle
-from kafka_audit.sandbox.commands import app
-from kafka_audit.sandbox.lock import exclusive
 from kafka_audit.sandbox.state import Folder
 
 

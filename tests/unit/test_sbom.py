@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from kafka_audit import __version__
-from kafka_audit.sandbox.jar_list import LIST_FILE, listed_jars
+from kafka_audit.jars.jar_list import LIST_FILE, listed_jars
 
 ROOT = Path(__file__).parents[2]
 

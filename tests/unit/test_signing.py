@@ -19,7 +19,9 @@ from securesystemslib.signer import SSlibKey
 from test_audit_check import said
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.evidence import EvidenceRoot, problems_of, read_json, unseal_audit, write_json
+from kafka_audit.store.durable_files import read_json, write_json
+from kafka_audit.store.layout import EvidenceRoot, unseal_audit
+from kafka_audit.store.manifest import problems_of
 from kafka_audit.store.signing import VARIABLE, new_key, signing_key
 
 

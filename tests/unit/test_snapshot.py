@@ -8,8 +8,9 @@ from snapshot_taking import SNAPSHOT, START, commits, fake_cluster, rows, snapsh
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import CollectionError, ConfigurationError
-from kafka_audit.evidence import EvidenceRoot, verify
 from kafka_audit.snapshot import take_snapshot
+from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.manifest import verify
 
 DATASETS = {
     *("cluster", "brokers", "broker_configs", "topics", "partitions", "reassignments", "topic_configs", "quorum", "log_dirs"),

@@ -14,7 +14,7 @@ def test_every_job_has_its_script() -> None:
 
 
 def test_an_unknown_job_is_a_configuration_error() -> None:
-    with pytest.raises(ConfigurationError, match="write one of verify_settings, verify_lag, roll_up_offsets, read_commits"):
+    with pytest.raises(ConfigurationError, match="write one of verify, roll_up_offsets, read_commits"):
         job_path("../verify")
 
 

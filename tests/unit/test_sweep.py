@@ -14,12 +14,13 @@ import pyarrow as pa
 import pytest
 from snapshot_taking import fake_cluster, snapshot_taker  # noqa: F401  (fixtures)
 
-from kafka_audit import durable_files
-from kafka_audit.durable_files import replaced_folder, write_json
 from kafka_audit.errors import AuditError
-from kafka_audit.evidence import EvidenceRoot, new_id, verify
+from kafka_audit.store import durable_files
+from kafka_audit.store.durable_files import replaced_folder, write_json
+from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.manifest import verify
 from kafka_audit.store.sweep import OLDEST_SECONDS, sweep, sweep_folder
-from kafka_audit.unfinished import hidden_name
+from kafka_audit.store.unfinished import hidden_name
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
 SEALED, UNFINISHED = new_id(NOON, "sealed"), new_id(NOON + timedelta(hours=1), "unfinished")
@@ -30,7 +31,7 @@ SNAPSHOT = f"""
 import sys
 import pyarrow as pa
 from pathlib import Path
-from kafka_audit.evidence import EvidenceRoot
+from kafka_audit.store.layout import EvidenceRoot
 with EvidenceRoot(path=Path(sys.argv[1])).snapshot_writer("prod", "{UNFINISHED}") as writer:
     writer.write("topics", pa.table({{"topic": ["orders"]}}))
     print("ready", flush=True)
@@ -40,7 +41,7 @@ with EvidenceRoot(path=Path(sys.argv[1])).snapshot_writer("prod", "{UNFINISHED}"
 BETWEEN_TWO_RENAMES = """
 import sys
 from pathlib import Path
-from kafka_audit import durable_files
+from kafka_audit.store import durable_files
 durable_files._exchange = lambda one, other: False  # a file system that cannot, as NFS
 rename = Path.rename
 def waiting(self, target):

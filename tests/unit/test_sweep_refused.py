@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from test_sweep import SEALED, UNFINISHED, names
 
-from kafka_audit.evidence import EvidenceRoot
+from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.sweep import sweep
-from kafka_audit.unfinished import hidden_name, old_name
+from kafka_audit.store.unfinished import hidden_name, old_name
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_audit.airflow.plan import AuditPlan
 from kafka_audit.airflow.plan_check import checked_plan
 from kafka_audit.airflow.spark_job import SparkJob
 from kafka_audit.airflow.step import audit_step
+from kafka_audit.audit.plan import AuditPlan
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-from kafka_audit.airflow.home import audit_root
-from kafka_audit.airflow.request import CommitHistoryRequest, check_request
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.secret_pipe import readable_once
 from kafka_audit.airflow.spark_job import SparkJob
+from kafka_audit.audit.installation import audit_root
+from kafka_audit.audit.request import CommitHistoryRequest, check_request
 from kafka_audit.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class ReadCommits(SparkJob):
         """Check the request, submit the job and wait for it; the credentials reach it by a pipe that only this user may read."""
         from kafka_audit.airflow.hook import KafkaAuditHook  # noqa: PLC0415  (heavy)
         from kafka_audit.cluster.java_client import java_client  # noqa: PLC0415  (heavy)
-        from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
-        from kafka_audit.sandbox.jars import spark_connector_jars  # noqa: PLC0415  (not at DAG parse)
+        from kafka_audit.jars.fetch import spark_connector_jars  # noqa: PLC0415  (not at DAG parse)
+        from kafka_audit.store.layout import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
         run = context["dag_run"]
         with final_errors():

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.airflow.clusters import CLUSTER_VARIABLE, CLUSTERS_VARIABLE
-from kafka_audit.airflow.home import CONTROLS_VARIABLE, POLICY_VARIABLE, RETRIES_VARIABLE, ROOT_VARIABLE, project_home
+from kafka_audit.audit.clusters import CLUSTER_VARIABLE, CLUSTERS_VARIABLE
+from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, RETRIES_VARIABLE, ROOT_VARIABLE, project_home
 from kafka_audit.errors import ConfigurationError
 
 _MOST_CORES = 4

@@ -9,17 +9,17 @@ from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_audit.airflow.assets import OFFSETS, offsets_asset
-from kafka_audit.airflow.home import audit_root
-from kafka_audit.airflow.plan import snapshot_id_of
-from kafka_audit.airflow.request import OffsetsRequest, check_request
 from kafka_audit.airflow.retries import final_errors, while_unreachable
+from kafka_audit.audit.installation import audit_root
+from kafka_audit.audit.plan import snapshot_id_of
+from kafka_audit.audit.request import OffsetsRequest, check_request
 from kafka_audit.lag.position import position_counts
 
 if TYPE_CHECKING:
     from airflow.sdk.execution_time.context import OutletEventAccessors
     from airflow.sdk.types import DagRunProtocol
 
-    from kafka_audit.evidence import Snapshot
+    from kafka_audit.store.layout import Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -35,9 +35,10 @@ def snapshot_offsets(
         raise AirflowFailException("this task runs only as part of a DAG run")
     from kafka_audit.airflow.hook import KafkaAuditHook  # noqa: PLC0415  (heavy)
     from kafka_audit.collect.scope import Scope  # noqa: PLC0415  (heavy)
-    from kafka_audit.evidence import EvidenceRoot, Snapshot, verify  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.offsets_snapshot import take_offsets_snapshot  # noqa: PLC0415  (heavy)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.layout import EvidenceRoot, Snapshot  # noqa: PLC0415  (pyarrow: not at DAG parse)
+    from kafka_audit.store.manifest import verify  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     with final_errors():
         request = check_request(OffsetsRequest, dag_run.dag_id, params, dag_run.conf)

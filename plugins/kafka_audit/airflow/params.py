@@ -4,15 +4,15 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from kafka_audit.airflow.clusters import DagCluster
-from kafka_audit.airflow.request import LONGEST_BEHAVIOUR_HOURS
+from kafka_audit.audit.clusters import DagCluster
+from kafka_audit.audit.request import LONGEST_BEHAVIOUR_HOURS
 
 _FOLDER: dict[str, Any] = {"type": ["null", "string"], "section": "Policy"}
 _SCOPE: dict[str, Any] = {"type": "string", "minLength": 1, "section": "Scope"}
 
 
 def roll_up_params(one: DagCluster) -> dict[str, Param]:
-    """Those of a :class:`~kafka_audit.airflow.request.RollUpRequest`."""
+    """Those of a :class:`~kafka_audit.audit.request.RollUpRequest`."""
     return {
         "cluster": _cluster(one),
         "policy_dir": Param(
@@ -34,7 +34,7 @@ def roll_up_params(one: DagCluster) -> dict[str, Param]:
 
 
 def commit_history_params(one: DagCluster) -> dict[str, Param]:
-    """Those of a :class:`~kafka_audit.airflow.request.CommitHistoryRequest`."""
+    """Those of a :class:`~kafka_audit.audit.request.CommitHistoryRequest`."""
     return {
         "cluster": _cluster(one),
         "kafka_conn_id": _connection(one),
@@ -51,7 +51,7 @@ def commit_history_params(one: DagCluster) -> dict[str, Param]:
 
 
 def offsets_params(one: DagCluster) -> dict[str, Param]:
-    """Those of an :class:`~kafka_audit.airflow.request.OffsetsRequest`."""
+    """Those of an :class:`~kafka_audit.audit.request.OffsetsRequest`."""
     shared = roll_up_params(one)
     return {
         "cluster": shared["cluster"],
@@ -73,7 +73,7 @@ def offsets_params(one: DagCluster) -> dict[str, Param]:
 
 
 def audit_params(one: DagCluster) -> dict[str, Param]:
-    """Those of an :class:`~kafka_audit.airflow.request.AuditRequest`."""
+    """Those of an :class:`~kafka_audit.audit.request.AuditRequest`."""
     return {
         **offsets_params(one),
         "controls_dirs": Param(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
 
-from kafka_audit.airflow.home import audit_root
-from kafka_audit.airflow.plan import AuditPlan, make_plan
-from kafka_audit.airflow.request import AuditRequest, check_request
 from kafka_audit.airflow.retries import final_errors
+from kafka_audit.audit.installation import audit_root
+from kafka_audit.audit.plan import AuditPlan, make_plan
+from kafka_audit.audit.request import AuditRequest, check_request
 from kafka_audit.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow.sdk.exceptions import AirflowFailException
 
-from kafka_audit.airflow.home import snapshot_retries
+from kafka_audit.audit.installation import snapshot_retries
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
 
 # Only reading the cluster depends on something that may be better in a minute. Every other step is a function of files.

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException
 
-from kafka_audit.airflow.home import POLICY_VARIABLE, audit_root
 from kafka_audit.airflow.plan_check import refuse_another_plan
-from kafka_audit.airflow.request import RollUpRequest, check_request
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.spark_job import SparkJob
+from kafka_audit.audit.installation import POLICY_VARIABLE, audit_root
+from kafka_audit.audit.request import RollUpRequest, check_request
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
     from airflow.sdk.types import DagRunProtocol
 
-    from kafka_audit.retention import Decision
+    from kafka_audit.store.retention import Decision
 
 log = logging.getLogger(__name__)
 
@@ -69,9 +69,9 @@ def delete_expired(
     """
     if params is None or dag_run is None:
         raise AirflowFailException("this task runs only as part of a DAG run")
-    from kafka_audit import retention  # noqa: PLC0415  (heavy)
-    from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
+    from kafka_audit.store import retention  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.layout import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     with final_errors():
         # What is deleted, and of which cluster, must not hang on an XCom, which can be edited.

@@ -18,7 +18,7 @@ from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.interrupted_runs import end_interrupted_runs
 from kafka_audit.airflow.process_group import end_marked, interruptible, stopped_at_exit
 from kafka_audit.errors import CollectionError
-from kafka_audit.evidence import check_cluster_name
+from kafka_audit.store.layout import check_cluster_name
 
 MARK = "KAFKA_AUDIT_AIRFLOW"
 """The environment variable of the processes of an Airflow of ours; it holds the Airflow home."""

@@ -16,12 +16,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from airflow.listeners import hookimpl
 
-from kafka_audit.airflow.home import audit_root, project_home
-from kafka_audit.airflow.outcome import ERROR, AuditResult, audit_result
-from kafka_audit.airflow.plan import audit_id_of
-from kafka_audit.airflow.request import DAG_ID
 from kafka_audit.airflow.retries import expected_error
-from kafka_audit.durable_files import keep_new_files_private
+from kafka_audit.audit.installation import audit_root, project_home
+from kafka_audit.audit.outcome import ERROR, AuditResult, audit_result
+from kafka_audit.audit.plan import audit_id_of
+from kafka_audit.audit.request import DAG_ID
+from kafka_audit.store.durable_files import keep_new_files_private
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -95,7 +95,7 @@ def _load_dag() -> "DAG":
 
 
 def _result(run: "DagRun", conf: Mapping[str, Any], plan_error: BaseException | str | None) -> tuple[AuditResult, Path | None]:
-    from kafka_audit.evidence import EvidenceRoot  # noqa: PLC0415  (pyarrow)
+    from kafka_audit.store.layout import EvidenceRoot  # noqa: PLC0415  (pyarrow)
 
     states = {instance.task_id: str(instance.state) for instance in run.get_task_instances()}
     if states.get("plan") != "success":

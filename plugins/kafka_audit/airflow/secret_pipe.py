@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kafka_audit.unfinished import held_folder, is_at, is_free
+from kafka_audit.store.unfinished import held_folder, is_at, is_free
 
 _PREFIX = "kafka-audit-pipe-"
 

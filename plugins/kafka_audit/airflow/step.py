@@ -9,11 +9,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.airflow.plan import AuditPlan
 from kafka_audit.airflow.retries import expected_error, final_errors
+from kafka_audit.audit.plan import AuditPlan
 from kafka_audit.errors import CollectionError
 
-STEPS = ("snapshot", "evidence_gate", "verify_settings", "verify_lag", "findings_gate", "report")
+STEPS = ("snapshot", "evidence_gate", "verify", "findings_gate", "report")
 FAILURES = "failures"
 
 # What a step makes, with everything that later steps make from it. A step that runs again removes these first: if it fails this
@@ -21,8 +21,7 @@ FAILURES = "failures"
 _RESULTS: Mapping[str, tuple[str, ...]] = {
     "snapshot": ("gate", "settings", "lag", "report"),
     "evidence_gate": ("gate", "report"),
-    "verify_settings": ("settings", "gate/findings.json", "report"),
-    "verify_lag": ("lag", "gate/findings.json", "report"),
+    "verify": ("settings", "lag", "gate/findings.json", "report"),
     "findings_gate": ("gate/findings.json", "report"),
     "report": ("report",),
 }
@@ -39,7 +38,8 @@ def audit_step(plan: AuditPlan, name: str) -> Iterator[bool]:
     is being rewritten must not look sealed. A failure is kept as ``failures/<step>.json`` with its exit code and message until
     the step succeeds.
     """
-    from kafka_audit.evidence import unseal_audit, write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+    from kafka_audit.store.durable_files import write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+    from kafka_audit.store.layout import unseal_audit  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     audit = plan.audit
     with final_errors():
@@ -74,7 +74,7 @@ def _remove(path: Path) -> None:
 
 def failures_of(audit: Path) -> list[Mapping[str, Any]]:
     """The failures that steps of this audit left behind, in the order of the steps: {step, exit_code, error, message}."""
-    from kafka_audit.evidence import read_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+    from kafka_audit.store.durable_files import read_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     notes = ((audit / FAILURES / f"{step}.json") for step in STEPS)
     return [read_json(note) for note in notes if note.is_file()]
@@ -101,7 +101,7 @@ def clock_of(plan: AuditPlan) -> datetime:
 
     Kept in ``run.json``, so that a repeated step gives the same result.
     """
-    from kafka_audit.evidence import write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+    from kafka_audit.store.durable_files import write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     run = plan.audit.run()
     if "judged_at" not in run:

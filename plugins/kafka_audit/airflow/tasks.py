@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from kafka_audit.airflow.home import audit_root
-from kafka_audit.airflow.plan import AuditPlan, make_plan
 from kafka_audit.airflow.plan_check import checked_plan
-from kafka_audit.airflow.request import AuditRequest, check_request
 from kafka_audit.airflow.retries import final_errors, while_unreachable
 from kafka_audit.airflow.step import audit_step, clock_of, tell_seal
+from kafka_audit.audit.installation import audit_root
+from kafka_audit.audit.plan import AuditPlan, make_plan
+from kafka_audit.audit.request import AuditRequest, check_request
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Severity
 
 if TYPE_CHECKING:
     from airflow.sdk.types import DagRunProtocol
 
-    from kafka_audit.catalogue import Catalogue
-    from kafka_audit.evidence import Snapshot
+    from kafka_audit.catalogue.load import Catalogue
+    from kafka_audit.store.layout import Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +31,12 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
     """Refuse what cannot be run, give the run its ids, write ``run.json``; the plan is the XCom of all later tasks."""
     if params is None or dag_run is None:
         raise AirflowFailException("this task runs only as part of a DAG run")
+    from kafka_audit.audit.inputs import policy_files  # noqa: PLC0415  (heavy)
+    from kafka_audit.audit.policy_fit import check_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.collect.scope import Scope  # noqa: PLC0415  (heavy)
-    from kafka_audit.evidence import read_json, unseal_audit, write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
-    from kafka_audit.policy.fit import check_policy  # noqa: PLC0415  (heavy)
-    from kafka_audit.store.inputs import policy_files  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.durable_files import read_json, write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+    from kafka_audit.store.layout import unseal_audit  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.store.signing import signing_key  # noqa: PLC0415  (heavy)
     from kafka_audit.store.sweep import sweep  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
@@ -79,9 +80,9 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
     """Read the cluster into a sealed snapshot. A snapshot that is already there is verified and kept: evidence never changes."""
     from kafka_audit.airflow.hook import KafkaAuditHook  # noqa: PLC0415  (heavy)
     from kafka_audit.collect.scope import Scope  # noqa: PLC0415  (heavy)
-    from kafka_audit.evidence import verify  # noqa: PLC0415  (heavy)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.snapshot import take_snapshot  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.manifest import verify  # noqa: PLC0415  (heavy)
 
     made = checked_plan(plan)
     with audit_step(made, "snapshot"):
@@ -144,11 +145,11 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
 
     The log and the XCom get the audit's number and the sha256 of its manifest: witnesses outside of the folder.
     """
-    from kafka_audit.evidence import seal_audit  # noqa: PLC0415  (heavy)
-    from kafka_audit.manifest import FileHashes  # noqa: PLC0415  (heavy)
+    from kafka_audit.audit.inputs import keep_rules, keep_used  # noqa: PLC0415  (heavy)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.report import write_report  # noqa: PLC0415  (heavy)
-    from kafka_audit.store.inputs import keep_rules, keep_used  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.layout import seal_audit  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.manifest import FileHashes  # noqa: PLC0415  (heavy)
 
     made = checked_plan(plan) if plan else None
     found = made.snapshot if made else None
@@ -171,19 +172,19 @@ def _now() -> datetime:
 
 
 def _controls(request: AuditRequest) -> list[Path]:
-    from kafka_audit.catalogue import shipped_controls  # noqa: PLC0415  (heavy)
+    from kafka_audit.catalogue.load import shipped_controls  # noqa: PLC0415  (heavy)
 
     return [shipped_controls(), *request.controls_folders]
 
 
 def _catalogue(request: AuditRequest) -> "Catalogue":
-    from kafka_audit.catalogue import load_catalogue  # noqa: PLC0415  (heavy)
+    from kafka_audit.catalogue.load import load_catalogue  # noqa: PLC0415  (heavy)
 
     return load_catalogue(_controls(request))
 
 
 def _said(made: AuditPlan, gate: str, snapshot: "Snapshot") -> dict[str, Any]:
-    from kafka_audit.report.gates import read_gate  # noqa: PLC0415  (heavy)
+    from kafka_audit.audit.gate_result import read_gate  # noqa: PLC0415  (heavy)
 
     result = read_gate(made.audit.gate, gate, snapshot)
     for reason in result.reasons:

@@ -6,13 +6,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from kafka_audit.airflow.audit_list import FoundAudit, MayRead, audit_of_run, find_audit, newest_audits, read_audit
-from kafka_audit.airflow.clusters import of_kind
-from kafka_audit.airflow.home import audit_root
-from kafka_audit.airflow.plan import audit_id_of
-from kafka_audit.airflow.request import DAG_ID
-from kafka_audit.evidence import EvidenceRoot
+from kafka_audit.audit.clusters import of_kind
+from kafka_audit.audit.installation import audit_root
+from kafka_audit.audit.listing import FoundAudit, MayRead, audit_of_run, find_audit, newest_audits, read_audit
+from kafka_audit.audit.plan import audit_id_of
+from kafka_audit.audit.request import DAG_ID
 from kafka_audit.safe_text import visible
+from kafka_audit.store.layout import EvidenceRoot
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

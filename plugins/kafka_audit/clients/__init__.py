@@ -1,4 +1,4 @@
-"""Settings of producers and consumers: read from their files, in their own words, and understood as the client would."""
+"""Settings of producers and consumers: reads them from files, and computes what the client would do with them."""
 
 from kafka_audit.clients.settings import Setting, effective, unknown_settings
 from kafka_audit.clients.startup import start_problems

@@ -1,4 +1,4 @@
-"""What each client implementation does where nothing is set, by the Java client's names, and in which release that was read."""
+"""The default settings of each client implementation, under the Java client's names, and the release they were read from."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ _JAVA_PRODUCER = {
 _JAVA_CONSUMER = {
     "auto.offset.reset": "latest",
     "enable.auto.commit": "true",
-    # librdkafka's own; every other client behaves as if it were true.
+    # A setting of librdkafka only; every other client behaves as if it were true.
     "enable.auto.offset.store": "true",
     "fetch.max.bytes": "52428800",
     "group.instance.id": "",
@@ -29,7 +29,7 @@ _JAVA_CONSUMER = {
     "session.timeout.ms": "45000",
 }
 
-# Seen in the classes of Kafka 4.3.1 (ProducerConfig, ConsumerConfig, connect.runtime.Worker), in rd_kafka_conf_properties_show() of
+# Read from the classes of Kafka 4.3.1 (ProducerConfig, ConsumerConfig, connect.runtime.Worker), in rd_kafka_conf_properties_show() of
 # librdkafka 2.16.0 and in kafka-python 3.0.12; Spring for Apache Kafka: its change GH-945 of release 2.3.
 DEFAULTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "java": {"producer": _JAVA_PRODUCER, "consumer": _JAVA_CONSUMER},
@@ -58,7 +58,7 @@ DEFAULTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "consumer": {**_JAVA_CONSUMER, "partition.assignment.strategy": "range,roundrobin"},
     },
 }
-"""Implementation -> kind -> setting -> value; ``other`` has none, so what it does not declare is not known."""
+"""Implementation -> kind -> setting -> value. ``other`` has no defaults, so a setting that it does not declare is not known."""
 
 SOURCES: Mapping[str, str] = {
     "java": "default of the Java client 4.3",
@@ -67,10 +67,10 @@ SOURCES: Mapping[str, str] = {
     "librdkafka": "default of librdkafka 2.16",
     "kafka-python": "default of kafka-python 3.0",
 }
-"""How the source of such a value is printed. Java clients before 3.0 had acks=1 and no idempotence by default (KIP-679)."""
+"""How the source of a default is printed. Java clients before 3.0 had acks=1 and no idempotence by default (KIP-679)."""
 
 JAVA_CLIENTS = frozenset({"java", "spring-kafka", "kafka-connect"})
-"""Implementations that are the Java client underneath."""
+"""Implementations that use the Java client."""
 
 JUDGED: Mapping[str, frozenset[str]] = {"producer": frozenset(_JAVA_PRODUCER), "consumer": frozenset(_JAVA_CONSUMER)}
-"""The settings that are kept, by kind: no other value of a client's configuration, which may hold passwords, leaves this package."""
+"""The settings that are kept, by kind. No other value of a client's configuration leaves this package: it may be a password."""

@@ -1,4 +1,4 @@
-"""Finds the client files below a path: properties, ini-like files and clients.yaml, before anything of them is deployed."""
+"""Finds the files of client settings below a path: properties, ini-like files and clients.yaml. For checks before deployment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _PASSED_OVER = frozenset({"node_modules", "target", "build", "dist", "venv", "__
 
 @dataclass(frozen=True, kw_only=True)
 class FoundClient:
-    """A client as files describe it; ``declaration`` is its entry in a clients.yaml, if it has one."""
+    """A client that was found in files; ``declaration`` is its entry in a clients.yaml, if it has one."""
 
     name: str
     kind: str
@@ -28,7 +28,7 @@ class FoundClient:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """The clients found, by name, and files that were read and hold none, with the reason."""
+    """The clients found, by name, and the files that were read but contain none, with the reason."""
 
     clients: tuple[FoundClient, ...]
     without: tuple[str, ...]
@@ -37,11 +37,11 @@ class Reading:
 def read_clients(path: Path, *, kind: str | None = None, implementation: str | None = None) -> Reading:
     """Every client of the file, or of the files below the folder, sorted by name.
 
-    ConfigurationError (exit 2) lists every file that is broken: none is left out in silence. In a folder, a ``.conf`` that is no
-    key=value file is another program's and is only listed.
+    ConfigurationError (exit 2) lists every broken file: none is silently left out. In a folder, a ``.conf`` that is not a key=value file
+    is taken for another program's and only listed.
     """
     if not path.exists():
-        raise ConfigurationError(f"{path}: does not exist; name a file of client settings, or a folder with some")
+        raise ConfigurationError(f"{path}: does not exist; give a file of client settings, or a folder that contains such files")
     files = _below(path) if path.is_dir() else [path]
     top = path if path.is_dir() else path.parent
     declared = [one for one in files if one.name == CLIENT_FILE]

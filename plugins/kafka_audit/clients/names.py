@@ -1,4 +1,4 @@
-"""Names and words of client settings: other clients' names for the Java client's, and which names exist at all."""
+"""Names and values of client settings: translates other clients' names to the Java client's, and knows which names exist."""
 
 import difflib
 import re
@@ -21,7 +21,7 @@ _ALIASES: Mapping[str, str] = {
     "queue.buffering.max.ms": "linger.ms",
     "request.required.acks": "acks",
 }
-"""librdkafka's own names (CONFIGURATION.md) for what the Java client has too."""
+"""librdkafka's names (CONFIGURATION.md) of settings that the Java client has too."""
 _ASSIGNORS: Mapping[str, str] = {
     "RangeAssignor": "range",
     "RangePartitionAssignor": "range",
@@ -57,15 +57,15 @@ _PLACEHOLDER = re.compile(r"\$\{|\{\{|^[$%@]\w")
 
 
 def canonical_name(name: str, implementation: str) -> str:
-    """The Java client's name of a setting, whatever the client calls it."""
+    """The Java client's name for a setting of an implementation."""
     plain = name.replace("_", ".") if implementation == "kafka-python" else name
     return _ALIASES.get(plain, plain) if implementation in ("librdkafka", "other") else plain
 
 
 def canonical_value(name: str, value: object, implementation: str) -> str | None:
-    """A setting's value in the Java client's words; None when it is only known when the client starts, like ``${ACKS}`` in a settings file.
+    """A setting's value as the Java client writes it; None if it is known only when the client starts, like ``${ACKS}`` in a settings file.
 
-    ``name`` is canonical. A value that the client would refuse stays as it is.
+    ``name`` is the Java client's. A value that the client would refuse is returned unchanged.
     """
     text = str(value).lower() if isinstance(value, bool) else str(value).strip()
     if _PLACEHOLDER.search(text) and name not in _TEXTS:
@@ -88,12 +88,12 @@ def _number(name: str, text: str, implementation: str) -> str:
     if text.lower() in ("inf", "infinity") or (name == "delivery.timeout.ms" and text == "0" and implementation == "librdkafka"):
         return _WITHOUT_LIMIT
     if name == "linger.ms" and implementation == "librdkafka" and _FRACTION.fullmatch(text):
-        return str(ceil(float(text)))  # its only setting in milliseconds that need not be whole
+        return str(ceil(float(text)))  # its only setting in milliseconds that may have decimals
     return text.removesuffix(".0")
 
 
 def _word(name: str, text: str, implementation: str) -> str:
-    lenient = implementation == "librdkafka"  # it reads words in any case
+    lenient = implementation == "librdkafka"  # it ignores the case of words
     if name == "acks":
         return "all" if text == "-1" or (lenient and text.lower() == "all") else text
     if name == "auto.offset.reset" and implementation not in JAVA_CLIENTS:
@@ -112,14 +112,14 @@ def _assignor(text: str) -> str:
 
 @cache
 def known_names(implementation: str) -> Mapping[str, frozenset[str]]:
-    """The settings an implementation has: those of ``producer`` and ``consumer`` alone, and of ``both``. Empty for ``other``."""
+    """The settings that an implementation has: only for a ``producer``, only for a ``consumer``, and for ``both``. Empty for ``other``."""
     listed = "java" if implementation in JAVA_CLIENTS else implementation
     data: Mapping[str, Mapping[str, list[str]]] = yaml.safe_load(Path(__file__).with_name("known_settings.yaml").read_text("utf-8"))
     return {kind: frozenset(names) for kind, names in data.get(listed, {}).items()}
 
 
 def nearest_name(name: str, implementation: str) -> str | None:
-    """The known setting that a misspelt name is closest to; None when none is close."""
+    """The known setting that is closest to a misspelt name; None if none is close."""
     if len(name) > _LONGEST_NAME:
         return None
     known = sorted(frozenset().union(*known_names(implementation).values()))

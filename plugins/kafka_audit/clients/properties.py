@@ -1,4 +1,4 @@
-"""Reads key-value files of clients: Java properties, and the ini-like files that librdkafka's users write."""
+"""Reads key-value files of clients: Java properties, and the ini-like files that users of librdkafka write."""
 
 import re
 from collections.abc import Iterator
@@ -7,22 +7,22 @@ from pathlib import Path
 import javaproperties
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.input_file import read_input
+from kafka_audit.input_files.read import read_input
 
 JAVA_SUFFIX = ".properties"
 INI_SUFFIXES = frozenset({".conf", ".cfg", ".ini"})
 _SECTION = re.compile(r"\[([^\]]*)\]")
-_LINE_END = re.compile(r"\r\n|\r|\n")  # those of the format: str.splitlines() knows more
+_LINE_END = re.compile(r"\r\n|\r|\n")  # only the line ends of the format; str.splitlines() splits at others too
 _PAIR = re.compile(r"([^\s=:]+)\s*[=:]\s*(.*)")
 _MOST_CONTINUED = 50
 _OF_A_KIND = frozenset({"producer", "consumer"})
 
 
 def read_pairs(path: Path) -> dict[str, str]:
-    """The keys and values of a file; where a key stands twice the last one counts, as it does for the clients.
+    """The keys and values of a file. If a key appears twice, the last value counts, as it does for the clients.
 
-    A section ``[producer]`` or ``[consumer]`` of an ini file becomes a prefix of its keys; other sections do not count. Raises
-    ConfigurationError (exit 2) with the line, and without its text: it may hold a password.
+    The name of an ini section ``[producer]`` or ``[consumer]`` becomes a prefix of its keys; other sections are ignored.
+    ConfigurationError (exit 2) names the line, but does not quote it, because it may contain a password.
     """
     text = _text(path)
     pairs = dict(_java_pairs(path, text) if path.suffix.lower() == JAVA_SUFFIX else _ini_pairs(path, text))
@@ -42,7 +42,7 @@ def _text(path: Path) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return raw.decode("latin-1")  # what the format itself prescribes
+        return raw.decode("latin-1")  # the encoding that the format prescribes
 
 
 def _java_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
@@ -58,7 +58,7 @@ def _java_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _refuse_endless_lines(path: Path, text: str) -> None:
-    """javaproperties joins continued lines one by one, which takes hours for a hundred thousand of them."""
+    """Refuse files with very many continued lines: javaproperties joins them one by one, which takes hours for a hundred thousand."""
     in_a_row = 0
     for number, line in enumerate(_LINE_END.split(text), start=1):
         in_a_row = in_a_row + 1 if line.endswith("\\") else 0

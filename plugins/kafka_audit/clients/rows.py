@@ -1,4 +1,4 @@
-"""What wide rows say of a client, as plain values: the same for an audit and for files that nobody deployed yet."""
+"""The columns of a client's wide row as plain Python values, used both by audits and for files that are not deployed yet."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from kafka_audit.policy.clients import Client
 
 
 def settings_row(client: HasSettings, *, source: str) -> dict[str, Any]:
-    """The columns that every client has whose settings are known (kafka_audit.subjects.clients); ``source`` is where they were read."""
+    """The columns of a client whose settings are known (kafka_audit.catalogue.rows.clients); ``source`` is where they were read."""
     unknown, problems = unknown_settings(client), start_problems(client)
     odd = [
         *([f"settings it does not have: {', '.join(unknown)}"] if unknown else []),
@@ -26,7 +26,7 @@ def settings_row(client: HasSettings, *, source: str) -> dict[str, Any]:
 
 
 def declared_row(client: Client) -> dict[str, Any]:
-    """The same and what its owner declares, for a client of clients.yaml."""
+    """The columns of a client in clients.yaml: those of its settings, and what its owner declares."""
     row = settings_row(client, source=client.source)
     attested = "attested_error_handling" if client.kind == "producer" else "attested_processing"
     word = "send_errors_handled" if client.kind == "producer" else "commits_after_processing"

@@ -1,4 +1,4 @@
-"""Which settings of a file are a producer's and which a consumer's, and of which implementation."""
+"""Decides which settings of a file belong to a producer or a consumer, and to which implementation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _LISTED = ("java", "librdkafka", "kafka-python")
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """The settings of one client as a file names them; values that no control reads are not kept."""
+    """The settings of one client under the names of its file; values that no control reads are not kept."""
 
     kind: str
     implementation: str
@@ -29,7 +29,7 @@ class Section:
 
 
 def sections(pairs: Mapping[str, str], *, kind: str | None = None, implementation: str | None = None) -> list[Section]:
-    """The clients that a file configures: producer, consumer, both or none. ``kind`` and ``implementation`` overrule what it looks like."""
+    """The clients that a file configures: producer, consumer, both or none. ``kind`` and ``implementation`` override what is detected."""
     if _BROKER & set(pairs) and kind is None:
         return []
     pairs = without_brackets(pairs)
@@ -42,15 +42,15 @@ def sections(pairs: Mapping[str, str], *, kind: str | None = None, implementatio
 
 
 def settings_of(pairs: Mapping[str, str], *, kind: str, implementation: str, where: str) -> dict[str, str | int | float | bool]:
-    """The settings that a file has for a client of known kind and implementation; ConfigurationError when it has none."""
+    """The settings in a file for a client of known kind and implementation; ConfigurationError if there are none."""
     found = sections(pairs, kind=kind, implementation=implementation)[0].settings
     if not found:
-        raise ConfigurationError(f"{where}: holds no setting of a {kind}: name the file it is configured by")
+        raise ConfigurationError(f"{where}: contains no setting of a {kind}: give the file that configures it")
     return dict(found)
 
 
 def _by_prefix(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Settings with one of the prefixes that frameworks use, without it, for each kind that is named; a longer prefix wins."""
+    """For each kind, the settings with a prefix that frameworks use for it, without that prefix; the longest matching prefix is removed."""
     found: dict[str, dict[str, str]] = {}
     for kind in _KINDS:
         if not any(_is_prefixed(name, kind) for name in pairs):
@@ -70,10 +70,10 @@ def _by_prefix(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def _is_prefixed(name: str, kind: str) -> bool:
-    """Whether a prefix tells that the file configures this kind of client: ``consumer.threads`` is the service's own."""
+    """Whether this name shows that the file configures this kind of client; ``consumer.threads``, a service's own key, does not."""
     common = f"{_SPRING}properties."
     if name.startswith(_SPRING):
-        return name.startswith(f"{_SPRING}{kind}.") or (name.startswith(common) and name.removeprefix(common) in _telling(kind))
+        return name.startswith(f"{_SPRING}{kind}.") or (name.startswith(common) and name.removeprefix(common) in _exclusive_names(kind))
     rest = name.removeprefix(f"{kind}.").removeprefix(_CONNECT_OVERRIDE.removeprefix("."))
     return name.startswith(f"{kind}.") and rest in _any_clients()
 
@@ -84,14 +84,14 @@ def _any_clients() -> frozenset[str]:
 
 
 def _by_names(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Settings without prefix, for each kind of client that one of their names betrays; those of Connect and Spring tell nothing."""
+    """Settings without a prefix, for each kind of client that alone has one of these names; none in a file of Kafka Connect or Spring."""
     plain = _unprefixed(pairs)
     if _CONNECT & set(pairs) or any(name.startswith(_SPRING) for name in pairs):
         return {}
     if _STREAMS in plain:
         return dict.fromkeys(_KINDS, plain)
     names = set(plain)
-    return {kind: plain for kind in _KINDS if names & _telling(kind)}
+    return {kind: plain for kind in _KINDS if names & _exclusive_names(kind)}
 
 
 def _unprefixed(pairs: Mapping[str, str]) -> dict[str, str]:
@@ -99,8 +99,8 @@ def _unprefixed(pairs: Mapping[str, str]) -> dict[str, str]:
 
 
 @cache
-def _telling(kind: str) -> frozenset[str]:
-    """Names that only a client of this kind has, in whatever implementation."""
+def _exclusive_names(kind: str) -> frozenset[str]:
+    """Names that only a client of this kind has, in any implementation."""
     listed = [known_names(each) for each in _LISTED]
     own = frozenset().union(*(names[kind] for names in listed))
     other = next(each for each in _KINDS if each != kind)
@@ -114,7 +114,7 @@ def _implementation(pairs: Mapping[str, str]) -> str:
     if _CONNECT & names or any(_CONNECT_OVERRIDE in name for name in names):
         return "kafka-connect"
     if _STREAMS in names:
-        return "other"  # Kafka Streams sets its clients' defaults by its own settings
+        return "other"  # Kafka Streams sets the defaults of its clients itself
     plain = {name.removeprefix("producer.").removeprefix("consumer.") for name in names}
     known = {each: frozenset().union(*known_names(each).values()) for each in _LISTED}
     own = {

@@ -1,4 +1,4 @@
-"""What a client does with its settings: names and words of the Java client, defaults, and what the client changes by itself."""
+"""The effective settings of a client: what is declared, its defaults, and what the client changes by itself."""
 
 import re
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from kafka_audit.clients.names import canonical_name, canonical_value, known_nam
 
 IDEMPOTENCE, IN_FLIGHT, DELIVERY = "enable.idempotence", "max.in.flight.requests.per.connection", "delivery.timeout.ms"
 OF_THE_BROKERS = ("heartbeat.interval.ms", "session.timeout.ms", "partition.assignment.strategy")
-"""What the brokers decide for a group of the newer protocol (KIP-848)."""
+"""Settings that the brokers decide for a group of the newer protocol (KIP-848)."""
 MOST_IN_FLIGHT = 5
-_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")  # int() would take 300_000 and digits of other scripts, which clients refuse
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")  # int() would accept 300_000 and digits of other scripts, which clients refuse
 _DECLARED = "declared"
 _LISTED = 20
 
@@ -30,9 +30,9 @@ class HasSettings(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A value as the client uses it, and where it comes from: declared, a client's default, or why the client changed it.
+    """A value as the client uses it, and its source: declared, the client's default, or why the client changed it.
 
-    ``value`` is None where a settings file leaves it to the moment the client starts, like ``${ACKS}``.
+    ``value`` is None if it is known only when the client starts, like ``${ACKS}`` in a settings file.
     """
 
     value: str | None
@@ -40,9 +40,9 @@ class Setting:
 
 
 def effective(client: HasSettings) -> dict[str, Setting]:
-    """The settings that matter for reliability as the client would use them, by the Java client's names and in its words, sorted.
+    """The settings that matter for reliability, as the client would use them: the Java client's name -> Setting, sorted.
 
-    Sources: Kafka 4.3.1's clients, librdkafka 2.16.0 and kafka-python 3.0.12 as they were seen to behave; KIP-679, KIP-848.
+    Sources: the observed behaviour of Kafka 4.3.1's clients, librdkafka 2.16.0 and kafka-python 3.0.12; KIP-679, KIP-848.
     """
     given = declared(client)
     if client.implementation not in DEFAULTS:
@@ -57,7 +57,7 @@ def effective(client: HasSettings) -> dict[str, Setting]:
 
 
 def unknown_settings(client: HasSettings) -> list[str]:
-    """Declared settings that no release of the client known here has, like ``ack (acks?)``; sorted, at most 20; none for ``other``."""
+    """Declared settings that no known release of the client has, such as ``ack (acks?)``; sorted, at most 20; none for ``other``."""
     known: frozenset[str] = frozenset().union(*known_names(client.implementation).values())
     if not known:
         return []
@@ -67,7 +67,7 @@ def unknown_settings(client: HasSettings) -> list[str]:
 
 
 def declared(client: HasSettings) -> dict[str, Setting]:
-    """Those of the client's own settings that matter for reliability, by the Java client's names and in its words."""
+    """The declared settings that matter for reliability: the Java client's name -> Setting, with its value as the Java client writes it."""
     found = {}
     for name, value in client.settings.items():
         canonical = canonical_name(name, client.implementation)
@@ -77,19 +77,19 @@ def declared(client: HasSettings) -> dict[str, Setting]:
 
 
 def value_of(settings: Mapping[str, Setting], name: str) -> str | None:
-    """The value of a setting; None when it is not known."""
+    """The value of a setting; None if it is not known."""
     setting = settings.get(name)
     return setting.value if setting is not None else None
 
 
 def number_of(settings: Mapping[str, Setting], name: str) -> int | None:
-    """The value of a setting as a number; None when it is not known, or none."""
+    """The value of a setting as a number; None if it is not known or not a number."""
     value = value_of(settings, name)
     return int(value) if value is not None and _WHOLE.fullmatch(value) else None
 
 
 def against_idempotence(settings: Mapping[str, Setting]) -> dict[str, str]:
-    """The settings that an idempotent producer cannot have (KIP-98): name -> what it is, like ``acks is 1``."""
+    """The settings that conflict with an idempotent producer (KIP-98): name -> the conflict, such as ``acks is 1``."""
     acks, retries, in_flight = value_of(settings, "acks"), number_of(settings, "retries"), number_of(settings, IN_FLIGHT)
     wrong = {
         "acks": f"acks is {acks}" if acks not in (None, "all") else None,
@@ -100,13 +100,13 @@ def against_idempotence(settings: Mapping[str, Setting]) -> dict[str, str]:
 
 
 def least_delivery_timeout(settings: Mapping[str, Setting]) -> int | None:
-    """linger.ms + request.timeout.ms in milliseconds; None when either is not known."""
+    """linger.ms + request.timeout.ms in milliseconds; None if either is not known."""
     linger, request = number_of(settings, "linger.ms"), number_of(settings, "request.timeout.ms")
     return None if linger is None or request is None else linger + request
 
 
 def _idempotence(client: HasSettings, given: Mapping[str, Setting], found: Mapping[str, Setting]) -> Setting | None:
-    """What the client makes of enable.idempotence where nobody set it; None when it keeps its default."""
+    """The value that the client gives enable.idempotence if nobody set it; None if it keeps its default."""
     transactional = bool(value_of(found, "transactional.id"))
     if IDEMPOTENCE in given:
         return None
@@ -114,7 +114,7 @@ def _idempotence(client: HasSettings, given: Mapping[str, Setting], found: Mappi
         return Setting(value="true", source="turned on by the client because transactional.id is set") if transactional else None
     if transactional or value_of(found, IDEMPOTENCE) != "true":
         return None
-    # Java's producer refuses to start with too many requests in flight, where kafka-python's gives up idempotence.
+    # With too many requests in flight, Java's producer refuses to start; kafka-python's turns idempotence off.
     silent = ("acks", "retries") if client.implementation in JAVA_CLIENTS else ("acks", "retries", IN_FLIGHT)
     conflicts = against_idempotence(found)
     for name in silent:

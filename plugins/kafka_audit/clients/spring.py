@@ -1,4 +1,4 @@
-"""Spring Boot's own names and words for client settings (spring.kafka.producer.*, spring.kafka.consumer.*)."""
+"""Translates Spring Boot's names and values of client settings (spring.kafka.producer.*, spring.kafka.consumer.*) to Kafka's."""
 
 import re
 from collections.abc import Mapping
@@ -40,16 +40,16 @@ def _relaxed(name: str) -> str:
 
 
 _RELAXED = {_relaxed(name): name for name in OWN_NAMES}
-"""Spring Boot binds ``enable-auto-commit``, ``enableAutoCommit`` and ``enable_auto_commit`` alike."""
+"""Simplified name -> name: to Spring Boot ``enable-auto-commit``, ``enableAutoCommit`` and ``enable_auto_commit`` are the same."""
 
 
 def without_brackets(pairs: Mapping[str, str]) -> dict[str, str]:
-    """The same pairs with ``properties[acks]``, Spring's other way to write a key with dots, as ``properties.acks``."""
+    """The same pairs, with keys such as ``properties[acks]`` (Spring's other syntax) rewritten to ``properties.acks``."""
     return {_IN_BRACKETS.sub(r"\1.\2", name): value for name, value in pairs.items()}
 
 
 def in_kafkas_words(name: str, value: str) -> tuple[str, str]:
-    """Kafka's name and value of one of Spring's settings; durations like ``3s`` in milliseconds. Unknown ones stay as they are."""
+    """Kafka's name and value for a setting of Spring; durations such as ``3s`` become milliseconds. Unknown names stay unchanged."""
     name = _RELAXED.get(_relaxed(name), name)
     kafkas = OWN_NAMES.get(name, name)
     found = _DURATION.fullmatch(value.strip()) if name in _DURATIONS else None

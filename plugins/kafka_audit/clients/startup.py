@@ -1,4 +1,4 @@
-"""Settings with which a client refuses to start, as Kafka 4.3.1's Java clients, librdkafka 2.16.0 and kafka-python 3.0.12 were seen to."""
+"""Settings with which a client refuses to start, observed with Kafka 4.3.1's Java clients, librdkafka 2.16.0 and kafka-python 3.0.12."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ _SESSION, _HEARTBEAT, _STRATEGY = "session.timeout.ms", "heartbeat.interval.ms",
 
 
 def start_problems(client: HasSettings) -> list[str]:
-    """Why the client refuses to start with these settings, as sentences; empty when no reason is known."""
+    """Why the client refuses to start with these settings, as sentences; empty if no reason is known."""
     if client.implementation not in DEFAULTS:
         return []
     given, found = declared(client), effective(client)
@@ -77,7 +77,7 @@ def _of_consumer(client: HasSettings, given: Mapping[str, Setting], found: Mappi
 
 
 def _wrong_kinds(given: Mapping[str, Setting]) -> list[str]:
-    """Values that are no number or neither true nor false where the client expects one."""
+    """Values that are not a number, or not true or false, although the client expects one."""
     values = {name: setting.value for name, setting in given.items() if setting.value is not None}
     wrong = [f"{name} is neither true nor false" for name, value in values.items() if name in BOOLEANS and value not in ("true", "false")]
     return wrong + [f"{name} is no whole number" for name in values if name in NUMBERS and number_of(given, name) is None]

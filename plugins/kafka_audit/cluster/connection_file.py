@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.input_file import read_input
+from kafka_audit.input_files.read import read_input
 from kafka_audit.safe_text import visible
 
 _FORMATS = ".properties, .conf, .json, .yaml or .yml"
@@ -69,7 +69,7 @@ def _read_json(path: Path, text: str) -> object:
 def _read_yaml(path: Path, raw: bytes) -> object:
     import yaml  # noqa: PLC0415  (only a YAML file pays for it)
 
-    from kafka_audit.strict_yaml import parse_yaml  # noqa: PLC0415  (loads PyYAML)
+    from kafka_audit.input_files.strict_yaml import parse_yaml  # noqa: PLC0415  (loads PyYAML)
 
     try:
         return parse_yaml(raw)

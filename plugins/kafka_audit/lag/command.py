@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafka_audit.cli_options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Topics, connection_keys, say
+from kafka_audit.cli.options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Topics, connection_keys, say
 from kafka_audit.lag.sort import Sort
 
 if TYPE_CHECKING:

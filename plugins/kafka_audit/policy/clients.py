@@ -1,4 +1,4 @@
-"""``clients.yaml``: client settings that a cluster cannot show, as their owners declare them."""
+"""``clients.yaml``: the client settings that owners declare, because no cluster shows them."""
 
 import hashlib
 import re
@@ -11,25 +11,25 @@ from kafka_audit.clients.names import BOOLEANS, NUMBERS, canonical_name
 from kafka_audit.clients.properties import read_pairs
 from kafka_audit.clients.sections import settings_of
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.input_file import refuse_outside
-from kafka_audit.plain_text import unfit_texts
+from kafka_audit.input_files.plain_text import unfit_texts
+from kafka_audit.input_files.read import refuse_outside
+from kafka_audit.input_files.yaml_file import explain, load_yaml
 from kafka_audit.policy.tiers import Date, Name, Pattern, Strict, repeated
-from kafka_audit.policy.yaml_file import explain, load_yaml
 from kafka_audit.safe_text import visible
 
 Kind = Literal["producer", "consumer"]
 Implementation = Literal["java", "spring-kafka", "kafka-connect", "librdkafka", "kafka-python", "other"]
 _YAML_1_1_BOOLEAN = re.compile(r"yes|no|on|off|y|n", re.IGNORECASE)
 _YAML_1_1_NUMBER = re.compile(r"[+-]?(?:0[xob][0-9a-f_]+|[0-9][0-9_]*_[0-9_]*)", re.IGNORECASE)
-"""What YAML 1.1 reads as a boolean or a number and YAML 1.2 as text: as text, no client would take it."""
+"""Words that YAML 1.1 reads as booleans or numbers, but YAML 1.2 as text. No client would accept them as text."""
 Attestation = Literal["send_errors_handled", "commits_after_processing"]
 
 
 class Client(Strict):
-    """One declared producer or consumer. ``settings`` are the client's own, in its own words; ``topics`` shell globs.
+    """One declared producer or consumer. ``settings`` use the names and values of its implementation; ``topics`` are shell globs.
 
-    ``settings_file``: a properties or key=value file, relative to the policy folder, in place of ``settings``. ``source``: where the
-    settings were read. ``attests``: what no setting shows and the owner stands for.
+    ``settings_file``: a properties or key=value file, relative to the policy folder, instead of ``settings``. ``source``: where the
+    owner read the settings. ``attests``: facts that no setting shows and that the owner vouches for.
     """
 
     name: Name
@@ -58,7 +58,7 @@ class Client(Strict):
             if isinstance(value, str):
                 _refuse_yaml_1_1(setting, canonical_name(setting, self.implementation), value.strip())
         if any(part.startswith(".") and part != ".." for part in PurePosixPath(self.settings_file or "").parts):
-            raise ValueError("settings_file is hidden, so no audit could keep it: give it a name that does not begin with a dot")
+            raise ValueError("settings_file is a hidden file, which audits do not copy: give it a name that does not begin with a dot")
         return self
 
 
@@ -72,13 +72,13 @@ class ClientFile(Strict):
     def _names_differ(self) -> "ClientFile":
         twice = repeated(client.name for client in self.clients)
         if twice:
-            raise ValueError(f"clients: {twice} stand there twice: give each its own name")
+            raise ValueError(f"clients: {twice} appear twice: give each its own name")
         return self
 
     def with_settings_files(self, folder: Path) -> tuple["ClientFile", str]:
-        """The same with every ``settings_file`` read into ``settings``, and the sha256 over these files.
+        """Read every ``settings_file`` into ``settings``; returns the new ClientFile and the sha256 over the files that were read.
 
-        ConfigurationError (exit 2) lists every file that is missing or broken, or lies outside of the folder, also by a link.
+        ConfigurationError (exit 2) lists every file that is missing, broken or outside the folder (also behind a link).
         """
         problems, clients, digest = [], [], hashlib.sha256()
         for client in self.clients:
@@ -107,7 +107,7 @@ def _refuse_yaml_1_1(setting: str, canonical: str, value: str) -> None:
 
 
 def load_client_file(path: Path) -> ClientFile:
-    """A ``clients.yaml`` outside of a policy, with its settings files read; ConfigurationError (exit 2) lists all its problems."""
+    """Load a ``clients.yaml`` that is not part of a policy, and its settings files; ConfigurationError (exit 2) lists all problems."""
     value, _ = load_yaml(path)
     unfit = unfit_texts(value)
     if unfit:

@@ -1,4 +1,4 @@
-"""``frameworks/*.yaml``: which requirements of a compliance framework the controls support. They support; none proves conformity."""
+"""``frameworks/*.yaml``: which requirements of a compliance framework the controls support; support does not prove conformity."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ from kafka_audit.policy.tiers import Code, Name, Strict, repeated
 
 
 class Requirement(Strict):
-    """One requirement and the controls that support it. ``strict``: results by a loosened parameter do not count for it."""
+    """One requirement and the controls that support it. ``strict``: passes under a loosened parameter do not count as support."""
 
     id: Name
     title: Annotated[str, Field(min_length=1)]
@@ -31,5 +31,5 @@ class Framework(Strict):
     def _ids_differ(self) -> "Framework":
         twice = repeated(requirement.id for requirement in self.requirements)
         if twice:
-            raise ValueError(f"requirements: {twice} stand there twice: give each its own id")
+            raise ValueError(f"requirements: {twice} appear twice: give each its own id")
         return self

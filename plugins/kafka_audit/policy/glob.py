@@ -1,7 +1,7 @@
-"""Shell globs on topic names, group ids and resources: matched in linear time here and in Spark, and which of two makes the other useless.
+"""Shell globs on topic names, group ids and resources: linear-time matching in Python and Spark, and finding rules that can never match.
 
 ``*`` is any run of characters (newlines too), ``?`` one character, ``[ab]``, ``[a-z]`` and ``[!ab]`` one of a set; a bracket that is not
-closed is a character like any other. Names are matched as a whole and in their case, as :func:`fnmatch.fnmatchcase` does.
+closed is an ordinary character. The whole name must match, case-sensitively, as with :func:`fnmatch.fnmatchcase`.
 """
 
 import re
@@ -15,7 +15,7 @@ _SAMPLE = {_STAR: "\x00\x01\x02", _ANY: "\x00"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Piece:
-    """What stands between two stars: a regular expression that Python and Java read alike, and how many characters it matches."""
+    """The text between two stars, as a regular expression that is the same in Python and Java, and the number of characters it matches."""
 
     regex: re.Pattern[str]
     length: int
@@ -24,8 +24,8 @@ class _Piece:
 def matches(pattern: str, name: str) -> bool:
     """Whether a glob matches a whole name.
 
-    The pieces between stars are sought from left to right, each where it is found first: a later place can make nothing possible that an
-    earlier one does not. So nothing is tried twice.
+    The pieces between stars are searched for from left to right, and the first occurrence is taken: taking a later one could only leave
+    less of the name for the next pieces. So nothing is tried twice.
     """
     first, *more = _pieces(pattern)
     start = first.regex.match(name)
@@ -42,7 +42,7 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def glob_to_regex(pattern: str) -> str:
-    """A glob as a regular expression of Java for whole names; what was found for a piece is not sought again (atomic groups)."""
+    """A glob as a Java regular expression for whole names; atomic groups keep it from backtracking."""
     first, *more = (piece.regex.pattern for piece in _pieces(pattern))
     middle = "".join(f"(?>.*?{piece})" for piece in more[:-1] if piece)
     return rf"^(?s:{first}{middle}{f'.*{more[-1]}' if more else ''})\z"
@@ -60,14 +60,14 @@ def _pieces(pattern: str) -> tuple[_Piece, ...]:
 
 
 def _tokens(pattern: str) -> Iterator[str]:
-    """The parts of a glob: a star, or what matches one character. A character that stands for itself comes with a backslash before it."""
+    """The parts of a glob: a star, or something that matches one character. A literal character is returned with a backslash before it."""
     position, no_set_after = 0, len(pattern)
     while position < len(pattern):
         character = pattern[position]
         end = -1
         if character == "[" and position < no_set_after:
             content = position + 1 + (pattern[position + 1 : position + 2] == "!")
-            end = pattern.find("]", content + 1)  # a bracket that comes first belongs to the set
+            end = pattern.find("]", content + 1)  # a closing bracket in first place belongs to the set
             if end < 0:
                 no_set_after = position
         if end >= 0:
@@ -92,7 +92,7 @@ def _one_character(token: str) -> str:
         if is_range:
             last = members[position + 2]
         position += 3 if is_range else 1
-        if first <= last:  # a range the wrong way round holds nothing
+        if first <= last:  # a reversed range such as z-a matches nothing
             found.append(f"{re.escape(first)}-{re.escape(last)}" if is_range else re.escape(first))
     if not found:
         return "." if negated else "(?!)"
@@ -100,18 +100,18 @@ def _one_character(token: str) -> str:
 
 
 def covers(earlier: str, later: str) -> bool:
-    """Whether every name that ``later`` matches is matched by ``earlier`` already; False also where that cannot be told."""
+    """Whether ``earlier`` already matches every name that ``later`` matches; False also if that cannot be decided."""
     return matches(earlier, _sample(later))
 
 
 @lru_cache(maxsize=4096)
 def _sample(pattern: str) -> str:
-    """A name that a glob matches and that other globs match by their wildcards only."""
+    """A name that this glob matches, and that other globs can match only with their wildcards."""
     return "".join(token[1] if token.startswith("\\") else _SAMPLE.get(token, "\x00") for token in _tokens(pattern))
 
 
 def unreachable(patterns: list[str]) -> list[tuple[str, str]]:
-    """The patterns of an ordered list that can never decide, each with the earlier one that covers it."""
+    """The patterns of an ordered list that can never be the first match, each with the earlier pattern that covers it."""
     found = []
     for index, later in enumerate(patterns):
         earlier = next((one for one in patterns[:index] if covers(one, later)), None)

@@ -1,4 +1,4 @@
-"""Loads a policy folder: every file is checked, and every problem of all of them is reported at once (exit code 2)."""
+"""Loads a policy folder: checks every file and reports the problems of all files at once (exit code 2)."""
 
 import hashlib
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.plain_text import unfit_texts
+from kafka_audit.input_files.plain_text import unfit_texts
+from kafka_audit.input_files.yaml_file import explain, load_yaml
 from kafka_audit.policy.clients import Client, ClientFile
 from kafka_audit.policy.frameworks import Framework
 from kafka_audit.policy.glob import matches
 from kafka_audit.policy.slas import LagSla, SlaFile
 from kafka_audit.policy.tiers import GroupRule, History, Strict, Tier, TierFile, TopicRule
 from kafka_audit.policy.waivers import Waiver, WaiverFile
-from kafka_audit.policy.yaml_file import explain, load_yaml
 
 _REQUIRED: dict[str, type[Strict]] = {"tiers.yaml": TierFile, "slas.yaml": SlaFile}
 _OPTIONAL: dict[str, type[Strict]] = {"clients.yaml": ClientFile, "waivers.yaml": WaiverFile}
@@ -25,7 +25,7 @@ _FRAMEWORKS = "frameworks"
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """All files of a policy folder together, and the sha256 over their bytes."""
+    """The content of all files of a policy folder, and the sha256 over their bytes."""
 
     tier_file: TierFile
     sla_file: SlaFile
@@ -72,7 +72,7 @@ class Policy:
         return self.sla_file.groups
 
     def lag_sla(self, group_id: str, topic: str) -> LagSla | None:
-        """The first lag SLA whose group pattern, topic pattern and tier match; None when none does."""
+        """The first lag SLA whose group pattern, topic pattern and tier match; None if none does."""
         tier = self._stricter(_tier(self.groups, group_id), _tier(self.topics, topic))
         for sla in self.slas:
             if sla.tier in (None, tier) and matches(sla.pattern, group_id) and matches(sla.topics, topic):
@@ -93,7 +93,7 @@ class Policy:
 
 
 def _tier(rules: Sequence[TopicRule | GroupRule], name: str) -> str | None:
-    """What the first rule that matches a name says."""
+    """The tier of the first rule that matches a name."""
     return next((rule.tier for rule in rules if matches(rule.pattern, name)), None)
 
 
@@ -105,10 +105,10 @@ def shipped_policy_folder() -> Path:
 
 
 def load_policy(folder: Path | None = None) -> Policy:
-    """Load and check the files of a folder (default: the shipped one), which replaces the shipped policy as a whole.
+    """Load and check the files of a folder (default: the shipped policy). The folder replaces the shipped policy as a whole.
 
-    ``tiers.yaml`` and ``slas.yaml`` must be there; ``clients.yaml``, ``waivers.yaml`` and ``frameworks/`` may be left out (without
-    ``frameworks/`` the shipped ones hold; an empty folder is none).
+    ``tiers.yaml`` and ``slas.yaml`` are required; ``clients.yaml``, ``waivers.yaml`` and ``frameworks/`` are optional. Without
+    ``frameworks/`` the shipped mappings apply; an empty ``frameworks/`` means no mappings.
     ConfigurationError (exit 2) lists every problem of all files: file, field and what to write instead.
     """
     place = folder or shipped_policy_folder()
@@ -135,7 +135,7 @@ def load_policy(folder: Path | None = None) -> Policy:
 
     files = {**_REQUIRED, **{name: model for name, model in _OPTIONAL.items() if (place / name).exists()}}
     parsed = {name: read(name, model) for name, model in files.items()}
-    # What supports a requirement does not depend on an installation: without a folder of its own it has the shipped mappings.
+    # Which controls support a requirement does not depend on the installation: a policy without frameworks/ gets the shipped mappings.
     mapped = place if (place / _FRAMEWORKS).is_dir() else shipped_policy_folder()
     names = sorted(path.name for path in (mapped / _FRAMEWORKS).glob("*.yaml"))
     frameworks = [cast(Framework, read(f"{_FRAMEWORKS}/{name}", Framework, mapped)) for name in names]
@@ -144,8 +144,8 @@ def load_policy(folder: Path | None = None) -> Policy:
         for name, one in zip(names, frameworks, strict=True)
         if one is not None and one.id != Path(name).stem
     ]
-    problems += _strangers(place)
-    problems += _strange_tiers(place, parsed["tiers.yaml"], parsed["slas.yaml"])
+    problems += _unexpected_files(place)
+    problems += _unknown_tiers(place, parsed["tiers.yaml"], parsed["slas.yaml"])
     if problems:
         raise ConfigurationError("the policy is not valid:\n  " + "\n  ".join(problems))
     return Policy(
@@ -159,8 +159,8 @@ def load_policy(folder: Path | None = None) -> Policy:
     )
 
 
-def _strange_tiers(place: Path, tiers: TierFile | None, slas: SlaFile | None) -> list[str]:
-    """SLAs that name a tier which tiers.yaml does not have."""
+def _unknown_tiers(place: Path, tiers: TierFile | None, slas: SlaFile | None) -> list[str]:
+    """A message for each SLA whose tier is not in tiers.yaml."""
     if tiers is None or slas is None:
         return []
     known = ", ".join(sorted(tiers.tiers))
@@ -171,8 +171,8 @@ def _strange_tiers(place: Path, tiers: TierFile | None, slas: SlaFile | None) ->
     ]
 
 
-def _strangers(place: Path) -> list[str]:
-    """Files that look as if they were meant to be a part of the policy and would be passed over."""
+def _unexpected_files(place: Path) -> list[str]:
+    """A message for each YAML file of the folder that the policy would ignore, such as one with a misspelt name."""
     if not place.is_dir():
         return []
     known = {*_REQUIRED, *_OPTIONAL}

@@ -1,4 +1,4 @@
-"""``slas.yaml``: how far behind consumer groups may be, for how much of the time, and when nobody minds."""
+"""``slas.yaml``: how far behind consumer groups may be, for how much of the time, and in which quiet hours no limit applies."""
 
 from collections.abc import Set
 from datetime import datetime, time, timedelta, timezone
@@ -13,7 +13,7 @@ from kafka_audit.policy.tiers import MOST_SECONDS, Name, Pattern, Rules, Strict,
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 WINDOW_DAYS = 30
-"""The window of an SLA that says nothing of one, in days."""
+"""The window of an SLA that names none, in days."""
 Span = tuple[datetime, datetime]
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
@@ -27,7 +27,7 @@ def _timezones() -> Set[str]:
 
 
 class Breach(Strict):
-    """How many of the newest ``of`` samples must be outside of the limits before it counts."""
+    """The SLA is broken if ``samples`` of the newest ``of`` samples are outside its limits."""
 
     samples: int = Field(default=1, ge=1)
     of: int = Field(default=1, ge=1, le=288)
@@ -40,14 +40,14 @@ class Breach(Strict):
 
 
 class Availability(Strict):
-    """The least share of the window's minutes, in percent, that must lie within the limits."""
+    """The percentage of the window's minutes that must lie within the limits."""
 
     target_percent: float = Field(gt=0, le=100)
     window_days: int = Field(default=WINDOW_DAYS, ge=1, le=400)
 
 
 class QuietHours(Strict):
-    """Hours of weekdays in which the SLA does not hold; ``to`` at or before ``from`` is on the next day."""
+    """Hours of weekdays in which the SLA does not apply; if ``to`` is not after ``from``, it is on the next day."""
 
     days: list[Day] = Field(min_length=1)
     start: TimeOfDay = Field(alias="from")
@@ -64,11 +64,11 @@ class QuietHours(Strict):
     @model_validator(mode="after")
     def _each_day_once(self) -> "QuietHours":
         if len(set(self.days)) < len(self.days):
-            raise ValueError("days: a day stands there twice: keep one")
+            raise ValueError("days: a day appears twice: keep one")
         return self
 
     def spans(self, first: datetime, last: datetime) -> list[Span]:
-        """The times between two aware ones that lie in them, by the clocks of their time zone, oldest first."""
+        """The quiet times between two aware datetimes, by the clocks of their time zone, oldest first."""
         zone, start, end = ZoneInfo(self.timezone), time.fromisoformat(self.start), time.fromisoformat(self.end)
         day, found = first.astimezone(zone).date() - timedelta(days=1), []
         while day <= last.astimezone(zone).date():
@@ -83,8 +83,9 @@ class QuietHours(Strict):
 class LagSla(Strict):
     """A lag SLA of the group partitions that its group pattern, topic pattern and tier match.
 
-    ``tier``: the stricter one of the group's and the topic's. ``max_lag_records``: over all of a group's partitions that the rule covers;
-    ``max_lag_seconds`` and ``max_no_progress_seconds`` (no commit moved while records wait): on any of them. What is null is not limited.
+    ``tier``: the stricter of the group's and the topic's tier. ``max_lag_records`` limits the sum over all of a group's partitions that
+    the rule covers; ``max_lag_seconds`` and ``max_no_progress_seconds`` (the commit does not move while records wait) limit each of
+    them. A limit that is null does not apply.
     """
 
     pattern: Pattern
@@ -102,7 +103,7 @@ class LagSla(Strict):
     @classmethod
     def _can_stand_in_brackets(cls, name: str) -> str:
         if "[" in name or "]" in name:
-            raise ValueError("holds a bracket, and results are named `group [name]`: take it out")
+            raise ValueError("contains a bracket, but results are named `group [name]`: remove the bracket")
         return name
 
     @model_validator(mode="after")
@@ -113,16 +114,16 @@ class LagSla(Strict):
 
     @property
     def is_partial(self) -> bool:
-        """Whether it may cover only a part of a group's topics."""
+        """Whether the rule may cover only some of a group's topics."""
         return self.topics != "*" or self.tier is not None
 
     @property
     def window_days(self) -> int:
-        """How many days its minutes are counted over."""
+        """The length of the window over which minutes are counted, in days."""
         return self.availability.window_days if self.availability is not None else WINDOW_DAYS
 
     def quiet_spans(self, first: datetime, last: datetime) -> list[Span]:
-        """The quiet times between two aware ones, oldest first; they do not overlap."""
+        """The quiet times between two aware datetimes, oldest first; they do not overlap."""
         found: list[Span] = []
         for begins, ends in sorted(span for hours in self.quiet_hours for span in hours.spans(first, last)):
             if found and begins <= found[-1][1]:
@@ -132,7 +133,7 @@ class LagSla(Strict):
         return found
 
     def hides(self, later: "LagSla") -> bool:
-        """Whether every group partition that a later rule matches is matched by this one already; False also where that cannot be told."""
+        """Whether this rule already matches every group partition that ``later`` matches; False also if that cannot be decided."""
         return covers(self.pattern, later.pattern) and covers(self.topics, later.topics) and self.tier in (None, later.tier)
 
 

@@ -1,4 +1,4 @@
-"""``tiers.yaml``: what an installation demands of its topics, groups and cluster, and what owners declare of them."""
+"""``tiers.yaml``: what an installation demands of its topics, groups and cluster, and what owners declare about them."""
 
 import re
 from collections import Counter
@@ -14,20 +14,20 @@ from kafka_audit.policy.glob import unreachable
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Pattern = Annotated[str, Field(min_length=1, max_length=1_000)]
 Rules: Any = Field(default_factory=list, max_length=1_000)
-"""Ordered rules: each is held against all before it, and each becomes a part of Spark's plan."""
+"""The limit exists because each ordered rule is compared with all rules before it and becomes a part of Spark's plan."""
 _MOST_CHARACTERS = 50_000
 MOST_SECONDS, MOST_DAYS = 2_147_483_647, 10_000
-"""Limits are stored as 32-bit seconds and turned into milliseconds and dates: beyond these they would wrap around."""
+"""Limits are stored as 32-bit seconds and converted to milliseconds and dates: larger values would overflow."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def _like(example: str) -> BeforeValidator:
-    """Refuses numbers, and text of digits, which pydantic would take for seconds since 1970."""
+    """Refuse numbers and texts of digits, which pydantic would read as seconds since 1970."""
 
     def check(value: Any) -> Any:  # noqa: ANN401 - whatever YAML made of it
         if isinstance(value, date) or (isinstance(value, str) and _DATE.match(value)):
             return value
-        raise ValueError(f"is no date: write it like {example}")
+        raise ValueError(f"is not a date: write it like {example}")
 
     return BeforeValidator(check)
 
@@ -44,10 +44,10 @@ class Strict(BaseModel):
 
 
 class Tier(Strict):
-    """What one tier asks of a topic. ``retention_ms``: floor in milliseconds, -1 means unlimited is required.
+    """What one tier demands of a topic. ``retention_ms``: the minimum in milliseconds; -1 demands unlimited retention.
 
-    ``rpo_seconds``: how much of the newest data may be lost (recovery point objective); null is not said.
-    ``severities`` and ``parameters`` replace those of the catalogue, by the control's code.
+    ``rpo_seconds``: how much of the newest data may be lost (recovery point objective); null: not declared.
+    ``severities`` and ``parameters`` map a control's code to values that replace the catalogue's.
     """
 
     replication_factor: int = Field(ge=1, le=32_767)
@@ -66,14 +66,14 @@ class Tier(Strict):
 
 
 STRICT_REQUIREMENTS = {"replication_factor": 3, "min_insync_replicas": 2, "retention_ms": 86_400_000}
-"""What a tier may not go below without its results being printed as judged by a loosened requirement."""
+"""A tier below these values is allowed, but its results are printed as judged by a loosened requirement."""
 
 
 class TopicRule(Strict):
-    """An ordered rule on topics: the first pattern (a shell glob) that matches decides all its fields; what is null is not declared.
+    """An ordered rule on topics: the first pattern (a shell glob) that matches a topic decides all fields; null: not declared.
 
-    ``cleanup_policy``: what the topic is meant to have, as Kafka writes it ("" for none, KIP-1161). ``unique_keys``: a key's newest record
-    is all its consumers need. ``producer_clocks_attested``: record times can be trusted. ``power_domains_attested``: replicas do not
+    ``cleanup_policy``: the intended value, as Kafka writes it ("" for none, KIP-1161). ``unique_keys``: consumers need only the newest
+    record of a key. ``producer_clocks_attested``: record timestamps can be trusted. ``power_domains_attested``: the replicas do not
     lose power together.
     """
 
@@ -87,7 +87,7 @@ class TopicRule(Strict):
 
 
 class GroupRule(Strict):
-    """An ordered rule on consumer groups: the first pattern (a shell glob) that matches decides; no tier is the default tier."""
+    """An ordered rule on consumer groups: the first pattern (a shell glob) that matches decides; without ``tier``, the default tier."""
 
     pattern: Pattern
     tier: Name | None = None
@@ -95,7 +95,7 @@ class GroupRule(Strict):
 
 
 class OffsetsHistory(Strict):
-    """How often offsets snapshots are promised, and for how many days they are kept: as taken, and rolled up."""
+    """How often offsets snapshots are to be taken, and for how many days the snapshots and their rolled-up days are kept."""
 
     interval_seconds: int = Field(default=300, ge=1, le=86_400)
     keep_days: int = Field(default=14, ge=1, le=MOST_DAYS)
@@ -104,7 +104,7 @@ class OffsetsHistory(Strict):
     @model_validator(mode="after")
     def _is_rolled_up_before_it_goes(self) -> "OffsetsHistory":
         if self.rolled_up_keep_days < self.keep_days:
-            raise ValueError("rolled_up_keep_days is below keep_days, so days would go before the snapshots they were made of: raise it")
+            raise ValueError("rolled_up_keep_days is below keep_days, so rolled-up days would be deleted before their snapshots: raise it")
         return self
 
 
@@ -115,7 +115,7 @@ class CommitsHistory(Strict):
 
 
 class History(Strict):
-    """How often snapshots are promised, how many earlier ones an audit may read; how long offsets snapshots and commits are kept."""
+    """How often snapshots are to be taken, how many earlier ones an audit may read, and how long offsets snapshots and commits are kept."""
 
     interval_seconds: int = Field(default=86_400, ge=1, le=MOST_DAYS * 86_400)
     snapshots: int = Field(default=30, ge=0, le=1_000)
@@ -129,7 +129,7 @@ class _Patterned(Protocol):
 
 
 class TierFile(Strict):
-    """The content of ``tiers.yaml``. Tiers stand in order, the strictest first."""
+    """The content of ``tiers.yaml``. Tiers are ordered, the strictest first."""
 
     version: Literal[1]
     default_tier: Name
@@ -156,17 +156,17 @@ class TierFile(Strict):
             names: list[str] = getattr(self, field)
             twice = repeated(names)
             if twice:
-                raise ValueError(f"{field}: {twice} stand there twice: keep one")
+                raise ValueError(f"{field}: {twice} appear twice: keep one")
         return self
 
 
 def repeated(names: Iterable[str]) -> list[str]:
-    """The names that stand there more than once, sorted."""
+    """The names that appear more than once, sorted."""
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def refuse_long(field: str, patterns: Iterable[str]) -> None:
-    """ValueError when the patterns of ordered rules are too long together to be held against each other."""
+    """ValueError if the patterns of ordered rules are together too long to be compared with each other."""
     characters = sum(map(len, patterns))
     if characters > _MOST_CHARACTERS:
         raise ValueError(
@@ -176,7 +176,7 @@ def refuse_long(field: str, patterns: Iterable[str]) -> None:
 
 
 def refuse_unreachable(field: str, rules: Sequence[_Patterned]) -> None:
-    """ValueError when a rule can never decide because an earlier one matches all that it matches."""
+    """ValueError if a rule can never decide, because an earlier one matches every name that it matches."""
     refuse_long(field, (rule.pattern for rule in rules))
     for later, earlier in unreachable([rule.pattern for rule in rules]):
         raise ValueError(

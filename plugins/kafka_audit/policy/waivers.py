@@ -1,4 +1,4 @@
-"""``waivers.yaml``: failures that somebody answers for, until a date. A waiver lies over a failure and never hides it."""
+"""``waivers.yaml``: failures that somebody accepts until a date. A waived failure stays a failure in the report."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
@@ -16,7 +16,7 @@ _FURTHEST_EAST = timedelta(hours=14)
 
 
 class WaiverState(str, Enum):
-    """Whether a waiver holds at a time; only one that is in force covers anything."""
+    """Whether a waiver is valid at a time; only a waiver in force covers failures."""
 
     IN_FORCE = "in force"
     EXPIRED = "expired"
@@ -24,7 +24,7 @@ class WaiverState(str, Enum):
 
 
 class Waiver(Strict):
-    """One accepted failure: a control on the resources a glob matches, approved by another person than its owner, until ``expires``."""
+    """One accepted failure: of a control, on the resources that a glob matches, until ``expires``; the approver is not the owner."""
 
     id: Name
     control: Code
@@ -39,19 +39,19 @@ class Waiver(Strict):
     @model_validator(mode="after")
     def _somebody_else_approved_it(self) -> "Waiver":
         if self.owner.strip().casefold() == self.approver.strip().casefold():
-            raise ValueError("approver is the owner: another person has to approve it")
+            raise ValueError("approver is the owner: another person must approve it")
         if self.expires.date() <= self.approved_on:
             raise ValueError("expires is not after approved_on: write a date after the approval, in UTC, like 2027-01-31T00:00:00Z")
         return self
 
     def state(self, at: datetime) -> WaiverState:
-        """Whether it holds at that time (aware)."""
+        """The state at an aware datetime."""
         if at >= self.expires:
             return WaiverState.EXPIRED
-        return WaiverState.NOT_YET_APPROVED if lies_ahead(self.approved_on, at) else WaiverState.IN_FORCE
+        return WaiverState.NOT_YET_APPROVED if is_future(self.approved_on, at) else WaiverState.IN_FORCE
 
     def covers(self, code: str | None, resource: str | None) -> bool:
-        """Whether a failure of that control on that resource is what was accepted."""
+        """Whether the waiver accepts a failure of that control on that resource."""
         return code == self.control and resource is not None and matches(self.resource, resource)
 
 
@@ -65,22 +65,22 @@ class WaiverFile(Strict):
     def _ids_differ(self) -> "WaiverFile":
         twice = repeated(waiver.id for waiver in self.waivers)
         if twice:
-            raise ValueError(f"waivers: {twice} stand there twice: give each its own id")
+            raise ValueError(f"waivers: {twice} appear twice: give each its own id")
         return self
 
 
-def lies_ahead(day: date, at: datetime) -> bool:
-    """Whether a day has not begun anywhere on Earth: dates in a policy carry no time zone."""
+def is_future(day: date, at: datetime) -> bool:
+    """Whether a day has not yet begun anywhere on Earth: dates in a policy have no time zone."""
     return day > (at.astimezone(timezone.utc) + _FURTHEST_EAST).date()
 
 
 def in_force(waivers: Sequence[Waiver], at: datetime) -> list[Waiver]:
-    """The waivers that hold at a time (aware), in their order."""
+    """The waivers in force at an aware datetime, in the order of the file."""
     return [waiver for waiver in waivers if waiver.state(at) is WaiverState.IN_FORCE]
 
 
 def began(run: Mapping[str, Any]) -> datetime:
-    """When an audit began by its ``run.json``: the time at which waivers are judged, however late a step is repeated."""
+    """When an audit began, from its ``run.json``. Waivers are judged at this time, even if a step is repeated much later."""
     try:
         found = parse_time(run.get("started_at"))
     except ValueError as problem:

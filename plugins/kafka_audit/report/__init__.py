@@ -4,12 +4,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_audit.evidence import Audit, Snapshot, replaced_folder
 from kafka_audit.report import html, json_report, junit
 from kafka_audit.report.model import LIMIT, Report, read_report
+from kafka_audit.store.durable_files import replaced_folder
+from kafka_audit.store.layout import Audit, Snapshot
 
 if TYPE_CHECKING:
-    from kafka_audit.catalogue import Catalogue
+    from kafka_audit.catalogue.load import Catalogue
     from kafka_audit.policy import Policy
 
 

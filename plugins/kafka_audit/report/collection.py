@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.evidence import Snapshot, sha256_of
 from kafka_audit.report.rows import all_rows, batches
+from kafka_audit.store.durable_files import sha256_of
+from kafka_audit.store.layout import Snapshot
 
 ERRORS_SHOWN = 100
 """How many different collection errors are listed; each stands once with its count."""

@@ -8,8 +8,8 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
+from kafka_audit.catalogue.shell_template import PLACEHOLDER, takes_quoted_names
 from kafka_audit.safe_text import is_invisible
-from kafka_audit.shell_template import PLACEHOLDER, takes_quoted_names
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _LONGEST_NAME = 1000

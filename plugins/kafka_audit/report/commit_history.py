@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from kafka_audit.behaviour_folders import RECORD
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import read_json
 from kafka_audit.report.rows import arrow_types, batches, exists, first_rows
+from kafka_audit.store.durable_files import read_json
 
 SHOWN = 50
 """How many groups are listed."""
@@ -96,7 +96,7 @@ class Gap:
 class CommitHistory:
     """The commit history that an audit used; ``reason`` says why none, ``changed_since`` what is not as in an earlier run of the audit.
 
-    ``recorded`` is False when verify_lag left no record. ``hours`` of the window up to ``end`` were read. ``auto_commit`` counts groups.
+    ``recorded`` is False when verify left no record. ``hours`` of the window up to ``end`` were read. ``auto_commit`` counts groups.
     """
 
     recorded: bool
@@ -128,7 +128,7 @@ def read_commit_history(folder: Path) -> CommitHistory:
     if record.get("folder") is None:
         return CommitHistory(recorded=True, reason=_text(record.get("reason")), changed_since=_text(record.get("changed_since")))
     if not exists(table):
-        raise IntegrityError(f"{path} names a commit history, but {table.name} is missing beside it: run verify_lag again")
+        raise IntegrityError(f"{path} names a commit history, but {table.name} is missing beside it: run verify again")
     worst: pa.Table | None = None
     count, words = 0, Counter[str]()
     for rows in batches(table, (), optional=_COLUMNS):

@@ -5,10 +5,10 @@ from dataclasses import asdict
 from typing import Any
 
 from kafka_audit import __version__
+from kafka_audit.audit.gate_result import Gate
 from kafka_audit.report import lag_words, sentences
 from kafka_audit.report.collection import Collection
 from kafka_audit.report.frameworks import FrameworkResult, Support
-from kafka_audit.report.gates import Gate
 from kafka_audit.report.lag import LagTables
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Counts, Finding

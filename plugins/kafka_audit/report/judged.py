@@ -8,7 +8,7 @@ from kafka_audit.policy.slas import LagSla
 from kafka_audit.policy.tiers import GroupRule, TopicRule
 
 if TYPE_CHECKING:
-    from kafka_audit.catalogue import Catalogue
+    from kafka_audit.catalogue.load import Catalogue
     from kafka_audit.policy import Policy
 
 

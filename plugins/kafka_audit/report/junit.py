@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from kafka_audit import safe_text as text
-from kafka_audit.report.gates import Gate
+from kafka_audit.audit.gate_result import Gate
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
 from kafka_audit.report.sentences import waiver_sentence

@@ -6,12 +6,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_audit.catalogue.rows.groups import STATUSES
 from kafka_audit.report.lag_groups import GroupLag, GroupReader
 from kafka_audit.report.lag_history import read_histories
 from kafka_audit.report.lag_partitions import GroupPartition, Loss, LossReader, absent_columns, as_partitions, partition_batches, positive
 from kafka_audit.report.lag_slas import read_group_slas
 from kafka_audit.report.rows import exists, first_rows
-from kafka_audit.subjects.groups import STATUSES
 
 SHOWN = 50
 """How many partitions and how many groups are listed."""
@@ -25,7 +25,7 @@ _BAD = pa.array(STATUSES[: STATUSES.index("ORPHAN") + 1])
 
 @dataclass(frozen=True, kw_only=True)
 class LagTables:
-    """The worst partitions and groups, and how many there are in all; ``ran`` is False when verify_lag left nothing.
+    """The worst partitions and groups, and how many there are in all; ``ran`` is False when the lag part of the verification left nothing.
 
     ``absent`` names files of the audit's lag folder and columns of its group_partitions.parquet that an earlier release did not write.
     """

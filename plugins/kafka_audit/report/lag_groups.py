@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_audit.catalogue.rows.groups import STATUSES
 from kafka_audit.report.lag_history import LagHistory
 from kafka_audit.report.lag_partitions import positive
 from kafka_audit.report.lag_slas import GroupSla
 from kafka_audit.report.rows import batches
-from kafka_audit.subjects.groups import STATUSES
 
 _WITH_NULLS = pc.ScalarAggregateOptions(skip_nulls=False)
 _AGGREGATES: list[Any] = [

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from kafka_audit.evidence import Audit, Snapshot
+from kafka_audit.audit.gate_result import VOID, Gate, Outcome, judge, read_gate
+from kafka_audit.catalogue.rows import LAG, SETTINGS
 from kafka_audit.findings import Severity
 from kafka_audit.policy.waivers import began, in_force
 from kafka_audit.report.collection import Collection, FileHash, audit_files, read_collection
 from kafka_audit.report.commit_history import CommitHistory, read_commit_history
 from kafka_audit.report.frameworks import FrameworkResult, assess
-from kafka_audit.report.gates import VOID, Gate, Outcome, judge, read_gate
 from kafka_audit.report.judged import Judged, read_judged
 from kafka_audit.report.lag import LagTables, read_lag
 from kafka_audit.report.past import UsedHistory, read_used_history
@@ -20,15 +20,16 @@ from kafka_audit.report.results import ControlResult, Counts, FindingReader, Rea
 from kafka_audit.report.rows import exists
 from kafka_audit.report.tally import Kind, Loosened, Results, by_tier, loosened_results, read_tally
 from kafka_audit.report.waivers import WaiverTable, waiver_table
+from kafka_audit.store.layout import Audit, Snapshot
 
 if TYPE_CHECKING:
-    from kafka_audit.catalogue import Catalogue
+    from kafka_audit.catalogue.load import Catalogue
     from kafka_audit.policy import Policy
 
 LIMIT = 200
 """How many findings of one control and status are listed; counts are always of all."""
 
-_STEPS = (("settings", "verify_settings", "topics, partitions, brokers and the cluster"), ("lag", "verify_lag", "consumer groups"))
+_PARTS = ((SETTINGS, "topics, partitions, brokers and the cluster"), (LAG, "consumer groups"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +122,8 @@ def read_report(
     unfounded: Counter[str] = Counter()
     summaries: dict[str, dict[str, Any]] = {}
     missing: list[str] = []
-    for folder, job, about in _STEPS:
-        step = audit.path / folder
-        summary, found = step / "summary.parquet", step / "findings.parquet"
+    for part, about in _PARTS:
+        summary, found = (audit.path / part / f"{name}.parquet" for name in ("summary", "findings"))
         if exists(summary) and exists(found):
             summaries.update(read_summary(summary))
             findings.read(found)
@@ -131,7 +131,7 @@ def read_report(
             tally.update(kinds)
             unfounded.update(strangers)
         else:
-            missing.append(f"{job} left no results: nothing was judged about {about}.")
+            missing.append(f"verify left no {part} results: nothing was judged about {about}.")
     evidence_gate, findings_gate = (read_gate(audit.gate, name, snapshot) for name in ("evidence", "findings"))
     params: Mapping[str, Any] = run["params"] if isinstance(run.get("params"), Mapping) else {}
     outcome = judge(evidence_gate, findings_gate, missing)

@@ -1,12 +1,14 @@
-"""Which earlier snapshots the audit compared its own with, as its jobs recorded them."""
+"""Which earlier snapshots the audit compared its own with, as each part of the verification recorded them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kafka_audit.catalogue.rows import LAG, SETTINGS
 from kafka_audit.errors import IntegrityError
-from kafka_audit.evidence import Audit, read_json
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.layout import Audit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,33 +21,31 @@ class EarlierSnapshot:
 
 @dataclass(frozen=True, kw_only=True)
 class UsedHistory:
-    """What one or both jobs used, oldest first, and what they left out with the reason; ``recorded`` is False when a job left no record."""
+    """What one or both parts used, oldest first, and what they left out and why; ``recorded`` is False when a part left no record."""
 
-    jobs: tuple[str, ...]
+    parts: tuple[str, ...]
     recorded: bool
     used: tuple[EarlierSnapshot, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
 def read_used_history(audit: Audit) -> tuple[UsedHistory, ...]:
-    """One record when both jobs used the same snapshots, else one for each; IntegrityError when a file is broken."""
-    settings, lag = (
-        _read(job, folder / "history.json") for job, folder in (("verify_settings", audit.settings), ("verify_lag", audit.lag))
-    )
+    """One record when both parts used the same snapshots, else one for each; IntegrityError when a file is broken."""
+    settings, lag = (_read(part, audit.path / part / "history.json") for part in (SETTINGS, LAG))
     if (settings.recorded, settings.used, settings.left_out) != (lag.recorded, lag.used, lag.left_out):
         return (settings, lag)
-    both = (*settings.jobs, *lag.jobs)
-    return (UsedHistory(jobs=both, recorded=settings.recorded, used=settings.used, left_out=settings.left_out),)
+    both = (*settings.parts, *lag.parts)
+    return (UsedHistory(parts=both, recorded=settings.recorded, used=settings.used, left_out=settings.left_out),)
 
 
-def _read(job: str, path: Path) -> UsedHistory:
+def _read(part: str, path: Path) -> UsedHistory:
     if not path.is_file():
-        return UsedHistory(jobs=(job,), recorded=False)
+        return UsedHistory(parts=(part,), recorded=False)
     value: Mapping[str, Any] = read_json(path)
     try:
         used = tuple(
             EarlierSnapshot(snapshot_id=str(one["snapshot_id"]), manifest_sha256=str(one["manifest_sha256"])) for one in value["used"]
         )
-        return UsedHistory(jobs=(job,), recorded=True, used=used, left_out=tuple(str(one) for one in value["left_out"]))
+        return UsedHistory(parts=(part,), recorded=True, used=used, left_out=tuple(str(one) for one in value["left_out"]))
     except (KeyError, TypeError) as problem:
         raise IntegrityError(f"{path}: is not the record of a history ({problem!r}): run the step that writes it again") from problem

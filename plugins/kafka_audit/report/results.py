@@ -16,7 +16,8 @@ from kafka_audit.report.rows import all_rows, batches, first_rows
 from kafka_audit.report.tally import SEVERITIES, Kind, Results, Tally, by_severity, rank, results_of
 
 if TYPE_CHECKING:
-    from kafka_audit.catalogue import Catalogue, Control
+    from kafka_audit.catalogue.control import Control
+    from kafka_audit.catalogue.load import Catalogue
 
 _COUNTS = ("population", "findings", "passed", "failed", "errored", "not_assessed", "not_applicable")
 _OF_TALLY = ("waived", "loosened")

@@ -14,9 +14,9 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from kafka_audit.errors import CollectionError
+from kafka_audit.jars.fetch import java
 from kafka_audit.sandbox import auditor, processes
 from kafka_audit.sandbox.definition import Brokers
-from kafka_audit.sandbox.jars import java
 from kafka_audit.sandbox.processes import ProcessRecord
 from kafka_audit.sandbox.state import BrokerState, Folder
 

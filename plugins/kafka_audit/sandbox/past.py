@@ -5,12 +5,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.evidence import EvidenceRoot, new_id
+from kafka_audit.jars.fetch import Progress
 from kafka_audit.sandbox import changes
 from kafka_audit.sandbox.definition import load
-from kafka_audit.sandbox.jars import Progress
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.snapshot import take_snapshot
+from kafka_audit.store.layout import EvidenceRoot, new_id
 
 _SECOND_LOOK_S = 1.0
 """A disk that the seed failed stays failed: no need to give it time."""

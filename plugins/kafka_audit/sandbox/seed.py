@@ -13,9 +13,9 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from kafka_audit.errors import CollectionError, ConfigurationError
+from kafka_audit.jars.fetch import Progress
 from kafka_audit.sandbox import disks, processes, producers
 from kafka_audit.sandbox.definition import Seed
-from kafka_audit.sandbox.jars import Progress
 from kafka_audit.sandbox.state import Folder, State
 from kafka_audit.sandbox.workload import Plan, report_path
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pyarrow.dataset as ds
 
-from kafka_audit.evidence import Audit
 from kafka_audit.findings import Status
 from kafka_audit.sandbox.definition import Verdict, load
+from kafka_audit.store.layout import Audit
 
 Pair = tuple[str, str]
 

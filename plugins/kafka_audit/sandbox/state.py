@@ -8,8 +8,8 @@ import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.jars.cache import cache_directory
 from kafka_audit.sandbox import processes
-from kafka_audit.sandbox.cache import cache_directory
 from kafka_audit.sandbox.processes import ProcessRecord
 
 _MARKER = ".kafka-audit-sandbox"

@@ -1,1 +1,1 @@
-"""What seals, chains, signs, verifies and sweeps folders of evidence."""
+"""The folders below a root: where each lies, how it is written, hashed, sealed, chained, signed, checked and deleted."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.manifest import MANIFEST, SIGNATURE, FileHashes, bytes_of, file_problems, parse_object
 from kafka_audit.store.chain_lock import held_to_read
 from kafka_audit.store.chain_state import STATE, ChainState, Seal, number_in, read_state, replaced_in, seal_in
 from kafka_audit.store.checked import Checked
+from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, bytes_of, file_problems, parse_object
 from kafka_audit.store.sealed_place import AUDIT, Place, identity_problems
 from kafka_audit.store.signing import signature_problems
 

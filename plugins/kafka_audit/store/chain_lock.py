@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_audit.durable_files import write_failed
 from kafka_audit.errors import CollectionError
+from kafka_audit.store.durable_files import write_failed
 
 LOCK = ".lock"
 _MODE = 0o600

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_audit.durable_files import write_failed, write_json
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.manifest import MANIFEST, SIGNATURE, bytes_of, parse_object, read_manifest
+from kafka_audit.store.durable_files import write_failed, write_json
+from kafka_audit.store.manifest import MANIFEST, SIGNATURE, bytes_of, parse_object, read_manifest
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_audit.durable_files import FOLDER_MODE, make_folder, sync_file, sync_folder, sync_tree, write_failed, write_json
-from kafka_audit.manifest import MANIFEST, SCHEMA_VERSION, tree_files
+from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_file, sync_folder, sync_tree, write_failed, write_json
+from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, tree_files
 from kafka_audit.store.signing import SigningKey
-from kafka_audit.unfinished import hold_new
+from kafka_audit.store.unfinished import hold_new
 
 
 @dataclass(kw_only=True)

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from kafka_audit.evidence import MANIFEST, EvidenceRoot, check_cluster_name
-from kafka_audit.unfinished import HIDDEN, is_at, is_free, is_of_this_boot
+from kafka_audit.store.layout import EvidenceRoot, check_cluster_name
+from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.unfinished import HIDDEN, is_at, is_free, is_of_this_boot
 
 OLDEST_SECONDS = 24 * 3600.0
 """What another machine, or this one before it was restarted, began to write is left over when nothing in it changed for so long."""
@@ -20,7 +21,7 @@ _DELETED = ".deleted"
 def sweep(root: EvidenceRoot, cluster: str, say: Callable[[str], None] = lambda _: None) -> None:
     """Remove the half-written files and folders of a cluster whose writer is dead; ``say`` is told of each.
 
-    Only hidden names of :mod:`kafka_audit.unfinished` and of a deletion are looked at: nothing that was sealed. A folder whose writer
+    Only hidden names of :mod:`kafka_audit.store.unfinished` and of a deletion are looked at: nothing that was sealed. A folder whose writer
     lives is left alone: on this machine the writer's lock tells, and of any other machine the age (OLDEST_SECONDS). A folder that stepped
     aside for a new one that never came is given its name back.
     """

@@ -1,0 +1,174 @@
+"""Checks one sealed audit by every hash that it names: its own files, its snapshot, all earlier evidence, the rules, its neighbours."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_audit.audit.inputs import Used, rule_hashes, used_by
+from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.ids import is_id
+from kafka_audit.store.chain import sealed_as
+from kafka_audit.store.chain_lock import held_to_read
+from kafka_audit.store.chain_state import STATE, read_state
+from kafka_audit.store.checked import GONE, Checked
+from kafka_audit.store.layout import Audit, EvidenceRoot
+from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, file_problems, link_problems, problems_of, read_manifest
+from kafka_audit.store.sealed_place import AUDIT, Place, identity_problems
+from kafka_audit.store.signing import signature_problems
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+_UNUSABLE = (OSError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
+"""What reading a record that anybody may have written raises."""
+
+
+def check_audit(folder: Path, root: EvidenceRoot, keys: Sequence["Ed25519PublicKey"] = (), hashes: FileHashes | None = None) -> Checked:
+    """Check the audit in ``folder``, which is named as its place says, and what it names below ``root``.
+
+    What retention deleted is told and is no problem while the audit's own copy is intact; so is a day or table that was made again since.
+    With ``keys`` a seal without a valid signature of one of them is a problem. Nothing is read from an audit whose own files are not as
+    they were sealed, or that is another audit.
+    """
+    checked, known, cluster = Checked(), hashes or FileHashes(), folder.parent.name
+    manifest = read_manifest(folder)
+    place = Place(kind=AUDIT, cluster=cluster, root=root.path)
+    problems = [*file_problems(folder, manifest, known), *identity_problems(manifest, folder.name, place)]
+    for problem in problems:
+        checked.problem(f"audit {folder.name}: {problem}")
+    check_signature(folder, keys, checked)
+    if problems:
+        checked.note(f"audit {folder.name}: what it names was not looked at, because it is not what was sealed there")
+        return checked
+    checked.intact(f"audit {folder.name}: {len(manifest['files'])} files match their sha256")
+    for problem in link_problems(folder, manifest):
+        checked.problem(f"audit {folder.name}: {problem}")
+    _step(checked, "the chain", lambda: _neighbours(folder, manifest, checked))
+    _step(checked, "the snapshot", lambda: _snapshot(root, cluster, manifest, known, checked))
+    _step(checked, "the earlier evidence", lambda: _earlier(folder, root, cluster, known, checked))
+    _step(checked, "the rules", lambda: _rules(Audit(path=folder), manifest, checked))
+    return checked
+
+
+def check_files(folder: Path, manifest: dict[str, Any], place: Place | None, keys: Sequence["Ed25519PublicKey"] = ()) -> Checked:
+    """Check the files of a sealed folder, what it says it is, and its signature; not what it names, as for a copy in no root."""
+    checked = Checked()
+    for problem in (*file_problems(folder, manifest), *identity_problems(manifest, folder.name, place)):
+        checked.problem(f"{folder.name}: {problem}")
+    if place is None:
+        checked.note(
+            f"{folder.name}: stands alone, outside of any root: only its own files were checked, and no place says what it must be"
+        )
+    check_signature(folder, keys, checked)
+    return checked
+
+
+def check_signature(folder: Path, keys: Sequence["Ed25519PublicKey"], checked: Checked) -> None:
+    """Check a folder's signature by the keys; without a key only say that there is one."""
+    if keys:
+        problems = signature_problems(folder, keys)
+        for problem in problems:
+            checked.problem(f"{folder.name}: {problem}")
+        if not problems:
+            checked.intact(f"{folder.name}: the signature of its manifest is of the key given")
+    elif (folder / SIGNATURE).exists():
+        checked.note(f"{folder.name}: is signed; the signature was not checked, because no --key was given")
+
+
+def _step(checked: Checked, what: str, look: Callable[[], None]) -> None:
+    """One part of the check; a part that cannot be read is a problem and does not keep the others from being looked at."""
+    try:
+        look()
+    except (IntegrityError, ConfigurationError, *_UNUSABLE) as problem:
+        checked.problem(f"{what} cannot be checked: {problem}")
+
+
+def _neighbours(folder: Path, manifest: dict[str, Any], checked: Checked) -> None:
+    """What the audits beside it say about this one. The whole chain: ``verify --chain``."""
+    seal = sealed_as(folder)
+    if seal is None:
+        raise IntegrityError(f"{folder} is not sealed")
+    with held_to_read(folder.parent) as unlocked:
+        if unlocked:
+            checked.note(unlocked)
+        state = read_state(folder.parent)
+        said = []
+        if state and state.head and state.head.audit_id == seal.audit_id:
+            said.append((STATE, state.head.manifest_sha256))
+        for path in folder.parent.glob(f"[!.]*/{MANIFEST}"):
+            beside = path.parent
+            previous = read_manifest(beside).get("previous") if is_id(beside.name) and beside.name != folder.name else None
+            if previous and previous.get("audit_id") == seal.audit_id:
+                said.append((f"audit {beside.name}", previous.get("manifest_sha256")))
+    for who, sha256 in said:
+        if sha256 == seal.manifest_sha256:
+            checked.intact(f"audit {seal.audit_id}: its manifest has the sha256 that {who} names")
+        else:
+            checked.problem(f"audit {seal.audit_id}: its manifest was changed after it was sealed: {who} names another sha256")
+    if not said:
+        checked.note(f"audit {seal.audit_id}: nothing beside it names its manifest; compare {seal.manifest_sha256} with the run's log")
+    if seal.sequence > 1 and not manifest.get("previous") and not manifest.get("reopened"):
+        checked.problem(f"audit {seal.audit_id}: has number {seal.sequence} and names no audit before it: the link was removed")
+
+
+def _snapshot(root: EvidenceRoot, cluster: str, manifest: dict[str, Any], known: FileHashes, checked: Checked) -> None:
+    said = manifest["snapshot"]
+    folder = root.snapshot_dir(cluster, str(said["snapshot_id"]))
+    _sealed(f"snapshot {folder.name}", folder, str(said["manifest_sha256"]), known, checked)
+
+
+def _sealed(what: str, folder: Path, sha256: str, known: FileHashes, checked: Checked) -> None:
+    """A folder that nothing deletes and nothing makes again: it must be there as it was."""
+    if not (folder / MANIFEST).is_file():
+        checked.problem(f"{what}: is gone: {folder} has no {MANIFEST}; nothing of this product deletes it, and the audit has no copy", GONE)
+    elif known.of(folder / MANIFEST)[0] != sha256:
+        checked.problem(f"{what}: its manifest is not the one that the audit names, so it was changed after the audit")
+    elif problems := problems_of(folder, known):
+        checked.problem(f"{what}: {'; '.join(problems[:3])}")
+    else:
+        checked.intact(what)
+
+
+def _earlier(folder: Path, root: EvidenceRoot, cluster: str, known: FileHashes, checked: Checked) -> None:
+    for used in used_by(Audit(path=folder), root, cluster):
+        original = root.path / used.place
+        if not used.copied:
+            _sealed(f"earlier {used}", original, used.manifest_sha256, known, checked)
+            continue
+        copy = folder / "inputs" / used.place
+        problem = _copy_problem(copy, used, known)
+        if problem:
+            checked.problem(f"{used}: the audit's copy {problem}")
+        elif not (original / MANIFEST).is_file():
+            checked.gone(f"{used}: deleted since; the audit's copy is intact")
+        elif known.of(original / MANIFEST)[0] == used.manifest_sha256 and not problems_of(original, known):
+            checked.intact(f"{used}: as the audit used it, and so is the audit's copy")
+        elif used.remade and known.of(original / MANIFEST)[0] != used.manifest_sha256 and not problems_of(original, known):
+            checked.note(f"{used}: was made again since; the audit's copy is what was used, and is intact")
+        else:
+            checked.problem(f"{used}: {original} was changed; the audit's copy is intact")
+
+
+def _copy_problem(copy: Path, used: Used, known: FileHashes) -> str | None:
+    if not (copy / MANIFEST).is_file():
+        return "is missing"
+    if known.of(copy / MANIFEST)[0] != used.manifest_sha256:
+        return "is not what its jobs used"
+    problems = problems_of(copy, known)
+    return "; ".join(problems[:3]) or None
+
+
+def _rules(audit: Audit, manifest: dict[str, Any], checked: Checked) -> None:
+    if "policy_sha256" not in manifest or "catalogue_sha256" not in manifest:
+        raise IntegrityError("the manifest does not name the policy and the controls that were used")
+    try:
+        found = rule_hashes(audit)
+    except ConfigurationError as problem:
+        raise IntegrityError(
+            f"the audit's copies are not a policy that this release can read; use the one that made it ({problem})"
+        ) from problem
+    for name, sha256, said in zip(("policy", "controls"), found, (manifest["policy_sha256"], manifest["catalogue_sha256"]), strict=True):
+        if sha256 == said:
+            checked.intact(f"{name}: the audit's copy has the sha256 {said} that the audit names")
+        else:
+            checked.problem(f"{name}: the audit's copy has the sha256 {sha256}, and the audit names {said}")

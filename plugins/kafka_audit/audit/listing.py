@@ -1,0 +1,182 @@
+"""The audits below the audit folder, as the web pages list them for one reader."""
+
+import itertools
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kafka_audit.airflow.step import failures_of
+from kafka_audit.audit.outcome import ERROR
+from kafka_audit.audit.request import DAG_ID
+from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.safe_text import visible
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.manifest import MANIFEST
+
+LISTED = 100
+LOOKED_AT = 2000
+UNFINISHED = "UNFINISHED"
+
+MayRead = Callable[[str], bool]
+"""Whether the reader may read runs of the DAG of that id."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundAudit:
+    """The folder of one audit, with the DAG and the run that made it: whoever may read runs of that DAG may read the audit."""
+
+    cluster: str
+    audit_id: str
+    folder: Path
+    dag_id: str
+    run_id: str
+
+    def file(self, *names: str) -> Path | None:
+        """The file of that name in the audit's folder; None when there is none, or when links or ``..`` lead out of the folder."""
+        try:
+            found = self.folder.joinpath(*names).resolve(strict=True)
+            return found if found.is_file() and found.is_relative_to(self.folder.resolve()) else None
+        except (OSError, RuntimeError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedAudit(FoundAudit):
+    """One audit and what its report says; ``verdict`` is the report's, else ERROR after a failed step, else UNFINISHED.
+
+    ``coverage`` is assessed / applicable between 0 and 1, None when it is not known. ``reasons`` are failed steps.
+    """
+
+    verdict: str
+    coverage: float | None
+    generated_at: str
+    sealed: bool
+    reasons: tuple[str, ...]
+
+    @property
+    def has_report(self) -> bool:
+        return self.file("report", "report.html") is not None
+
+    @property
+    def has_docs(self) -> bool:
+        return self.file("gate", "data_docs", "index.html") is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditList:
+    """The newest audits that a reader may read; ``cut``: there may be older ones, which are not in the list."""
+
+    audits: tuple[ListedAudit, ...]
+    cut: bool
+
+
+def find_audit(root: EvidenceRoot, cluster: str, audit_id: str, may_read: MayRead) -> FoundAudit | None:
+    """The audit of that name when the reader may read it; else None, as for one that does not exist.
+
+    Names that could leave the audit folder are no audits: store/layout.py refuses them. Neither is a folder behind a link.
+    """
+    try:
+        folder = root.audit(cluster, audit_id).path
+    except ConfigurationError:
+        return None
+    if not any(may_read(dag_id) for dag_id in _dags_of(cluster)):
+        return None
+    made_by = _made_by(folder, cluster)
+    if made_by is None or not may_read(made_by[0]):
+        return None
+    return FoundAudit(cluster=cluster, audit_id=audit_id, folder=folder, dag_id=made_by[0], run_id=made_by[1])
+
+
+def _made_by(folder: Path, cluster: str) -> tuple[str, str] | None:
+    """(DAG, run) that run.json names; None, which nobody may read, when it names none that files audits of the cluster."""
+    run_file = folder / "run.json"
+    try:
+        if any(path.is_symlink() for path in (folder.parent, folder, run_file)) or not run_file.is_file():
+            return None
+        run = read_json(run_file)
+    except (IntegrityError, OSError) as problem:
+        log.warning("the audit is shown to nobody, because it cannot be told which DAG made it: %s", problem)
+        return None
+    dag_id = run.get("dag_id")
+    if dag_id not in _dags_of(cluster):
+        log.warning("the audit is shown to nobody: %s names the DAG %r, which files no audits of %s", run_file, dag_id, cluster)
+        return None
+    return str(dag_id), str(run.get("run_id"))
+
+
+def audit_of_run(root: EvidenceRoot, dag_id: str, run_id: str, audit_id: str, may_read: MayRead) -> FoundAudit | None:
+    """The audit that a run made; None when there is none yet, or when the reader may not read it."""
+    clusters = (cluster for cluster in _clusters(root) if dag_id in _dags_of(cluster))
+    found = (find_audit(root, cluster, audit_id, may_read) for cluster in clusters)
+    return next((audit for audit in found if audit and (audit.dag_id, audit.run_id) == (dag_id, run_id)), None)
+
+
+def newest_audits(root: EvidenceRoot, may_read: MayRead, *, limit: int = LISTED, looked_at: int = LOOKED_AT) -> AuditList:
+    """At most ``limit`` audits of all clusters, newest first, among the ``looked_at`` newest of the clusters that the reader may read."""
+    clusters = [cluster for cluster in _clusters(root) if any(may_read(dag_id) for dag_id in _dags_of(cluster))]
+    names = sorted(((audit_id, cluster) for cluster in clusters for audit_id in _ids(root, cluster)), reverse=True)
+    found = (find_audit(root, cluster, audit_id, may_read) for audit_id, cluster in names[:looked_at])
+    shown = list(itertools.islice((audit for audit in found if audit), limit + 1))
+    cut = len(shown) > limit or len(names) > looked_at
+    return AuditList(audits=tuple(read_audit(audit) for audit in shown[:limit]), cut=cut)
+
+
+def _dags_of(cluster: str) -> tuple[str, str]:
+    """The DAGs that may have filed audits under the name of a cluster: its own, and the one of an installation that lists no clusters.
+
+    What run.json says is held against this: it is a file among the evidence, and the name of the folder is not.
+    """
+    return f"{DAG_ID}__{cluster}", DAG_ID
+
+
+def _clusters(root: EvidenceRoot) -> list[str]:
+    audits = root.path / "audits"
+    return sorted(folder.name for folder in audits.iterdir() if folder.is_dir() and not folder.is_symlink()) if audits.is_dir() else []
+
+
+def _ids(root: EvidenceRoot, cluster: str) -> list[str]:
+    try:
+        return [folder.name for folder in (root.path / "audits" / cluster).iterdir() if not folder.name.startswith(".")]
+    except OSError as problem:
+        log.warning("no audit of %s is listed, because its folder cannot be read: %s", cluster, problem)
+        return []
+
+
+def read_audit(found: FoundAudit) -> ListedAudit:
+    """What the audit's report and its failed steps say."""
+    broken: list[str] = []
+    report: Mapping[str, Any] = {}
+    path = found.file("report", "report.json")
+    if path is not None:
+        try:
+            report = read_json(path)
+        except IntegrityError as problem:
+            broken.append(str(problem))
+    failures: list[str] = []
+    try:
+        failures = [f"Step {failure.get('step')} failed: {failure.get('message')}" for failure in failures_of(found.folder)]
+    except (IntegrityError, OSError) as problem:
+        broken.append(str(problem))
+    coverage = report.get("coverage")
+    return ListedAudit(
+        cluster=found.cluster,
+        audit_id=found.audit_id,
+        folder=found.folder,
+        dag_id=found.dag_id,
+        run_id=found.run_id,
+        verdict=visible(str(report.get("verdict") or (ERROR if failures or broken else UNFINISHED))),
+        coverage=_ratio(coverage.get("ratio")) if isinstance(coverage, dict) else None,
+        # An ISO time in UTC; the list needs no fractions of a second.
+        generated_at=str(report.get("generated_at") or "")[:19].replace("T", " "),
+        sealed=found.file(MANIFEST) is not None,
+        reasons=(*broken, *failures),
+    )
+
+
+def _ratio(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1 else None

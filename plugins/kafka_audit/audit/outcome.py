@@ -1,0 +1,71 @@
+"""The one outcome of an audit run, read from what its steps left behind."""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_audit.airflow.step import STEPS, failures_of
+from kafka_audit.errors import AuditError
+
+if TYPE_CHECKING:
+    from kafka_audit.store.layout import Audit, Snapshot
+
+ERROR = "ERROR"
+_INTERNAL = AuditError.exit_code
+# skipped and upstream_failed follow from another step, which is named.
+_BAD_STATES = frozenset({"failed", "removed", "None"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditResult:
+    """How an audit ended: PASSED, FAILED, INCOMPLETE, VOID or ERROR; the exit code; why, in sentences; its report, if there is one."""
+
+    verdict: str
+    exit_code: int
+    reasons: tuple[str, ...]
+    report: Path | None
+
+    def __str__(self) -> str:
+        lines = [f"The audit ended {self.verdict} (exit code {self.exit_code}).", *(f"- {reason}" for reason in self.reasons)]
+        return "\n".join([*lines, f"Report: {self.report}" if self.report else "There is no report."])
+
+
+def audit_result(audit: "Audit", snapshot: "Snapshot | None", states: Mapping[str, Any]) -> AuditResult:
+    """Combine the gates, the failures, the report and the task states (task id -> state) into one result.
+
+    A void evidence gate comes first (whatever failed after it failed on unfit evidence), then a failed step, then what gates and
+    report say. Nothing that is missing ends in PASSED: not a step's success, not the report, not the seal.
+    """
+    from kafka_audit.audit.gate_result import judge, read_gate  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.durable_files import read_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
+    from kafka_audit.store.manifest import MANIFEST  # noqa: PLC0415  (pyarrow: not at DAG parse)
+
+    failures = failures_of(audit.path)
+    crashed = [f"Step {failure['step']} failed: {failure['message']}" for failure in failures]
+    crashed += _silent_failures(states, {str(failure["step"]) for failure in failures})
+    page = audit.report / "report.html"
+    report = page if page.is_file() else None
+    judged = None
+    if snapshot is not None:
+        evidence, findings = (read_gate(audit.gate, name, snapshot) for name in ("evidence", "findings"))
+        judged = judge(evidence, findings, crashed)
+        if evidence.ran and not evidence.passed:
+            return AuditResult(verdict=judged.verdict, exit_code=judged.exit_code, reasons=judged.reasons, report=report)
+    if crashed:
+        code = int(failures[0]["exit_code"]) if failures else _INTERNAL
+        return AuditResult(verdict=ERROR, exit_code=code, reasons=tuple(crashed), report=report)
+    if judged is None or report is None or not (audit.path / MANIFEST).is_file():
+        unfinished = f"{audit.path} has no sealed report: clear the task report and run it again"
+        return AuditResult(verdict=ERROR, exit_code=_INTERNAL, reasons=(unfinished,), report=report)
+    reported = read_json(audit.report / "report.json")
+    if reported.get("exit_code") != judged.exit_code:
+        differ = f"the report says exit code {reported.get('exit_code')!r} and the gates say {judged.exit_code}: report this as a bug"
+        return AuditResult(verdict=ERROR, exit_code=_INTERNAL, reasons=(differ,), report=report)
+    return AuditResult(verdict=judged.verdict, exit_code=judged.exit_code, reasons=judged.reasons, report=report)
+
+
+def _silent_failures(states: Mapping[str, Any], noted: Container[str]) -> list[str]:
+    """Steps that did not end well and left no note, such as a worker that was killed."""
+    bad = [step for step in STEPS if str(states.get(step)) in _BAD_STATES and step not in noted]
+    return [f"Step {step} did not succeed (state: {states.get(step)}) and left no message: see its log" for step in bad]

@@ -1,0 +1,127 @@
+"""What a person asks of one run: the fields of each kind of run, and the second, stricter check of a DAG's Params inside the run."""
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from kafka_audit.audit.allowed_folders import allowed_folder
+from kafka_audit.audit.clusters import CLUSTER_PATTERN, CLUSTERS_VARIABLE, cluster_of_dag
+from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, control_folders, policy_folder
+from kafka_audit.errors import ConfigurationError
+
+DAG_ID = "kafka_reliability_audit"
+LONGEST_BEHAVIOUR_HOURS = 24 * 31
+
+
+ConnectionId = Annotated[str, Field(min_length=1)]
+
+
+class ClusterRequest(BaseModel):
+    """What every run is asked for. Every field has the Param's name; an unknown name is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cluster: Annotated[str, Field(pattern=CLUSTER_PATTERN)] = "kafka"
+
+
+class CommitHistoryRequest(ClusterRequest):
+    """The Params of a run that reads the offsets topic."""
+
+    kafka_conn_id: ConnectionId = "kafka_default"
+    behaviour_hours: Annotated[float, Field(gt=0, le=LONGEST_BEHAVIOUR_HOURS)] = 24
+
+
+class PolicyRequest(ClusterRequest):
+    """The Params of a run that a policy decides about."""
+
+    policy_dir: Annotated[str | None, Field(validate_default=True)] = None
+    """The policy that holds for the run: one that may be named, or else the installation's; None for the shipped one."""
+
+    @field_validator("policy_dir")
+    @classmethod
+    def _policy_is_allowed(cls, value: str | None) -> str | None:
+        own = policy_folder()
+        if value:
+            return str(allowed_folder(value, [own] if own else [], POLICY_VARIABLE))
+        return str(own) if own else None
+
+    @property
+    def policy_folder(self) -> Path | None:
+        return Path(self.policy_dir) if self.policy_dir else None
+
+
+class RollUpRequest(PolicyRequest):
+    """The Params of a run that rolls up and deletes."""
+
+    dry_run: bool = False
+
+
+class OffsetsRequest(PolicyRequest):
+    """The Params of a run that takes a snapshot."""
+
+    kafka_conn_id: ConnectionId = "kafka_default"
+    topics: Annotated[str, Field(min_length=1)] = "*"
+    groups: Annotated[str, Field(min_length=1)] = "*"
+
+
+class AuditRequest(OffsetsRequest):
+    """The Params of an audit."""
+
+    controls_dirs: Annotated[str | None, Field(validate_default=True)] = None
+    """The folders of controls beside the shipped ones, separated by commas: those that may be named, or else the installation's."""
+    fail_on: Literal["critical", "high", "medium", "low", "info"] = "high"
+    min_coverage: Annotated[float, Field(ge=0, le=1)] = 0.9
+    max_age_seconds: Annotated[int, Field(ge=1)] = 3600
+
+    @field_validator("controls_dirs")
+    @classmethod
+    def _controls_are_allowed(cls, value: str | None) -> str | None:
+        own = control_folders()
+        named = [allowed_folder(name.strip(), own, CONTROLS_VARIABLE) for name in value.split(",")] if value else own
+        return ",".join(map(str, named)) or None
+
+    @property
+    def controls_folders(self) -> tuple[Path, ...]:
+        """The organisation's own control folders, in the order given."""
+        return tuple(Path(name) for name in self.controls_dirs.split(",")) if self.controls_dirs else ()
+
+
+_Request = TypeVar("_Request", bound=ClusterRequest)
+
+
+def check_request(kind: type[_Request], dag_id: str, params: Mapping[str, Any], conf: Mapping[str, Any] | None) -> _Request:
+    """Check a run's Params and the raw configuration it was triggered with; ConfigurationError names every problem.
+
+    Airflow validates the Params it knows and accepts any other key in silence, so a mistyped name would run with the
+    default: unknown keys are refused here. Keys that begin with ``airflow/`` are Airflow's own. The cluster and the connection are
+    those that this process's settings give the DAG ``dag_id``: Airflow holds a run against the DAG as it was stored, if it does at all.
+    """
+    one = cluster_of_dag(dag_id)
+    fixed = {name: value for name, value in (("cluster", one.name), ("kafka_conn_id", one.kafka_conn_id)) if name in kind.model_fields}
+    problems = []
+    for name, value in fixed.items():
+        for asked in {repr(given[name]): given[name] for given in (params, conf or {}) if name in given}.values():
+            if asked != value:
+                problems.append(
+                    f"{name}: {dag_id} reads the cluster {one.name} by the connection {one.kafka_conn_id} only (given: {asked!r}); "
+                    f"{CLUSTERS_VARIABLE} gives another cluster DAGs of its own"
+                )
+    for key in sorted(set(conf or {}) - set(kind.model_fields)):
+        if not key.startswith("airflow/"):
+            near = difflib.get_close_matches(key, kind.model_fields, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else f"the parameters are {', '.join(kind.model_fields)}"
+            problems.append(f"{key}: is not a parameter of {dag_id}; {advice}")
+    request = None
+    try:
+        request = kind(**{name: value for name, value in params.items() if name in kind.model_fields} | fixed)
+    except ValidationError as invalid:
+        for error in invalid.errors(include_url=False):
+            where = ".".join(str(part) for part in error["loc"])
+            problems.append(f"{where}: {error['msg'].removeprefix('Value error, ')} (given: {error['input']!r})")
+    if problems or request is None:
+        listed = "\n  ".join(problems)
+        raise ConfigurationError(f"the run's parameters cannot be used:\n  {listed}\nStart a new run with these corrected")
+    return request

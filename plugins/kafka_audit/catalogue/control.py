@@ -1,0 +1,236 @@
+"""One control: a rule, the examples it must keep to, and all that people need to act on it."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from kafka_audit.catalogue.row_types import expand_row, row_problems
+from kafka_audit.catalogue.rows import SUBJECTS, Column, Subject
+from kafka_audit.catalogue.rule_sql import Reference, references_of
+from kafka_audit.catalogue.rule_words import RuleSqlError
+from kafka_audit.catalogue.shell_template import takes_quoted_names
+from kafka_audit.collect.config_keys import BROKER_KEYS, TOPIC_KEYS
+from kafka_audit.findings import EvidenceClass, Severity, Status
+
+DATASETS = frozenset(
+    {
+        "cluster",
+        "brokers",
+        "broker_configs",
+        "topics",
+        "partitions",
+        "reassignments",
+        "topic_configs",
+        "quorum",
+        "log_dirs",
+        "replica_sizes",
+    }
+    | {"groups", "members", "committed_offsets", "offsets", "producers", "transactions", "errors", "capabilities"}
+    | {"acls", "group_configs", "last_batches", "sla_offsets", "first_unread"}
+)
+"""The datasets of a snapshot, as ``needs`` names them."""
+
+PARAMETERS = "parameters"
+"""The column in which a rule finds its parameters."""
+
+_SQL_PREFIX = "sql:"
+_REQUIRED_EXAMPLES = (Status.PASS, Status.FAIL, Status.NOT_ASSESSED)
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
+_PLACEHOLDER_COLUMNS = {"topic": "topic", "partition": "partition", "group": "group_id", "broker": "broker_id"}
+
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Remediation(_Strict):
+    """What to do about a failure; in ``commands`` the names ``{topic}``, ``{partition}``, ``{group}`` and ``{broker}`` are filled."""
+
+    text: _Text
+    commands: tuple[_Text, ...] = ()
+
+
+class Parameter(_Strict):
+    """A number in a rule that a tier of the policy may set; looser than the default is printed with every result it judged."""
+
+    default: int | float
+    stricter: Literal["lower", "higher"]
+    meaning: _Text
+
+    @field_validator("default", mode="before")
+    @classmethod
+    def _is_a_number(cls, value: object) -> object:
+        # A number in a YAML file is finite and has 64 bits at most (kafka_audit.input_files.strict_yaml).
+        if type(value) not in (int, float):
+            raise ValueError("is not a number: write one without quotes")
+        return value
+
+    @property
+    def type(self) -> str:
+        """The Spark SQL type of the value."""
+        return "bigint" if isinstance(self.default, int) else "double"
+
+    def loosened(self, value: float) -> bool:
+        """Whether a value is less strict than the default."""
+        return value > self.default if self.stricter == "lower" else value < self.default
+
+
+class Example(_Strict):
+    """One wide row and the verdict it must get. Columns that are left out are NULL; ``reason`` is a part of the expected reason."""
+
+    name: _Text
+    row: dict[str, Any]
+    status: Status
+    reason: str | None = None
+
+
+class Control(_Strict):
+    """One rule with all that people need to act on it; ``references`` are documents, :attr:`reads` is what the rule reads.
+
+    ``parameters`` are read in the rule as ``parameters.<name>``. ``evidence_of_row`` is SQL for the evidence class of one row, where it
+    is not the same for all; NULL stands for ``evidence``.
+    """
+
+    id: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+    code: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}-\d{2}$")]
+    title: _Text
+    subject: _Text
+    severity: Severity
+    evidence: EvidenceClass
+    evidence_of_row: _Text | None = None
+    parameters: dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)], Parameter] = {}
+    needs: tuple[str, ...] = Field(min_length=1)
+    applies_when: _Text | None = None
+    pass_when: _Text
+    observed: _Text
+    expected: _Text
+    not_assessed_reason: _Text | None = None
+    rationale: _Text
+    failure_scenario: _Text
+    remediation: Remediation
+    remediation_impact: _Text
+    references: tuple[_Text, ...] = ()
+    false_positives: tuple[_Text, ...] = ()
+    examples: tuple[Example, ...]
+
+    @field_validator("false_positives", "references", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("subject")
+    @classmethod
+    def _subject_exists(cls, value: str) -> str:
+        if value not in SUBJECTS:
+            raise ValueError(f"is not a subject: write one of {', '.join(SUBJECTS)}")
+        return value
+
+    @field_validator("needs")
+    @classmethod
+    def _needs_exist(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = sorted(set(value) - DATASETS)
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)} is not a dataset: write some of {', '.join(sorted(DATASETS))}")
+        return value
+
+    @model_validator(mode="after")
+    def _is_coherent(self) -> "Control":
+        found = [*self._sql_problems(), *self._example_problems(), *self._command_problems()]
+        if found:
+            raise ValueError("\n".join(found))
+        return self
+
+    @property
+    def wide_row(self) -> Subject:
+        """The subject whose rows the rule reads, with the control's own parameters as one more column."""
+        subject = SUBJECTS[self.subject]
+        if not self.parameters:
+            return subject
+        fields = ",".join(f"{name}:{parameter.type}" for name, parameter in self.parameters.items())
+        column = Column(type=f"struct<{fields}>", meaning="the control's parameters, as the policy's tier sets them")
+        return replace(subject, columns={**subject.columns, PARAMETERS: column})
+
+    @property
+    def expected_sql(self) -> str | None:
+        """The SQL of ``expected`` when it is computed for each row, else None."""
+        return self.expected[len(_SQL_PREFIX) :].strip() if self.expected.startswith(_SQL_PREFIX) else None
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """Every SQL expression of the control by its field."""
+        fields = {
+            "applies_when": self.applies_when,
+            "pass_when": self.pass_when,
+            "observed": self.observed,
+            "expected": self.expected_sql,
+            "not_assessed_reason": self.not_assessed_reason,
+            "evidence_of_row": self.evidence_of_row,
+        }
+        return {name: sql for name, sql in fields.items() if sql is not None}
+
+    @property
+    def decides_on(self) -> tuple[Reference, ...]:
+        """What the verdict depends on, in order of first use; a NULL among these explains a verdict of not_assessed."""
+        rules = [sql for sql in (self.applies_when, self.pass_when) if sql is not None]
+        return tuple(dict.fromkeys(reference for sql in rules for reference in references_of(sql, self.wide_row)))
+
+    @property
+    def reads(self) -> tuple[Reference, ...]:
+        """Everything the control's expressions read: the evidence that is kept with a finding."""
+        shown = [sql for name, sql in self.expressions.items() if name in ("observed", "expected")]
+        more = [reference for sql in shown for reference in references_of(sql, self.wide_row)]
+        return tuple(dict.fromkeys(reference for reference in (*self.decides_on, *more) if reference.column != "errors"))
+
+    def _sql_problems(self) -> list[str]:
+        found = []
+        for name, sql in self.expressions.items():
+            try:
+                read = references_of(sql, self.wide_row)
+            except RuleSqlError as problem:
+                found.append(f"{name}: {problem}")
+                continue
+            found += [f"{name}: {line}" for line in _unkept_keys(self.wide_row, read)]
+            if name == "pass_when" and not read:
+                found.append(
+                    f"{name}: reads no column, so its verdict would say nothing; write a condition on {', '.join(self.wide_row.columns)}"
+                )
+        return found
+
+    def _example_problems(self) -> list[str]:
+        found = [f"examples.{example.name}: {line}" for example in self.examples for line in row_problems(self.wide_row, example.row)]
+        statuses = {example.status for example in self.examples}
+        found += [f"examples: none has status {status.value}; add one" for status in _REQUIRED_EXAMPLES if status not in statuses]
+        names = Counter(example.name for example in self.examples)
+        return found + [f"examples: {name!r} stands there twice; give each its own name" for name, count in names.items() if count > 1]
+
+    def _command_problems(self) -> list[str]:
+        known = {name for name, column in _PLACEHOLDER_COLUMNS.items() if column in self.wide_row.columns}
+        used = {name for command in self.remediation.commands for name in _PLACEHOLDER.findall(command)}
+        hint = f"write one of {', '.join(sorted('{' + name + '}' for name in known))}" if known else "this subject fills none"
+        found = [f"remediation.commands: {{{name}}} cannot be filled for subject {self.subject}; {hint}" for name in sorted(used - known)]
+        return found + [
+            f"remediation.commands: {command!r:.80} has a placeholder inside of quotes, or beside a back-quote, #, <<, (( or an escape, "
+            "where a name could run as a command; write the placeholder as a word of its own: names are quoted when it is filled"
+            for command in self.remediation.commands
+            if not takes_quoted_names(command)
+        ]
+
+    def example_row(self, example: Example) -> dict[str, Any]:
+        """The full wide row of an example: every column of the subject, None where the example is silent; parameters by default."""
+        row = expand_row(self.wide_row, example.row)
+        if self.parameters:
+            row[PARAMETERS] = {name: one.default for name, one in self.parameters.items()} | (example.row.get(PARAMETERS) or {})
+        return row
+
+
+def _unkept_keys(subject: Subject, read: Sequence[Reference]) -> list[str]:
+    """Configuration keys that no snapshot holds: a rule on one would never be assessed, and nobody would know why."""
+    kept = {"config": BROKER_KEYS if subject.name == "broker" else TOPIC_KEYS, "broker_values": BROKER_KEYS}
+    unkept = [one for one in read if one.column in kept and one.key not in kept[one.column]]
+    return [f"reads {one.label}, a key that snapshots do not keep; write one of {', '.join(sorted(kept[one.column]))}" for one in unkept]

@@ -1,0 +1,1 @@
+"""The command ``kafka-audit``. Nothing outside of this folder imports it."""

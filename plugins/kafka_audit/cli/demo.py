@@ -1,0 +1,78 @@
+"""The demo: a seeded cluster of three real brokers, audited through Airflow, its findings held against the seed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from kafka_audit.cli.summary import audit_and_summarise
+from kafka_audit.errors import ConfigurationError, GateFailedError
+from kafka_audit.sandbox import lifecycle
+from kafka_audit.sandbox.definition import SEEDS
+from kafka_audit.sandbox.past import make_past
+from kafka_audit.sandbox.seeded_findings import Comparison, compare_failures, compare_not_assessed
+from kafka_audit.sandbox.watch import stopped_when_killed
+from kafka_audit.store.layout import Audit
+
+if TYPE_CHECKING:
+    from kafka_audit.airflow.run_dag import AuditOutcome
+
+POLICIES = SEEDS.with_name("policy")
+
+
+def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Console) -> int:
+    """Start the sandbox, audit it, compare, stop it. Returns 0 when the audit found exactly what was seeded, else 1.
+
+    A faulty seed must end red (gate failed), a healthy one green. Ctrl-C and errors stop everything that was started.
+    """
+    known = sorted(path.stem for path in SEEDS.glob("*.yaml"))
+    if seed not in known:
+        raise ConfigurationError(f"there is no seed {seed!r}: write SEED={' or SEED='.join(known)}")
+    say(f"Starting three Kafka brokers and writing the seed '{seed}'")
+    # Beside the root, as Airflow's home is: a sandbox that the user runs for something else is left alone.
+    directory = root.parent / ".demo-kafka"
+    with stopped_when_killed(directory):
+        sandbox = lifecycle.start(seed, directory=directory, replace=True, progress=say)
+        outcome = _audit(sandbox, seed, root=root, say=say, console=console)
+    if outcome.report_path is None:
+        return outcome.exit_code or 1
+    audit = Audit(path=outcome.report_path.parent.parent)
+    failures, unknown = compare_failures(audit, seed), compare_not_assessed(audit, seed)
+    print_comparison(failures, "seeded faults", console)
+    print_comparison(unknown, "results that cannot be assessed", console)
+    wanted = GateFailedError.exit_code if seed != "healthy" else 0
+    as_seeded = failures.exact and unknown.exact and outcome.exit_code == wanted
+    if as_seeded and wanted:
+        console.print(Text("The cluster is faulty on purpose, so the audit ended red, as it should.", style="green"))
+    elif not as_seeded:
+        console.print(Text(f"This is not what the seed asks for: expected exit code {wanted}, got {outcome.exit_code}", style="bold red"))
+    return 0 if as_seeded else 1
+
+
+def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[str], None], console: Console) -> "AuditOutcome":
+    try:
+        make_past(sandbox, seed, root=root, cluster=f"demo-{seed}", progress=say)
+        say(f"Auditing {sandbox.bootstrap} through Airflow")
+        return audit_and_summarise(
+            connection=sandbox.audit_connection,
+            cluster=f"demo-{seed}",
+            root=root,
+            policy=POLICIES / seed,
+            params={},
+            say=say,
+            console=console,
+        )
+    finally:
+        say("Stopping the brokers and their clients")
+        sandbox.stop(say)
+
+
+def print_comparison(comparison: Comparison, what: str, console: Console) -> None:
+    """One line when all agree, else every difference."""
+    exactly = ", none missed, none extra" if comparison.exact else ""
+    console.print(Text(f"Held against the seed: {comparison.agreed} {what} found{exactly}"))
+    for kind, pairs in (("missed", comparison.missed), ("extra", comparison.extra)):
+        for code, resource in pairs:
+            console.print(Text(f"  {kind}: {code} {resource!a}", style="red"))

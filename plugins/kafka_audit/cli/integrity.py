@@ -1,0 +1,133 @@
+"""The commands ``kafka-audit verify`` and ``kafka-audit keys``: whether stored evidence is what it was, and who vouches for it."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafka_audit.cli.options import Root, printable
+from kafka_audit.errors import ConfigurationError, IntegrityError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    from kafka_audit.store.checked import Checked
+    from kafka_audit.store.sealed_place import Place
+
+_NO_WITNESS = (
+    "note     neither a witness (--chain CLUSTER --head SHA256) nor a key (--key FILE) was given: the files agree with each other, which "
+    "does not show that nobody rewrote all of them"
+)
+
+keys_app = typer.Typer(help="The key with which an installation signs what it seals.", no_args_is_help=True)
+
+
+def verify(  # noqa: PLR0917 - each is an option of the command
+    path: Annotated[Path | None, typer.Argument(help="Folder of one snapshot, audit, rolled-up day or behaviour table.")] = None,
+    chain: Annotated[str | None, typer.Option(metavar="CLUSTER", help="Check all audits of this cluster and how they are chained.")] = None,
+    root: Root = Path("audit-root"),
+    head: Annotated[
+        str | None, typer.Option(metavar="[AUDIT_ID=]SHA256", help="With --chain: a manifest's sha256 as a run's log or XCom shows it.")
+    ] = None,
+    key: Annotated[list[Path] | None, typer.Option(help="Public key of the installation; may be repeated. Demands its signature.")] = None,
+    deep: Annotated[bool, typer.Option("--deep", help="With --chain: also check what each audit names, as `verify AUDIT` does.")] = False,
+) -> None:
+    """Recompute the sha256 of sealed evidence and of all it names, and print what was checked. Exit code 5: something is not as it was."""
+    from kafka_audit.store.signing import read_public_key  # noqa: PLC0415 - only for this command
+
+    if (path is None) == (chain is None):
+        raise ConfigurationError("name one thing to verify: the folder of a snapshot or an audit, or --chain CLUSTER")
+    if chain is None and (head is not None or deep):
+        raise ConfigurationError("--head and --deep belong to --chain CLUSTER")
+    keys = [read_public_key(one) for one in key or ()]
+    if chain is not None:
+        _verify_chain(root.resolve(), chain, head, keys, deep=deep)
+    elif path is not None:
+        _verify_folder(path, keys)
+
+
+def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence["Ed25519PublicKey"], *, deep: bool) -> None:
+    from kafka_audit.audit.check import check_audit  # noqa: PLC0415
+    from kafka_audit.store.chain_check import check_chain  # noqa: PLC0415
+    from kafka_audit.store.layout import EvidenceRoot  # noqa: PLC0415 - pyarrow
+    from kafka_audit.store.manifest import FileHashes  # noqa: PLC0415
+
+    def each(audit: Path, hashes: FileHashes) -> list[str]:
+        return check_audit(audit, EvidenceRoot(path=root), hashes=hashes).problems
+
+    folder = EvidenceRoot(path=root).audits(cluster)
+    if not folder.is_dir():
+        raise ConfigurationError(f"there is no folder {folder}, so there are no audits of {cluster}: check --chain and --root")
+    checked = check_chain(folder, cluster, head=head, keys=keys, each=each if deep else None)
+    _print(checked)
+    checked.raise_problems(f"the chain of cluster {cluster} in {folder}")
+    if head is None and not keys:
+        typer.echo(_NO_WITNESS)
+    depth = "with all that they name" if deep else "their own files; what they name outside was not looked at (--deep)"
+    typer.echo(f"intact: the audits of cluster {cluster}, {depth}")
+
+
+def _verify_folder(path: Path, keys: Sequence["Ed25519PublicKey"]) -> None:
+    from kafka_audit.audit.check import check_audit, check_files  # noqa: PLC0415
+    from kafka_audit.store.durable_files import sha256_of  # noqa: PLC0415 - pyarrow
+    from kafka_audit.store.layout import EvidenceRoot  # noqa: PLC0415 - pyarrow
+    from kafka_audit.store.manifest import MANIFEST, read_manifest  # noqa: PLC0415
+    from kafka_audit.store.sealed_place import AUDIT  # noqa: PLC0415
+
+    path, place = _placed(path)
+    if not path.is_dir():
+        raise ConfigurationError(f"there is no folder {path}: name the folder of one snapshot or one audit")
+    if not (path / MANIFEST).exists():
+        raise IntegrityError(f"{path} has no {MANIFEST}: name the folder of one snapshot or one audit")
+    manifest = read_manifest(path)
+    is_audit = place is not None and place.kind == AUDIT
+    checked = check_audit(path, EvidenceRoot(path=place.root), keys) if place and is_audit else check_files(path, manifest, place, keys)
+    _print(checked)
+    checked.raise_problems(path)
+    if is_audit and not keys:
+        typer.echo(f"{_NO_WITNESS}. Compare with the run's log: manifest sha256 {sha256_of(path / MANIFEST)}")
+    identity = manifest.get("snapshot_id") or manifest.get("audit_id") or path.name
+    cluster = place.cluster if place else manifest.get("cluster")
+    files = f"{len(manifest['files'])} files match their sha256"
+    named = f"; checked {checked.counted('intact')} things, gone {checked.counted('gone')}" if is_audit else ""
+    intact = "intact" if place else "intact by itself"
+    typer.echo(printable(f"{intact}: {manifest['kind']} {identity} of cluster {cluster}, {files}{named}"))
+
+
+def _placed(path: Path) -> tuple[Path, "Place | None"]:
+    """The absolute path of a folder, and its place in a root; IntegrityError when it, or a folder of the root above it, is a link.
+
+    Otherwise a link in the place of ``audits`` could make an audit look like a copy, of which less is checked.
+    """
+    from kafka_audit.store.sealed_place import place_of  # noqa: PLC0415 - only for this command
+
+    named = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the links
+    place = place_of(named)
+    for folder in (named, *named.parents):
+        if place and folder == place.root:
+            break
+        if folder.is_symlink() and (place or folder == named):
+            raise IntegrityError(f"{folder} is a link; name the folder itself")
+    return (named, place) if place else (named.resolve(), place_of(named.resolve()))
+
+
+def _print(checked: "Checked") -> None:
+    for state, text in checked.lines:
+        typer.echo(printable(f"{state:<8} {text}"))
+
+
+@keys_app.command(name="new")
+def new_keys(
+    to: Annotated[Path, typer.Option(help="File for the private key; the public key is written beside it as FILE.pub.")],
+) -> None:
+    """Make a key pair (Ed25519). Nothing is signed until KAFKA_AUDIT_SIGNING_KEY names the private key's file."""
+    from kafka_audit.store.signing import VARIABLE, new_key  # noqa: PLC0415 - only for this command
+
+    to = to.resolve()
+    if not to.parent.is_dir():
+        raise ConfigurationError(f"there is no folder {to.parent}: make it first, for example with install -d -m 0700 {to.parent}")
+    public = new_key(to)
+    typer.echo(f"private key: {to} (keep it where only the installation's tasks can read it; {VARIABLE}={to} makes them sign)")
+    typer.echo(f"public key: {public} (give it to those who check: kafka-audit verify --key {public} AUDIT)")

@@ -1,0 +1,44 @@
+"""``kafka-audit retention``."""
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafka_audit.cli.options import Cluster, PolicyFolder, Root, printable
+from kafka_audit.errors import ConfigurationError
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Delete nothing: only list what would go, what stays, and why.")]
+
+
+def retention(cluster: Cluster = "kafka", root: Root = Path("audit-root"), policy: PolicyFolder = None, dry_run: DryRun = False) -> None:
+    """Delete what a policy keeps no longer of a cluster's offsets snapshots, rolled-up days and commits, and say why each goes or stays.
+
+    It deletes only by a policy that is named; what the shipped one would delete is told by --dry-run. Audits and whole snapshots never go.
+    """
+    from kafka_audit.audit.installation import POLICY_VARIABLE, policy_folder  # noqa: PLC0415 - only for this command
+    from kafka_audit.lag_days import days_in  # noqa: PLC0415 - pyarrow
+    from kafka_audit.policy import load_policy  # noqa: PLC0415 - heavy
+    from kafka_audit.store.layout import OFFSETS, EvidenceRoot  # noqa: PLC0415 - pyarrow
+    from kafka_audit.store.retention import delete_expired  # noqa: PLC0415 - pyarrow
+
+    named = policy or policy_folder()
+    if named is None and not dry_run:
+        raise ConfigurationError(
+            f"nobody named a policy, and evidence is not deleted by the shipped one: name yours by --policy or {POLICY_VARIABLE}; "
+            "--dry-run says what would go under the shipped one"
+        )
+    history, today = load_policy(named).history, datetime.now(timezone.utc).date()
+    found = EvidenceRoot(path=root.resolve())
+    snapshots, days = len(found.snapshot_ids(cluster, OFFSETS)), len(days_in(found, cluster))
+    if not snapshots and not days and not found.commit_history(cluster).is_dir():
+        raise ConfigurationError(
+            f"{found.path} holds no offsets snapshot, rolled-up day or commit history of cluster {cluster}: check --root and --cluster"
+        )
+    kept = f"offsets snapshots {history.offsets.keep_days} days, rolled-up days {history.offsets.rolled_up_keep_days} days"
+    typer.echo(f"Policy {printable(str(named or 'shipped'))}: keeps {kept}, commits {history.commits.keep_days} days.")
+    typer.echo(f"Cluster {cluster} has {snapshots} offsets snapshots and {days} rolled-up days.")
+    decided = delete_expired(found, cluster, history, today, lambda one: typer.echo(printable(str(one))), dry_run=dry_run)
+    gone = sum(one.goes for one in decided)
+    typer.echo(f"{gone} {'would go' if dry_run else 'deleted'}, {len(decided) - gone} expired or left out stay")

@@ -1,0 +1,93 @@
+"""Runs an audit for a person at a terminal: a line per step while it runs, the worst findings at the end."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kafka_audit.findings import Severity, Status
+from kafka_audit.safe_text import percent, visible
+from kafka_audit.store.chain import sealed_as
+from kafka_audit.store.durable_files import read_json
+
+if TYPE_CHECKING:
+    from kafka_audit.airflow.run_dag import AuditOutcome
+
+_COLOURS = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan", "info": "dim"}
+_NAMED = 3
+
+
+def audit_and_summarise(
+    *,
+    connection: Mapping[str, Any],
+    cluster: str,
+    root: Path,
+    policy: Path | None,
+    controls: Sequence[Path] = (),
+    params: Mapping[str, Any],
+    say: Callable[[str], None],
+    console: Console,
+) -> "AuditOutcome":
+    """Run the audit DAG through Airflow to its end, print the summary and return the outcome (its exit code is the command's)."""
+    from kafka_audit.airflow.run_dag import run_audit_through_airflow  # noqa: PLC0415 - prepares an Airflow home
+
+    outcome = run_audit_through_airflow(
+        connection=connection, cluster=cluster, root=root, policy_dir=policy, controls_dirs=controls, params=params, progress=say
+    )
+    print_summary(outcome, console)
+    return outcome
+
+
+def print_summary(outcome: "AuditOutcome", console: Console) -> None:
+    """Print verdict, reasons, failing controls (worst first), coverage, seconds per step and the report's path."""
+    console.print()
+    colour = "bold green" if outcome.exit_code == 0 else "bold red"
+    console.print(Text(f"{outcome.verdict}", style=colour), Text(f"(exit code {outcome.exit_code})", style="dim"))
+    for reason in outcome.reasons:
+        console.print(Text(f"  - {visible(reason)}"))
+    if outcome.report_path is not None:
+        _print_findings(read_json(outcome.report_path.with_name("report.json")), console)
+    if outcome.step_seconds:
+        steps = ", ".join(f"{name} {seconds:.1f}" for name, seconds in outcome.step_seconds.items())
+        console.print(Text(f"Seconds: {steps}; in all {outcome.total_seconds:.0f}", style="dim"))
+    if outcome.report_path is not None:
+        console.print(Text(f"Report: {outcome.report_path}", style="bold"))
+    seal = sealed_as(outcome.audit_path) if outcome.audit_path is not None else None
+    if seal is not None:
+        console.print(Text(f"Sealed: {seal}"))
+
+
+def _print_findings(report: Mapping[str, Any], console: Console) -> None:
+    failing = [one for one in report["findings"] if one["status"] == Status.FAIL.value]
+    named: dict[str, list[str]] = {}
+    for finding in failing:
+        named.setdefault(str(finding["control_id"]), []).append(visible(str(finding["resource"])))
+    controls = [control for control in report["controls"] if control["counts"] and control["counts"]["failed"]]
+    controls.sort(key=lambda control: (Severity(_worst(control)).rank, control["code"]))
+    if controls:
+        table = Table(box=None, pad_edge=False, show_edge=False)
+        for heading in ("SEVERITY", "CONTROL", "FAILS", "WHAT IS NOT TRUE", "WHERE"):
+            table.add_column(heading, overflow="fold")
+        for control in controls:
+            resources = named.get(str(control["control_id"]), [])
+            more = control["counts"]["failed"] - len(resources[:_NAMED])
+            where = ", ".join(resources[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+            counts = control["counts"]
+            fails = f"{counts['failed']} ({counts['waived']} waived)" if counts["waived"] else str(counts["failed"])
+            table.add_row(
+                Text(_worst(control), style=_COLOURS[_worst(control)]), control["code"], fails, Text(control["title"]), Text(where)
+            )
+        console.print(table)
+    coverage, totals = report["coverage"], report["totals"]
+    share = percent(coverage["assessed"], coverage["applicable"]) if coverage["applicable"] else "not known: nothing was applicable"
+    counted = {name: totals[name] for name in ("passed", "failed", "errored", "not_assessed", "not_applicable")}
+    console.print(Text(f"Coverage {share} ({coverage['assessed']} of {coverage['applicable']} applicable results assessed)"))
+    console.print(Text(", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counted.items()), style="dim"))
+
+
+def _worst(control: Mapping[str, Any]) -> str:
+    """The worst severity that a tier gave one of the control's failures."""
+    return str(control["worst_failure"] or control["severity"])

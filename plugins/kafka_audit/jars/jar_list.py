@@ -1,0 +1,86 @@
+"""The list of jars with their sha256, jars.sha256: nothing that is not on it, byte for byte, is put on a class path.
+
+One line per jar, as sha256sum writes it: the hash, two spaces, ``<configuration>/<organisation>/<module>/<version>/<file>``.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.store.durable_files import sha256_of
+
+LIST_FILE = Path(__file__).with_name("jars.sha256")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedJar:
+    """One jar of one ivy.xml configuration, as it was recorded."""
+
+    configuration: str
+    organisation: str
+    module: str
+    version: str
+    file: str
+    sha256: str
+
+
+def listed_jars(path: Path) -> tuple[ListedJar, ...]:
+    """Read the list, in its order. Raises ConfigurationError with the line that is not of its form."""
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        sha256, _, place = line.partition("  ")
+        parts = PurePosixPath(place).parts
+        if len(sha256) != 64 or len(parts) != 5:
+            raise ConfigurationError(f"{path}, line {number}: not a sha256 and a jar's place; write the list anew with `make lock-jars`.")
+        configuration, organisation, module, version, file = parts
+        found.append(
+            ListedJar(configuration=configuration, organisation=organisation, module=module, version=version, file=file, sha256=sha256)
+        )
+    return tuple(found)
+
+
+def expected_hashes(configuration: str) -> dict[str, str]:
+    """Return file name -> sha256 of every jar that a configuration must have, and of no other. Raises ConfigurationError for none."""
+    expected = {jar.file: jar.sha256 for jar in listed_jars(LIST_FILE) if jar.configuration == configuration}
+    if not expected:
+        raise ConfigurationError(f"{LIST_FILE} names no {configuration} jar; write it anew with `make lock-jars`.")
+    return expected
+
+
+def differences(folder: Path, expected: dict[str, str]) -> list[str]:
+    """Say how the jars in a folder differ from what is expected, one sentence for each jar; empty: the same files, byte for byte.
+
+    Java's ``folder/*`` loads every .jar and .JAR there, so a jar more is a difference too.
+    """
+    present = {path.name: path for path in folder.iterdir() if path.suffix.lower() == ".jar"} if folder.is_dir() else {}
+    told = []
+    for name in sorted(present.keys() | expected.keys()):
+        if name not in present:
+            told.append(f"{name}: missing")
+        elif name not in expected:
+            told.append(f"{name}: not on the list")
+        elif (found := _sha256_now(present[name])) != expected[name]:
+            told.append(f"{name}: sha256 is {found}, {expected[name]} was recorded")
+    return told
+
+
+def write_list(folders: Iterable[Path], path: Path) -> int:
+    """Write the list anew from folders named as the configurations, each holding organisation/module/version/file; return the count."""
+    lines = sorted(
+        (jar.relative_to(folder.parent).as_posix(), sha256_of(jar)) for folder in folders for jar in folder.rglob("*.jar") if jar.is_file()
+    )
+    path.write_text("".join(f"{sha256}  {place}\n" for place, sha256 in lines), encoding="utf-8")
+    return len(lines)
+
+
+def _sha256_now(jar: Path) -> str:
+    state = jar.stat()
+    return _sha256(jar, (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+
+
+@cache
+def _sha256(jar: Path, _written: tuple[int, int, int, int]) -> str:
+    """Hash a file once per process and writing: whoever sets its modification time back moves its change time."""
+    return sha256_of(jar)

@@ -1,0 +1,236 @@
+"""Where snapshots, histories and audits lie below a root, and how each is opened.
+
+Layout below a root::
+
+    evidence/<cluster>/<snapshot_id>/<dataset>.parquet + manifest.json     one snapshot, never changed again
+    offsets/<cluster>/<snapshot_id>/<dataset>.parquet + manifest.json      one offsets snapshot: groups, commits and log ends only
+    history/<cluster>/lag/<day>/...parquet + manifest.json                 offsets snapshots of one UTC day rolled up; can be made again
+    audits/<cluster>/<audit_id>/{settings,lag,gate,report}/... + run.json + manifest.json
+    audits/<cluster>/<audit_id>/inputs/...                                 what the audit used and retention may delete, at the same paths
+
+A manifest is written last and holds the sha256 of every other file, so a folder with a manifest is whole and a folder
+without one does not count. Audits are numbered and chained: each names the sha256 of the previous audit's manifest (store/chain.py).
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.ids import is_id
+from kafka_audit.store import chain
+from kafka_audit.store.chain_state import Seal
+from kafka_audit.store.durable_files import read_json, sha256_of
+from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, FileHashes, read_manifest
+from kafka_audit.store.signing import signing_key
+from kafka_audit.store.snapshot_writer import SnapshotWriter
+from kafka_audit.store.unfinished import hidden_name
+from kafka_audit.times import parse_time, stamp
+
+SNAPSHOT, OFFSETS = "snapshot", "offsets"
+"""Kinds of snapshots, as their manifests name them: a whole one, and one of groups, commits and log ends only."""
+_PLACES = {SNAPSHOT: "evidence", OFFSETS: "offsets"}
+_CLUSTER = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_FIRST_YEAR, _LAST_YEAR = 1970, 9998
+"""The years that a snapshot may be of: a day can be added to such a time, and taken from it, in every time zone."""
+
+
+def new_id(when: datetime, seed: str) -> str:
+    """The id of a snapshot or audit, like ``20261120T231500Z-ab12cd34ef56ab78``: UTC second plus 64 bits of a hash of ``seed``.
+
+    The same time and seed give the same id, so a cleared and repeated task finds its own folder again.
+    """
+    return f"{stamp(when)}-{hashlib.sha256(seed.encode()).hexdigest()[:16]}"
+
+
+def check_cluster_name(cluster: str) -> str:
+    """Return ``cluster`` if it can be a folder name; else raise ConfigurationError (exit 2)."""
+    if not _CLUSTER.fullmatch(cluster):
+        raise ConfigurationError(
+            f"cluster name {cluster!r} is not usable as a folder name: write 1-63 of a-z 0-9 . _ -, starting with a letter or a digit"
+        )
+    return cluster
+
+
+def _check_id(value: str) -> str:
+    if not is_id(value):
+        raise ConfigurationError(f"{value!r} is not a snapshot or audit id; ids look like 20261120T231500Z-ab12cd34ef56ab78")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """One sealed snapshot: its folder and its manifest."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @property
+    def snapshot_id(self) -> str:
+        return str(self.manifest["snapshot_id"])
+
+    def dataset(self, name: str) -> Path:
+        """Path of one dataset's Parquet file."""
+        return self.path / f"{name}.parquet"
+
+    @property
+    def manifest_sha256(self) -> str:
+        return sha256_of(self.path / MANIFEST)
+
+    @property
+    def kind(self) -> str:
+        return str(self.manifest["kind"])
+
+    @property
+    def taken_ms(self) -> int:
+        """When it was begun, in milliseconds since the epoch; IntegrityError when the manifest does not say."""
+        try:
+            began = parse_time(self.manifest["started_at"]).astimezone(timezone.utc)
+        except (KeyError, ValueError, OverflowError) as problem:
+            raise IntegrityError(f"{self.path / MANIFEST}: started_at is not a time ({problem})") from problem
+        if not _FIRST_YEAR <= began.year <= _LAST_YEAR:
+            raise IntegrityError(f"{self.path / MANIFEST}: started_at is of the year {began.year}, so it is not when it was begun")
+        return round(began.timestamp() * 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """The folder of one audit and the names of what its steps write there."""
+
+    path: Path
+
+    @property
+    def run_file(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def settings(self) -> Path:
+        return self.path / "settings"
+
+    @property
+    def lag(self) -> Path:
+        return self.path / "lag"
+
+    @property
+    def inputs(self) -> Path:
+        """Copies of what the audit used and retention may delete (kafka_audit.audit.inputs)."""
+        return self.path / "inputs"
+
+    @property
+    def gate(self) -> Path:
+        return self.path / "gate"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report"
+
+    def run(self) -> dict[str, Any]:
+        """What was asked for: audit_id, cluster, snapshot_id, started_at, parameters."""
+        return read_json(self.run_file)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceRoot:
+    """The folder below which all evidence and audits are kept.
+
+    ConfigurationError when Spark would take its name for a pattern and read other files than those whose hashes were checked.
+    """
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        if found := sorted({*str(self.path)} & {*"*?[]{}\\"}):
+            raise ConfigurationError(
+                f"{self.path}: the path of the root holds {' '.join(found)}, which Spark reads as a pattern; rename the folder"
+            )
+
+    def snapshot_dir(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Path:
+        return self.path / _PLACES[kind] / check_cluster_name(cluster) / _check_id(snapshot_id)
+
+    def snapshot_writer(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> SnapshotWriter:
+        """A writer for a new snapshot; use it as a context manager and call ``seal`` at the end.
+
+        ConfigurationError when the installation signs and its key cannot be used: before anything is read or written.
+        """
+        final = self.snapshot_dir(cluster, snapshot_id, kind)
+        return SnapshotWriter(
+            cluster=cluster, snapshot_id=snapshot_id, final=final, folder=hidden_name(final), kind=kind, key=signing_key()
+        )
+
+    def find_snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot | None:
+        """The sealed snapshot of that id, or None; IntegrityError when the folder holds another one.
+
+        Hashes are not checked here: call :func:`verify`.
+        """
+        folder = self.snapshot_dir(cluster, snapshot_id, kind)
+        if not (folder / MANIFEST).is_file():
+            return None
+        found = open_snapshot(folder)
+        said = tuple(found.manifest.get(name) for name in ("cluster", "snapshot_id", "kind"))
+        if said != (cluster, snapshot_id, kind):
+            raise IntegrityError(
+                f"{folder / MANIFEST} is of cluster {said[0]!r}, id {said[1]!r} and kind {said[2]!r}: not the snapshot of that folder"
+            )
+        return found
+
+    def snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot:
+        """The sealed snapshot of that id; IntegrityError when there is none."""
+        found = self.find_snapshot(cluster, snapshot_id, kind)
+        if found is None:
+            raise IntegrityError(f"no sealed snapshot {snapshot_id} of cluster {cluster} below {self.path / _PLACES[kind]}: take one first")
+        return found
+
+    def snapshots(self, cluster: str) -> list[Snapshot]:
+        """All sealed snapshots of a cluster, oldest first."""
+        return [self.snapshot(cluster, name) for name in self.snapshot_ids(cluster)]
+
+    def snapshot_ids(self, cluster: str, kind: str = SNAPSHOT) -> list[str]:
+        """Ids of the sealed snapshots of a cluster, oldest first; their manifests may still turn out unreadable."""
+        folder = self.path / _PLACES[kind] / check_cluster_name(cluster)
+        return sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}") if is_id(path.parent.name))
+
+    def lag_days(self, cluster: str) -> Path:
+        """The folder of a cluster's rolled-up days, each named like 2026-11-20."""
+        return self.path / "history" / check_cluster_name(cluster) / "lag"
+
+    def audit(self, cluster: str, audit_id: str) -> Audit:
+        return Audit(path=self.audits(cluster) / _check_id(audit_id))
+
+    def commit_history(self, cluster: str) -> Path:
+        """Where the records of the cluster's offsets topic are kept; it may not exist."""
+        return self.path / "history" / check_cluster_name(cluster) / "commits"
+
+    def audits(self, cluster: str) -> Path:
+        """The folder of a cluster's audits, with the state and the lock of their chain."""
+        return self.path / "audits" / check_cluster_name(cluster)
+
+
+def open_snapshot(folder: Path) -> Snapshot:
+    """Open a snapshot folder by path; IntegrityError when it has no usable manifest."""
+    if not (folder / MANIFEST).is_file():
+        raise IntegrityError(f"{folder} has no {MANIFEST}: it is not a finished snapshot")
+    manifest = read_manifest(folder)
+    if manifest.get("kind") not in _PLACES or not isinstance(manifest.get("files"), dict):
+        raise IntegrityError(f"{folder / MANIFEST} is not the manifest of a snapshot")
+    if manifest.get("schema_version") != SCHEMA_VERSION:
+        found = manifest.get("schema_version")
+        raise IntegrityError(f"{folder / MANIFEST} has schema_version {found!r}; this release reads {SCHEMA_VERSION}")
+    return Snapshot(path=folder, manifest=manifest)
+
+
+def seal_audit(root: EvidenceRoot, cluster: str, audit_id: str, fields: Mapping[str, Any], hashes: FileHashes | None = None) -> Seal:
+    """Write an audit's manifest over all its files, chained to the newest sealed audit of the cluster; returns its place and sha256."""
+    identity = {"schema_version": SCHEMA_VERSION, "kind": "audit", "cluster": cluster}
+    return chain.seal(root.audit(cluster, audit_id).path, {**fields, **identity}, hashes)
+
+
+def unseal_audit(audit: Audit) -> bool:
+    """Remove an audit's manifest before one of its steps runs again: a folder being rewritten must not look sealed.
+
+    False, and nothing is done, when a later audit is chained to it.
+    """
+    return chain.reopen(audit.path)

@@ -1,0 +1,118 @@
+"""Judges one snapshot by every control, in one Spark application.
+
+It has two parts: ``settings`` (topics, partitions, brokers, the cluster, producers) and ``lag`` (groups, what they read, consumers).
+Each replaces its folder of the audit as a whole. A part that fails leaves its folder as it was and does not stop the other.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from kafka_audit.audit.inputs import keep_used
+from kafka_audit.audit.policy_fit import check_policy
+from kafka_audit.behaviour_folders import RECORD, Behaviour, find_behaviour
+from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
+from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
+from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.history import History, read_history
+from kafka_audit.policy import Policy, load_policy
+from kafka_audit.policy.slas import WINDOW_DAYS
+from kafka_audit.policy.waivers import began
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.layout import SNAPSHOT, Audit, EvidenceRoot, Snapshot, open_snapshot, unseal_audit
+from kafka_audit.store.manifest import verify
+from spark_jobs.datasets import Evidence, files_read
+from spark_jobs.exit_code import exit_code_of, failure_of
+from spark_jobs.lag_tables import write_lag_tables
+from spark_jobs.overlay import Overlay
+from spark_jobs.session import spark_session
+from spark_jobs.subjects.commit_behaviour import remember_behaviour
+from spark_jobs.tables import SMALL_ROWS, at_most
+from spark_jobs.verification import Extra, Part, judge_part
+
+NAME = "verify"
+PARTS: Mapping[str, Extra | None] = {SETTINGS: None, LAG: write_lag_tables}
+"""The parts, in the order in which they run, and what each writes beside its findings."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the job and return its exit code; a failure is one line on stderr."""
+    parser = argparse.ArgumentParser(prog=NAME, description="Judge one snapshot by the controls of the catalogue.")
+    parser.add_argument("--snapshot", type=Path, required=True, help="folder of a sealed snapshot")
+    parser.add_argument("--audit", type=Path, required=True, help="folder of the audit, with its run.json")
+    parser.add_argument("--policy", type=Path, help="folder with tiers.yaml and slas.yaml (default: the shipped one)")
+    parser.add_argument("--controls", type=Path, action="append", nargs="+", default=[], help="folders of further controls")
+    parser.add_argument("--parts", choices=PARTS, nargs="+", default=list(PARTS), help="what is judged (default: all)")
+    arguments = parser.parse_args(argv)
+    return exit_code_of(NAME, lambda: _run(arguments))
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    # Everything that can be wrong with the input is found before Spark starts.
+    snapshot = _whole_snapshot(arguments.snapshot)
+    audit = Audit(path=arguments.audit)
+    run = audit.run()
+    if run.get("snapshot_id") != snapshot.snapshot_id:
+        raise ConfigurationError(
+            f"{audit.run_file} is for snapshot {run.get('snapshot_id')!r}, not {snapshot.snapshot_id!r}: name the one it is for"
+        )
+    policy = load_policy(arguments.policy)
+    catalogue = load_catalogue([shipped_controls(), *(folder for group in arguments.controls for folder in group)])
+    check_policy(policy, catalogue)
+    asked = [name for name in PARTS if name in arguments.parts]
+    for name in asked:
+        if not catalogue.of_part(name):
+            raise ConfigurationError(f"no control belongs to the part {name}: the catalogue is incomplete; name a folder that has some")
+    history = read_history(snapshot, policy.history.snapshots)
+    behaviour = _behaviour(snapshot, audit.path / LAG) if LAG in asked and _reads_behaviour(catalogue) else None
+    if not unseal_audit(audit):
+        raise IntegrityError(f"{audit.path} is sealed and a later audit is chained to it: it stays as it is; start a new audit")
+    evidence = _evidence(snapshot, history, behaviour, policy)
+    if behaviour is not None:
+        remember_behaviour(evidence, behaviour)
+    identity = {field: str(run.get(field)) for field in ("audit_id", "snapshot_id", "cluster")}
+    overlay = Overlay(policy=policy, at=began(run))
+    judged = partial(Part, evidence=evidence, policy=policy, catalogue=catalogue, identity=identity, overlay=overlay)
+    parts = [judged(name=name, behaviour=behaviour if name == LAG else None) for name in asked]
+    failures = {}
+    with evidence.tables.settings():
+        for part in parts:
+            failed = failure_of(NAME, partial(judge_part, part, audit.path / part.name, PARTS[part.name]))
+            if failed is not None:
+                failures[part.name] = failed
+    if len(failures) < len(parts):
+        keep_used(audit, EvidenceRoot(path=snapshot.path.parents[2]), identity["cluster"])
+    for failed in failures.values():
+        raise type(failed)("; ".join(f"{name}: {one}" for name, one in failures.items())) from failed
+
+
+def _whole_snapshot(folder: Path) -> Snapshot:
+    verify(folder)
+    snapshot = open_snapshot(folder)
+    if snapshot.kind != SNAPSHOT:
+        raise ConfigurationError(f"{snapshot.path} is an {snapshot.kind} snapshot, which shows no settings: name the folder of a whole one")
+    return snapshot
+
+
+def _reads_behaviour(catalogue: Catalogue) -> bool:
+    return any("behaviour" in SUBJECTS[control.subject].columns for control in catalogue.of_part(LAG))
+
+
+def _behaviour(snapshot: Snapshot, folder: Path) -> Behaviour:
+    """What may be read of the commit history. ``folder`` may hold an earlier run's choice."""
+    return find_behaviour(snapshot, read_json(folder / RECORD) if (folder / RECORD).is_file() else None)
+
+
+def _evidence(snapshot: Snapshot, history: History, behaviour: Behaviour | None, policy: Policy) -> Evidence:
+    """The evidence in a new Spark session; as that of a small cluster where its files hold few rows."""
+    window_days = max((sla.window_days for sla in policy.slas), default=WINDOW_DAYS)
+    commits = behaviour.path.rglob("*.parquet") if behaviour is not None and behaviour.path is not None else ()
+    small = at_most(SMALL_ROWS, chain(files_read(snapshot, history, window_days), (file for file in commits if file.is_file())))
+    return Evidence(spark=spark_session(f"kafka_audit {NAME}"), snapshot=snapshot, history=history, small_cluster=small)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

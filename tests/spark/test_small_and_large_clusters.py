@@ -1,0 +1,142 @@
+"""A small cluster's tables are rows of the driver, a large one's are read and joined in parallel: what is found is the same."""
+
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from lag_histories import HISTORIES, SLAS
+from lag_histories import snapshot as snapshot_of
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
+
+from kafka_audit.history import History
+from kafka_audit.policy import shipped_policy_folder
+from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot, Snapshot
+from spark_jobs import verify
+from spark_jobs.datasets import Evidence, files_read
+from spark_jobs.tables import LargeTables, SmallTables, at_most, table_of
+
+pytestmark = pytest.mark.spark
+
+
+def outputs(folder: Path) -> dict[str, Any]:
+    """Every table of an audit with its schema, and every record, by its path."""
+    tables = {path: pq.read_table(path) for path in folder.glob("*/*.parquet")}
+    found: dict[str, Any] = {str(path.relative_to(folder)): (_plain(table.schema), table.to_pylist()) for path, table in tables.items()}
+    return {**found, **{str(path.relative_to(folder)): json.loads(path.read_text()) for path in folder.glob("*/*.json")}}
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    return schema.remove_metadata()
+
+
+def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for age in range(6, 0, -1):
+        snapshot_of(HISTORIES, age).write(tmp_path, READ_AT - timedelta(minutes=5 * age), OFFSETS if age % 2 else "snapshot")
+    now = snapshot_of(HISTORIES, 0).topic("single", replicas=[1], isr=[]).error("members", "TIMEOUT", group_id=next(iter(HISTORIES)))
+    # Named twice: a task that did not get the session's settings would raise DUPLICATED_MAP_KEY.
+    now.add("topic_configs", topic="single", name="retention.ms", value="1", source="DEFAULT_CONFIG", is_sensitive=False, synonyms=[])
+    snapshot = now.error("topic_configs", "TIMEOUT", topic="single").error("quorum", "TIMEOUT").write(tmp_path)
+    policy = tmp_path / "policy"
+    shutil.copytree(shipped_policy_folder(), policy)
+    (policy / "slas.yaml").write_text(yaml.safe_dump({"version": 1, "groups": [SLAS]}))
+    audit = audit_folder(tmp_path, snapshot)
+    arguments = ["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--policy", str(policy)]
+    settings = {name: spark.conf.get(name, None) for name in SmallTables.conf}
+    used: list[bool] = []
+    monkeypatch.setattr(verify, "Evidence", lambda **given: used.append(given["small_cluster"]) or Evidence(**given))
+
+    assert verify.main(arguments) == 0
+    small = outputs(audit.path)
+    shutil.rmtree(audit.settings)
+    shutil.rmtree(audit.lag)
+    monkeypatch.setattr(verify, "SMALL_ROWS", 0)
+    assert verify.main(arguments) == 0
+    large = outputs(audit.path)
+
+    assert used == [True, False]
+    assert small.keys() == large.keys()
+    assert len(small) > 10
+    for name, table in large.items():
+        assert small[name] == table, name
+    assert {name: spark.conf.get(name, None) for name in settings} == settings
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> tuple[Snapshot, Audit]:
+    for hours in (1, 2):
+        Synthetic().brokers({1: "a"}).write(tmp_path, READ_AT - timedelta(hours=hours), OFFSETS)
+    snapshot = Synthetic().brokers({1: "a"}).write(tmp_path)
+    return snapshot, audit_folder(tmp_path, snapshot)
+
+
+def test_the_size_of_a_cluster_is_the_rows_of_all_that_may_be_read(history: tuple[Snapshot, Audit], tmp_path: Path) -> None:
+    snapshot, _ = history
+    samples = EvidenceRoot(path=tmp_path).snapshot_dir(CLUSTER, "", OFFSETS)
+    files = list(files_read(snapshot, History(), 30))
+    assert {path.parent.parent for path in files} == {snapshot.path.parent, samples}
+    assert len({path.parent for path in files}) == 3
+    rows = sum(pq.read_metadata(path).num_rows for path in files)
+    assert at_most(rows, files)
+    assert not at_most(rows - 1, files)
+    assert {path.parent for path in files_read(snapshot, History(), 0)} >= {snapshot.path}
+
+
+def test_counting_stops_where_a_cluster_is_large_and_leaves_broken_files_to_their_readers(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2, 3]}), tmp_path / "three.parquet")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+
+    def files():
+        yield tmp_path / "broken.parquet"
+        yield tmp_path / "three.parquet"
+        raise AssertionError("no further file is looked at")
+
+    assert not at_most(2, files())
+
+
+def test_a_column_that_a_file_does_not_have_is_null_in_both(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "old.parquet")
+    pq.write_table(pa.table({"a": [2], "c": [[1.5]]}), tmp_path / "new.parquet")
+    schema = spark.createDataFrame(table_of(spark, [], "a bigint, b string, c array<double>").toArrow()).schema
+    files = [tmp_path / "old.parquet", tmp_path / "new.parquet"]
+    small, large = (tables(spark=spark).read(schema, files) for tables in (SmallTables, LargeTables))
+    assert sorted(small.collect()) == sorted(large.collect()) == [(1, "x", None), (2, None, [1.5])]
+
+
+def test_a_short_table_has_its_types_without_rows_too(spark: SparkSession) -> None:
+    ddl = "name string, at bigint, share double"
+    assert table_of(spark, [("a", 1, 0.5), (None, None, None)], ddl).collect() == [("a", 1, 0.5), (None, None, None)]
+    empty = table_of(spark, [], ddl)
+    assert (empty.collect(), empty.dtypes) == ([], [("name", "string"), ("at", "bigint"), ("share", "double")])
+
+
+def test_the_jvm_is_asked_once_what_a_name_is(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    F.upper(F.col("warm"))
+    client = spark.sparkContext._gateway._gateway_client
+    sent: list[str] = []
+    send = client.send_command
+    monkeypatch.setattr(client, "send_command", lambda command, *rest, **more: sent.append(command) or send(command, *rest, **more))
+    assert str(F.upper(F.col("other"))) == "Column<'upper(other)'>"
+    assert [command for command in sent if command.startswith("r\n")] == []
+    assert len([command for command in sent if command.startswith("c\n")]) >= 2
+    with pytest.raises(Exception, match="does not exist"):
+        spark.sparkContext._jvm.org.apache.spark.sql.functions.no_such_function()
+
+
+def test_a_part_that_fails_leaves_the_other_ones_result(spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    twice = Synthetic().brokers({1: "a"}).topic("t", replicas=[1]).topic("t", replicas=[1]).group("g", assigned=[])
+    snapshot = twice.write(tmp_path)
+    audit = audit_folder(tmp_path, snapshot)
+    assert verify.main(["--snapshot", str(snapshot.path), "--audit", str(audit.path)]) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("kafka-audit: settings: ")
+    assert "but the snapshot has 2" in said
+    assert not audit.settings.exists()
+    assert (audit.lag / "findings.parquet").is_dir()
