@@ -14,7 +14,7 @@ INTERVALS = 10
 
 
 def with_burrow(rows: DataFrame, taken_ms: int) -> DataFrame:
-    """Adds ``burrow`` (kafka_audit.subjects), of a snapshot taken at ``taken_ms``, in milliseconds since the epoch.
+    """Adds ``burrow`` (kafka_audit.catalogue.rows), of a snapshot taken at ``taken_ms``, in milliseconds since the epoch.
 
     Needs has_commit, topic_exists, committed, log_start, log_end, lag, samples_by_age (spark_jobs.lag.movement), and ages_with_members
     array<int>.

@@ -11,7 +11,7 @@ FORESEEABLE_MS = 2_592_000_000
 
 
 def with_loss(rows: DataFrame) -> DataFrame:
-    """Adds catch_up_ms, time_to_loss_ms, time_to_loss_by and expires_in_ms (kafka_audit.subjects).
+    """Adds catch_up_ms, time_to_loss_ms, time_to_loss_by and expires_in_ms (kafka_audit.catalogue.rows).
 
     Needs has_commit, margin, lag, lag_ms, lag_ms_method, deletes, retention_ms, the rates and expiry_measured (spark_jobs.lag.movement),
     and state, group_type, protocol_type, empty_within_ms, changed_within_ms, offsets_retention_ms.

@@ -23,7 +23,7 @@ _HOUR_MS = 3_600_000
 def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds what the newest samples tell of group partitions, by committed, has_commit, position and lag of this snapshot.
 
-    The columns of kafka_audit.subjects from ``snapshots`` to ``idle_ms``, recreated, truncated, expired_per_s, status_window_ms,
+    The columns of kafka_audit.catalogue.rows from ``snapshots`` to ``idle_ms``, recreated, truncated, expired_per_s, status_window_ms,
     detected_within_ms, produced_per_s and consumed_per_s; and these:
 
     - expiry_measured boolean: the log start moved often enough

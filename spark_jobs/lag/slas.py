@@ -20,7 +20,7 @@ _TREND = 3
 
 
 def with_behind_sla(rows: DataFrame) -> DataFrame:
-    """Adds behind_sla and sla_seconds_asked (kafka_audit.subjects).
+    """Adds behind_sla and sla_seconds_asked (kafka_audit.catalogue.rows).
 
     Needs sla_seconds int, the group's limit; has_commit, limits, lag, beyond_end, position, record_offset, record_ms, hidden_record,
     has_hole, only_markers_unread, lag_ms_method and lag_ms_least. Timestamps need not rise with the offsets, so a position at the limit's
@@ -42,7 +42,7 @@ def with_behind_sla(rows: DataFrame) -> DataFrame:
 
 
 def present_figures(counts: Column, ages: Sequence[int]) -> dict[str, Column]:
-    """Aggregates over the group partitions that one SLA covers: the columns of group_sla (kafka_audit.subjects) for this snapshot.
+    """Aggregates over the group partitions that one SLA covers: the columns of group_sla (kafka_audit.catalogue.rows) for this snapshot.
 
     Under other names: committed_partitions, unknown, beyond, behind, unasked and untimed are numbers of partitions. And by age, for
     :func:`lag_growth`: lag_sums and lag_counts array<bigint>. ``counts``: a lag is demanded of the partition. Needs the columns of

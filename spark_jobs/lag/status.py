@@ -154,7 +154,7 @@ RULES = (
 
 
 def with_status(rows: DataFrame) -> DataFrame:
-    """Adds status and status_reason (kafka_audit.subjects).
+    """Adds status and status_reason (kafka_audit.catalogue.rows).
 
     Needs the columns that movement, time, loss and slas add, and at_last_stable.
     """

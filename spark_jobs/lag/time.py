@@ -10,7 +10,7 @@ _TOLERANCE_MS = 60_000
 
 
 def with_lag_time(rows: DataFrame) -> DataFrame:
-    """Adds lag_ms, lag_ms_method, lag_ms_is_bound, lag_ms_least and lag_ms_most (kafka_audit.subjects).
+    """Adds lag_ms, lag_ms_method, lag_ms_is_bound, lag_ms_least and lag_ms_most (kafka_audit.catalogue.rows).
 
     Needs lag, beyond_end, only_markers_unread, record_lag_ms, and from log_read_ms to passed_ms (spark_jobs.lag.movement). The time of the
     record is better than what the samples tell, unless it contradicts them: then the clock that wrote it was wrong (KIP-32: CreateTime).

@@ -13,7 +13,7 @@ _UNKNOWN = ("", "Unknown")
 
 @shortened
 def past_groups(evidence: Evidence) -> DataFrame:
-    """group_id, snapshots int, history_ms bigint, snapshots_rebalancing int, empty_ms and empty_within_ms bigint (kafka_audit.subjects).
+    """group_id, snapshots, snapshots_rebalancing int, history_ms, empty_ms and empty_within_ms bigint (kafka_audit.catalogue.rows).
 
     ``ages_with_members`` array<int>: the ages (spark_jobs.lag.samples) at which it had members, newest first.
     """

@@ -25,7 +25,7 @@ def _earlier_rows(evidence: Evidence, dataset: str, *columns: str) -> DataFrame:
 
 
 def with_past_topics(topics: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds snapshots, history_ms, earlier_topic_ids and partition_count_before (kafka_audit.subjects) to rows with topic and topic_id."""
+    """Adds snapshots, history_ms, earlier_topic_ids and partition_count_before (kafka_audit.catalogue.rows), by topic and topic_id."""
     then = _earlier_rows(evidence, "topics", "topic", "topic_id", "partition_count").withColumnRenamed("topic_id", "id_then")
     now = evidence.table("topics").select("topic", "topic_id")
     same, counted = F.col("id_then") == F.col("topic_id"), F.col("partition_count").isNotNull()
@@ -46,7 +46,7 @@ def with_past_topics(topics: DataFrame, evidence: Evidence) -> DataFrame:
 
 
 def with_past_partitions(partitions: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds what series tell of partitions: see kafka_audit.subjects from ``snapshots`` to ``under_replicated_ms``.
+    """Adds what series tell of partitions: see kafka_audit.catalogue.rows from ``snapshots`` to ``under_replicated_ms``.
 
     Needs topic, partition, leader_epoch, isr_count, lagging_replicas, replication_factor, log_end and last_stable.
     """
