@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.lag_days import GROUP_PARTITIONS, GROUPS
 from kafka_audit.policy.slas import LagSla
+from kafka_audit.store.lag_days import GROUP_PARTITIONS, GROUPS
 from spark_jobs.lag import days as lag_days
 from spark_jobs.lag.days import LagWindow
 from spark_jobs.lag.samples import WindowSamples

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from kafka_audit.lag_days import day_start_ms
 from kafka_audit.store.durable_files import lock_file, read_json, write_json
+from kafka_audit.store.lag_days import day_start_ms
 from kafka_audit.store.manifest import MANIFEST
 
 _PATIENCE_SECONDS = 900.0

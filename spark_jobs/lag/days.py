@@ -9,14 +9,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafka_audit import lag_days
 from kafka_audit.errors import IntegrityError
-from kafka_audit.lag_days import LagDay, can_be_replaced, day_start_ms, manifest_of, needs_work, read_days, snapshot_days
-from kafka_audit.lag_samples import DAY_MS, Samples, read_samples
 from kafka_audit.policy import Policy
+from kafka_audit.store import lag_days
 from kafka_audit.store.durable_files import replaced_folder, write_json
+from kafka_audit.store.lag_days import LagDay, can_be_replaced, day_start_ms, manifest_of, needs_work, read_days, snapshot_days
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.manifest import MANIFEST, tree_files
+from kafka_audit.store.samples import DAY_MS, Samples, read_samples
 from spark_jobs.datasets import Evidence
 from spark_jobs.lag.positions import KEYS, lost, may_be_marker, positions, seconds_broken_and_kept, unread
 from spark_jobs.lag.samples import WindowSamples, before_each, dataset, window_samples

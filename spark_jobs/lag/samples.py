@@ -11,8 +11,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from kafka_audit.lag_days import LagDay, read_days
-from kafka_audit.lag_samples import (
+from kafka_audit.policy import Policy
+from kafka_audit.policy.slas import WINDOW_DAYS
+from kafka_audit.store.lag_days import LagDay, read_days
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
+from kafka_audit.store.samples import (
     BRIDGED,
     DAY_MS,
     OTHER_SCOPE,
@@ -24,9 +27,6 @@ from kafka_audit.lag_samples import (
     read_samples,
     scope_of,
 )
-from kafka_audit.policy import Policy
-from kafka_audit.policy.slas import WINDOW_DAYS
-from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.times import parse_time
 from spark_jobs.datasets import Evidence
 from spark_jobs.tables import Tables, schema_of, table_of

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.lag_samples import BRIDGED
+from kafka_audit.store.samples import BRIDGED
 from spark_jobs.lag.days import LagWindow
 from spark_jobs.lag.positions import KEYS, lost, unread
 from spark_jobs.lag.samples import WindowSamples, stands_for

@@ -6,8 +6,8 @@ from datetime import datetime, timezone
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.lag_samples import DAY_MS
 from kafka_audit.policy.slas import LagSla
+from kafka_audit.store.samples import DAY_MS
 from spark_jobs.lag.days import LagWindow
 from spark_jobs.lag.positions import is_over, may_be_marker
 from spark_jobs.lag.samples import WindowSamples, stands_for

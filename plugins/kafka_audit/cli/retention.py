@@ -18,8 +18,8 @@ def retention(cluster: Cluster = "kafka", root: Root = Path("audit-root"), polic
     It deletes only by a policy that is named; what the shipped one would delete is told by --dry-run. Audits and whole snapshots never go.
     """
     from kafka_audit.audit.installation import POLICY_VARIABLE, policy_folder  # noqa: PLC0415 - only for this command
-    from kafka_audit.lag_days import days_in  # noqa: PLC0415 - pyarrow
     from kafka_audit.policy import load_policy  # noqa: PLC0415 - heavy
+    from kafka_audit.store.lag_days import days_in  # noqa: PLC0415 - pyarrow
     from kafka_audit.store.layout import OFFSETS, EvidenceRoot  # noqa: PLC0415 - pyarrow
     from kafka_audit.store.retention import delete_expired  # noqa: PLC0415 - pyarrow
 
