@@ -82,4 +82,4 @@ def test_an_audit_and_the_lag_history_count_the_same_records(found: tuple[Rows, 
     wide, kept = found
     assert {name: row["unread"] for name, row in wide.items() if row["has_commit"]} == {name: row["most"] for name, row in kept.items()}
     assert (wide["batch"]["unread"], wide["batch"]["only_markers_unread"]) == (0, True)
-    assert {name for name, row in wide.items() if row["abandoned"]} == {"left"}
+    assert {name for name, row in wide.items() if row["abandoned"]} == {"left", "topic-is-gone"}
