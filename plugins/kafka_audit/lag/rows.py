@@ -40,6 +40,8 @@ class LagRow:
     sla: str | None = None
     state: str = NOT_ASSESSED
     reason: str | None = None
+    position: int | None = None
+    """The offset at which the group reads on."""
     unread: tuple[int, int] | None = None
     """The least and the most records that are unread."""
 
@@ -123,6 +125,7 @@ class _Facts:
             lost=found.lost,
             margin=None if found.lost else found.margin,
             lag_seconds=Seconds(0) if drained else self.times.lag(key, found.offset),
+            position=found.offset,
             unread=unread_bounds(found.lag, only_markers),
             state=ABANDONED if abandoned else LOST if found.lost else OK if drained else BEHIND,
         )
@@ -178,8 +181,8 @@ def _with_sla(row: LagRow, covered: _Covered, facts: _Facts) -> LagRow:
 def _seconds_within(row: LagRow, limit: int, facts: _Facts) -> bool | None:
     if row.lag_seconds == Seconds(0):
         return True
-    log = None if row.topic is None or row.partition is None else facts.offsets.get((row.topic, row.partition))
-    if log is None or row.topic is None or row.partition is None or row.committed is None:
+    if row.topic is None or row.partition is None or row.position is None:
         return None
-    position = position_of(row.committed, log["log_start"], log["log_end"])
-    return facts.times.is_within((row.topic, row.partition), position.offset, limit)
+    kept = facts.times.is_within((row.topic, row.partition), row.position, limit)
+    # One offset that may be the end of a transaction is not late.
+    return None if kept is False and row.unread == (0, 1) else kept
