@@ -1,6 +1,6 @@
-"""Burrow (Debian packages ``burrow`` and ``zookeeper``) against the same brokers: what it sees of the groups, and how soon.
+"""Runs Burrow (Debian packages ``burrow`` and ``zookeeper``) against the same brokers and measures when it knows all groups.
 
-Burrow 1.2.1 keeps a lock in ZooKeeper and does not start without one, whatever the brokers use themselves.
+Burrow 1.2.1 keeps a lock in ZooKeeper and does not start without it, even if the brokers themselves do not use ZooKeeper.
 """
 
 import json
@@ -50,7 +50,7 @@ class-name="inmemory"
 
 
 def measure(bootstrap: str, folder: Path, groups: int, *, patience_s: float) -> str:
-    """One sentence: after how many seconds Burrow knew all groups, or what it said instead."""
+    """Return one sentence: after how many seconds Burrow knew all groups, or its error messages."""
     program = shutil.which("Burrow") or shutil.which("burrow")
     if program is None or not _ZOOKEEPER.is_file():
         return "is not installed, or ZooKeeper is not (apt-get install --no-install-recommends burrow zookeeper)"
@@ -97,7 +97,7 @@ def _run(program: str, folder: Path, port: int, groups: int, patience_s: float) 
 
 
 def _serves(port: int) -> bool:
-    """Whether ZooKeeper takes sessions; it listens before it does."""
+    """Whether ZooKeeper accepts sessions; it listens on its port before it does."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
             connection.sendall(b"srvr")
@@ -122,7 +122,7 @@ def _answer(port: int, what: str) -> dict[str, Any]:
 
 
 def _complaints(folder: Path) -> str:
-    """What its log says above the level of information, the most frequent first, each with its reason and how often."""
+    """The messages above level INFO in its log, most frequent first, each with its reason and count."""
     counts: Counter[str] = Counter()
     for line in (folder / "burrow.log").read_text(encoding="utf-8").splitlines():
         said = json.loads(line)

@@ -1,9 +1,9 @@
-"""Measure the reading of ``__consumer_offsets``: this project's job, Spark's bare source, decoding alone, and two plain consumers.
+"""Measure reading ``__consumer_offsets``: this project's job, Spark's Kafka source alone, decoding alone, and two plain consumers.
 
     .venv/bin/python bench/commits.py --commits 5000000 --partitions 50
 
-All figures are of the same real commits on one three-broker sandbox, in one run. CPU seconds, of Spark's JVM and its Python workers,
-count on a machine that does other work too. What a run costs whatever its size is measured with a topic that has nothing new.
+All figures are for the same real commits on one three-broker sandbox, in one run. On a busy machine compare CPU seconds (of Spark's JVM and
+its Python workers). The fixed cost of a run is measured with a topic that has nothing new.
 """
 
 import argparse
@@ -35,14 +35,14 @@ from spark_jobs.session import spark_session
 from spark_jobs.submit import READ_COMMITS_CONF
 
 COMMITTED = 256
-"""Partitions whose offsets each group commits."""
+"""The number of partitions whose offsets each group commits."""
 
 PLAIN = 900_000
-"""Records that the plain consumers read, at most: enough for a rate."""
+"""The largest number of records that the plain consumers read; enough for a rate."""
 
 
 def commit(bootstrap: str, commits: int, groups: int) -> None:
-    """Each request commits COMMITTED offsets, each of which the broker writes as a record."""
+    """Commit offsets, COMMITTED per request; the broker writes each as one record."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic("bench", COMMITTED, 1)])["bench"].result(60)
 
@@ -50,7 +50,7 @@ def commit(bootstrap: str, commits: int, groups: int) -> None:
         consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"bench-group-{number:02d}"})
         for n in range(commits // groups // COMMITTED):
             offsets = [TopicPartition("bench", p, n * 1000 + p) for p in range(COMMITTED)]
-            for _ in range(50):  # while coordinators load
+            for _ in range(50):  # retried while coordinators load
                 try:
                     consumer.commit(offsets=offsets, asynchronous=False)
                     break
@@ -63,7 +63,7 @@ def commit(bootstrap: str, commits: int, groups: int) -> None:
 
 
 def processes() -> Iterator[psutil.Process]:
-    """Spark's JVM and its Python workers, dead children included in their parents' times."""
+    """Spark's JVM and its Python workers; their parents' times include dead children."""
     jvm = psutil.Process(SparkSession.active().sparkContext._gateway.proc.pid)
     yield from (jvm, *jvm.children(recursive=True))
 
@@ -99,7 +99,7 @@ def bare_source(spark: SparkSession, bootstrap: str, partitions: list[int]) -> i
 
 
 def plain_consumer(bootstrap: str, partitions: list[int], commits: int) -> None:
-    """librdkafka's consumer and a Python loop that takes each commit apart: what a script without Spark would do."""
+    """librdkafka's consumer and a Python loop that decodes each commit, as in a script without Spark."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False, "auto.offset.reset": "earliest"})
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in partitions])
     count, started, cpu = 0, time.monotonic(), time.process_time()
@@ -126,14 +126,14 @@ def console_consumer(bootstrap: str, log: Path, commits: int) -> None:
 
 
 def peak_memory(process: psutil.Process) -> int:
-    """The most that a process ever had resident, in MB."""
+    """The peak resident memory of a process, in MB."""
     lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) // 1000 for line in lines if line.startswith("VmHWM:"))
 
 
 @contextmanager
 def brokers(commits: int, partitions: int, folder: Path) -> Iterator[str]:
-    """A sandbox whose offsets topic has ``partitions``, with groups in nearly all of them."""
+    """A sandbox whose offsets topic has ``partitions`` partitions, nearly all of them with groups."""
     seed = load("healthy")
     config = {**seed.brokers.config, "offsets.topic.num.partitions": str(partitions)}
     wide = seed.model_copy(update={"brokers": seed.brokers.model_copy(update={"config": config})})

@@ -1,4 +1,4 @@
-"""Measure the judgement of generated snapshots at three sizes: seconds beyond the Spark session's start, and peak memory."""
+"""Measure both verification jobs on generated snapshots of several sizes: seconds without the Spark session's start, and peak memory."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _EARLIER = 2
 
 
 def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
-    """One line for each scale: rows, seconds of each job, findings, peak memory of the whole process tree."""
+    """Print one line per scale: rows, seconds of each job, findings, peak memory of the whole process tree."""
     first = 0.0
     for scale in scales:
         root = work / f"scale-{scale}"
@@ -48,7 +48,7 @@ def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
 
 
 def _submit(arguments: list[str], log: Path, memory: str) -> tuple[dict[str, float], float]:
-    """Run the application under spark-submit; its own seconds, and the peak resident memory of the JVM and Python together in MB."""
+    """Run the application under spark-submit; returns the seconds that it reports, and the peak resident memory of JVM and Python in MB."""
     conf = [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
     options = ["--master", "local[2]", "--driver-memory", memory, "--driver-java-options", DRIVER_JAVA_OPTIONS]
     script = Path(__file__).with_name("judge_snapshot.py")

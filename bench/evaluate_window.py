@@ -1,4 +1,4 @@
-"""One Spark application that evaluates the window of a folder of history days, three times. Prints its seconds as JSON."""
+"""A Spark application that evaluates the window over a folder of history days three times and prints the seconds as JSON."""
 
 import json
 import sys

@@ -1,6 +1,5 @@
-"""A snapshot of a large cluster, generated: what the measurement of the controls judges. Mostly sound, with a fault in every hundredth."""
+"""Generates snapshots of a large cluster for measuring the controls: one resource in a hundred has a fault."""
 
-import importlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -9,12 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_audit.catalogue.control import DATASETS
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id, open_snapshot
 
 TAKEN = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 TOPICS, PARTITIONS, GROUPS, READ = 2_000, 10, 5_000, 20
-"""At scale 1: topics, partitions of each, groups, and partitions that each group reads."""
+"""At scale 1: topics, partitions per topic, groups, and partitions that each group reads."""
 CLUSTER = "generated"
 _BROKERS = (1, 2, 3)
 _TOPIC_CONFIG = {
@@ -46,7 +45,7 @@ _BROKER_CONFIG = {
 
 
 def write_snapshots(root: Path, scale: int, earlier: int) -> Snapshot:
-    """Write ``earlier`` snapshots an hour apart and the one to judge, which is returned. Rows grow with ``scale``."""
+    """Write ``earlier`` snapshots an hour apart and the snapshot to judge; returns the latter. Rows grow with ``scale``."""
     for age in range(earlier, -1, -1):
         snapshot = _write(root, scale, TAKEN - timedelta(hours=age), age)
     return snapshot
@@ -67,12 +66,12 @@ def _write(root: Path, scale: int, taken: datetime, age: int) -> Snapshot:
 
 
 def _schema(dataset: str) -> pa.Schema:
-    schema: pa.Schema = importlib.import_module(f"kafka_audit.collect.{dataset}").SCHEMA
+    schema: pa.Schema = DATASETS[dataset].schema
     return schema
 
 
 def _table(dataset: str, rows: int, columns: Mapping[str, Any]) -> pa.Table:
-    """A table of a dataset's own schema; a column that is a single value is repeated, one that is left out is null."""
+    """A table with a dataset's schema; a single value is repeated in every row, a column that is left out is null."""
     schema = _schema(dataset)
     unknown = set(columns) - set(schema.names)
     if unknown:
@@ -241,7 +240,7 @@ def _groups(scale: int, taken: datetime, age: int) -> dict[str, pa.Table]:
     topic_number, partition = place // PARTITIONS, (place % PARTITIONS).astype("int32")
     topic = np.char.add("topic-", np.char.zfill(topic_number.astype(str), 6))
     end = 10_000 - 100 * age + place % 997
-    committed = np.where(number % 100 == 0, 1_000, end)  # every hundredth stands still
+    committed = np.where(number % 100 == 0, 1_000, end)  # every hundredth group does not move
     assignment = [
         [{"topic": topic[row], "partition": int(partition[row])} for row in range(index * READ, (index + 1) * READ)]
         for index in range(len(groups))

@@ -1,8 +1,8 @@
-"""Measure the window evaluation on generated history days: rows per second and core, linearity and peak memory.
+"""Measure the evaluation of lag SLAs over a window of generated history days: rows per second and core, linearity and peak memory.
 
     .venv/bin/python bench/lag_windows.py --scales 1 4 16
 
-At scale 16: 30 days of a sample every five minutes of 10,000 group partitions, 86.4 million rows; the others have fewer partitions.
+Scale 16 has 10,000 group partitions with a sample every five minutes for 30 days: 86.4 million rows. Smaller scales have fewer partitions.
 """
 
 import argparse
@@ -26,12 +26,12 @@ from spark_jobs.submit import DEFAULT_CONF
 DAYS, SAMPLES, INTERVAL_MS = 30, 288, 300_000
 CORES = 2
 PARTITIONS, OF_A_TOPIC, TOPICS_OF_A_GROUP = 625, 5, 2
-"""At scale 1: group partitions; partitions of each topic and topics of each group at any scale."""
+"""Group partitions at scale 1; partitions per topic and topics per group at every scale."""
 FIRST = date(2026, 1, 1)
 
 
 def write_days(folder: Path, scale: int) -> int:
-    """Write the days below ``folder`` and return how many rows of group partitions they have."""
+    """Write the days below ``folder``; returns the number of rows of group partitions."""
     count = PARTITIONS * scale
     rows = count * SAMPLES
     number = np.repeat(np.arange(count), SAMPLES)
@@ -100,7 +100,7 @@ def write_days(folder: Path, scale: int) -> int:
 
 
 def measure(work: Path, scales: tuple[int, ...], memory: str, java: str) -> None:
-    """One line for each scale and part of the evaluation."""
+    """Print one line per scale and part of the evaluation."""
     first: dict[str, float] = {}
     for scale in scales:
         folder = work / f"scale-{scale}"

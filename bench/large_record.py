@@ -1,10 +1,10 @@
-"""Measure a snapshot of a cluster that holds one huge, well compressed record which a group has not read.
+"""Measure a snapshot of a cluster with one huge, highly compressed record that a group has not read.
 
     .venv/bin/python bench/large_record.py                    900 MB of zeros, zstd
     .venv/bin/python bench/large_record.py --megabytes 300
 
-Two groups stand at the record itself and at the small one behind it, in the same batch. The batch is made and sent piece by piece, so
-that neither this process nor the broker's limits (all at their defaults) need the memory.
+The commit of one group is at the huge record, that of another at a small record behind it in the same batch. The batch is built and sent
+in pieces, so that this process does not need the memory; the brokers' limits are at their defaults.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def batch(megabytes: int) -> bytes:
 
 
 def produce(address: tuple[str, int], records: bytes) -> None:
-    """One Produce request, version 9 (https://kafka.apache.org/protocol#The_Messages_Produce); RuntimeError when it is refused."""
+    """Send one Produce request, version 9 (https://kafka.apache.org/protocol#The_Messages_Produce); RuntimeError if it is refused."""
 
     def text(value: str) -> bytes:
         return bytes([len(value) + 1]) + value.encode()
@@ -78,7 +78,7 @@ def produce(address: tuple[str, int], records: bytes) -> None:
     with socket.create_connection(address, timeout=120) as connection, connection.makefile("rb") as answers:
         connection.sendall(struct.pack(">i", len(request)) + request)
         answer = answers.read(struct.unpack(">i", answers.read(4))[0])
-    # Correlation id, tagged fields, one topic, its name, one partition, its index; then the error.
+    # The answer: correlation id, tagged fields, one topic, its name, one partition, its index; then the error.
     error = struct.unpack_from(">h", answer, 4 + 1 + 1 + 1 + len(TOPIC) + 1 + 4)[0]
     if error:
         raise RuntimeError(f"the broker refused the batch with error {error}")

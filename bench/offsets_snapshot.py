@@ -1,9 +1,9 @@
-"""Measure an offsets snapshot against Kafka's own tool and Burrow: seconds, and requests per broker and API.
+"""Compare an offsets snapshot with Kafka's own tool and Burrow: seconds, and requests per broker and API.
 
     .venv/bin/python bench/offsets_snapshot.py                              500 groups x 20 partitions
     .venv/bin/python bench/offsets_snapshot.py --groups 50 --runs 1
 
-The groups stand at ``--positions`` different offsets of each partition, so as many first unread records are read there.
+The groups' commits are at ``--positions`` different offsets per partition, so the snapshot reads as many first unread records there.
 """
 
 import argparse
@@ -25,12 +25,11 @@ from request_log import counted
 from run import machine, show
 
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.snapshot import SnapshotResult, take_snapshot
 from kafka_audit.jars.fetch import broker_classpath
-from kafka_audit.offsets_snapshot import take_offsets_snapshot
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.sandbox.lifecycle import start
-from kafka_audit.snapshot import SnapshotResult
-from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot, new_id
 
 TOPIC = "bench-offsets"
 RECORDS = 2000
@@ -40,7 +39,7 @@ _TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 
 class OneMinute:
-    """A policy under which every group may lag a minute."""
+    """A policy whose SLA allows every group one minute of lag."""
 
     sla = LagSla(pattern="*", name="bench", max_lag_seconds=60)
 
@@ -49,7 +48,7 @@ class OneMinute:
 
 
 def fill(bootstrap: str, groups: int, partitions: int, positions: int) -> None:
-    """One topic with records of the last hour, and groups that stand at evenly spread offsets of it, the last of them at the end."""
+    """Write one topic with records of the last hour, and commit groups at evenly spread offsets of it, the last group at the end."""
     began_ms = int(time.time() * 1000) - 3_600_000
     with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
         admin.create_topics([NewTopic(TOPIC, partitions, 3)])
@@ -83,9 +82,10 @@ def _commit(admin: KafkaAdminClient, group: str, offsets: dict[TopicPartition, O
 
 
 def take(bootstrap: str, root: Path, number: int) -> tuple[float, SnapshotResult]:
-    """Seconds of one snapshot in this process, connection and Parquet files included."""
+    """Take one snapshot in this process; returns its seconds, including connection and Parquet files, and its result."""
     began, when = time.monotonic(), datetime.now(timezone.utc)
-    result = take_offsets_snapshot(
+    result = take_snapshot(
+        kind=OFFSETS,
         settings=ConnectionSettings.from_mapping({"bootstrap.servers": bootstrap}),
         root=EvidenceRoot(path=root),
         cluster="bench",
@@ -114,7 +114,7 @@ def measure(work: Path, asked: argparse.Namespace) -> None:
         rows = {name.removesuffix(".parquet"): entry["rows"] for name, entry in taken[0][1].manifest["files"].items()}
         if rows["committed_offsets"] < groups * partitions or rows["errors"]:
             raise RuntimeError(f"the snapshot is not whole: {rows}")
-        print(f"  {'take_offsets_snapshot in a running process':<48} {seconds:7.2f} s wall, target {TARGET_S:g} s   (median of {runs})")
+        print(f"  {'offsets snapshot in a running process':<48} {seconds:7.2f} s wall, target {TARGET_S:g} s   (median of {runs})")
         print(f"  rows: {rows}")
         root = str(work / "root")
         ours = ["kafka-audit", "snapshot", "--offsets-only", "--bootstrap", bootstrap, "--root", root]

@@ -1,4 +1,4 @@
-"""Run a command as a whole process and read what the kernel says it used."""
+"""Runs a command as a separate process and reads from the kernel what it used."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ class Usage:
 
 
 def run(command: list[str], *, log: Path, env: dict[str, str] | None = None) -> Usage:
-    """Run to the end; RuntimeError with the log's tail when the exit code is not 0."""
+    """Run the command to its end; RuntimeError with the end of the log if the exit code is not 0."""
     started = time.monotonic()
     with log.open("wb") as stream:
         process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})})

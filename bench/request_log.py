@@ -1,4 +1,4 @@
-"""Counts the requests that a client sends, by the brokers' own request log (``kafka.request.logger``)."""
+"""Counts the requests that a client sends, from the brokers' request log (``kafka.request.logger``)."""
 
 import json
 from collections import Counter
@@ -14,13 +14,13 @@ _HEAD, _TAIL = "Completed request:", f" ({_LOGGER})"
 
 
 class Requests:
-    """Requests by (client id, API, broker)."""
+    """The number of requests by (client id, API, broker)."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, str]] = Counter()
 
     def of(self, client: str) -> dict[str, tuple[int, int]]:
-        """API -> (requests in all, most to one broker) of the clients whose id begins so."""
+        """API -> (total requests, most requests to one broker) of the clients whose id starts with ``client``."""
         found: dict[str, Counter[str]] = {}
         for (name, api, broker), count in self.counts.items():
             if name.startswith(client):
@@ -30,7 +30,7 @@ class Requests:
 
 @contextmanager
 def counted(bootstrap: str, logs: Path) -> Iterator[Requests]:
-    """Count what the brokers complete inside of the block; their log makes them slower, so nothing is timed there."""
+    """Count the requests that the brokers complete during the block. Do not measure time there: the log slows the brokers down."""
     files = sorted(logs.glob("broker-*.log"))
     before = {path: path.stat().st_size for path in files}
     found = Requests()

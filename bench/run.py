@@ -1,11 +1,11 @@
-"""Measure collection against Kafka's own tool, the snapshot's memory, and the judgement of large clusters.
+"""Measure collection against Kafka's own tool, the snapshot's memory, and the verification of large clusters.
 
-    make bench                                     all, at full size
+    make bench                                     everything, at full size
     .venv/bin/python bench/run.py collection --groups 500
     .venv/bin/python bench/run.py memory
     .venv/bin/python bench/run.py controls --scales 1 4 16
 
-Collection and memory are of whole processes (start of the interpreter or JVM included), on the same brokers in the same run.
+Collection and memory are measured on whole processes (including the start of the interpreter or JVM), on the same brokers in the same run.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def write_records(bootstrap: str) -> None:
 
 
 def commit_offsets(bootstrap: str, groups: int) -> None:
-    """Commit PARTITIONS offsets in each of ``groups`` groups; retried while coordinators load."""
+    """Commit PARTITIONS offsets in each of ``groups`` groups; retry while coordinators load."""
     offsets = {TopicPartition("bench-0000", p): OffsetAndMetadata(100, "", -1) for p in range(PARTITIONS)}
 
     def commit(numbers: range) -> None:
@@ -95,7 +95,7 @@ def show(name: str, usages: list[Usage]) -> float:
 
 
 def collection(work: Path, groups: int, runs: int) -> None:
-    """kafka-consumer-groups --describe --all-groups against ``kafka-audit snapshot``: offsets of every group."""
+    """Compare kafka-consumer-groups --describe --all-groups with ``kafka-audit snapshot``: offsets of every group."""
     with brokers(work / "brokers") as bootstrap:
         create_topics(bootstrap, 1, PARTITIONS)
         write_records(bootstrap)
@@ -117,7 +117,7 @@ def collection(work: Path, groups: int, runs: int) -> None:
 
 
 def memory(work: Path, runs: int) -> None:
-    """Peak memory of a snapshot process at 5,000 partitions and 500 groups; the target is under 300 MB."""
+    """Measure the peak memory of a snapshot process at 5,000 partitions and 500 groups; the target is below 300 MB."""
     with brokers(work / "brokers") as bootstrap:
         create_topics(bootstrap, 500, 10)
         write_records(bootstrap)

@@ -1,11 +1,11 @@
-"""Measure the check of a chain of audits as whole processes, and what sealing costs an audit, with everything synced to disk.
+"""Measure the check of a chain of audits, as whole processes, and the cost of sealing an audit with every file synced to disk.
 
     .venv/bin/python bench/verify_chain.py --audits 1000
     .venv/bin/python bench/verify_chain.py --offsets-snapshots 324
     .venv/bin/python bench/verify_chain.py --seal-like audit-root/audits/shop/20261120T231500Z-0123456789abcdef
 
-The audits of the chain have the files of a real one, each a few kilobytes. The second form keeps as many offsets snapshots as an audit
-uses in one day of five-minute samples (a day and three hours) and seals that; the third seals copies of a real audit.
+The chain's audits have the same files as a real one, each a few kilobytes. The second form copies as many offsets snapshots as an audit
+uses with one day of five-minute samples (27 hours of snapshots) and seals the result; the third seals copies of a real audit.
 """
 
 import argparse
@@ -44,7 +44,7 @@ REPEATS = 5
 
 
 def copy_rules(target: Path) -> Path:
-    """The shipped policy and controls, as an audit keeps them."""
+    """Copy the shipped policy and controls, as an audit keeps them."""
     controls = {f"controls/{path.name}": path for path in shipped_controls().glob("*.yaml")}
     for name, source in ({f"policy/{name}": path for name, path in policy_files(load_policy()).items()} | controls).items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def copy_rules(target: Path) -> Path:
 
 
 def make_audit(root: EvidenceRoot, number: int, rules: Path) -> None:
-    """Seal one audit with 17 files of its own, the copies of the rules, and links to a few offsets snapshots."""
+    """Seal one audit with 17 files, copies of the rules, and copies of a few offsets snapshots."""
     audit = root.audit(CLUSTER, new_id(FIRST + timedelta(hours=number), str(number)))
     for name in FILES:
         file = audit.path / name
@@ -78,7 +78,7 @@ def cli_seconds(*arguments: str, log: Path) -> float:
 def chain(audits: int, folder: Path) -> None:
     root, rules = EvidenceRoot(path=folder / "root"), copy_rules(folder / "rules")
     began = time.monotonic()
-    with patch("os.fsync"):  # a thousand seals would wait for the disk for minutes
+    with patch("os.fsync"):  # without syncs: a thousand seals would wait for the disk for minutes
         for number in range(audits):
             make_audit(root, number, rules)
     state = read_state(root.audits(CLUSTER))
@@ -87,7 +87,7 @@ def chain(audits: int, folder: Path) -> None:
     print(f"made {audits} audits of {len(manifest['files'])} files in {time.monotonic() - began:.0f} s")
     os.environ["KAFKA_AUDIT_ROOT"] = str(root.path)
     log = folder / "log"
-    for _ in range(2):  # the first one writes byte code
+    for _ in range(2):  # the first run also writes byte code
         start = cli_seconds("version", log=log)
     for _ in range(REPEATS):
         used = run([sys.executable, "-m", "kafka_audit.cli", "verify", "--chain", CLUSTER, "--head", state.head.manifest_sha256], log=log)
@@ -96,7 +96,7 @@ def chain(audits: int, folder: Path) -> None:
 
 
 def sealing(audit: Path, folder: Path) -> None:
-    """Seal copies of a real audit that is not sealed yet, on a disk whose pages are written back first."""
+    """Seal copies of a real audit, after everything else was written back to disk."""
     seconds = []
     for number in range(REPEATS):
         root = EvidenceRoot(path=folder / f"root-{number}")
@@ -105,7 +105,7 @@ def sealing(audit: Path, folder: Path) -> None:
         for name in ("manifest.json", "manifest.dsse.json"):
             (copy.path / name).unlink(missing_ok=True)
         subprocess.run(["sync"], check=True)
-        for file in copy.path.rglob("*"):  # what a run has just written is dirty
+        for file in copy.path.rglob("*"):  # rewritten, because a real run's files are still dirty pages when it is sealed
             if file.is_file():
                 file.write_bytes(file.read_bytes())
         hashes, began = FileHashes(), time.monotonic()
@@ -118,7 +118,7 @@ def sealing(audit: Path, folder: Path) -> None:
 
 
 def keeping(count: int, folder: Path) -> None:
-    """Keep and seal what an audit used: offsets snapshots of ten tables of 20 kB, on the same file system."""
+    """Copy and seal what an audit used: offsets snapshots of ten tables of 20 kB each, on the same file system."""
     root = EvidenceRoot(path=folder)
     named = []
     for number in range(count):

@@ -9,10 +9,10 @@ from typing import Any
 from expectations.control_summary import summarise
 from expectations.data_docs import build_docs
 from expectations.results import SCHEMA_VERSION, Coverage, GateResult, RuleResult, decide
-from expectations.snapshot_contract import DATASETS
 from expectations.snapshot_profile import profile_snapshot
 from expectations.suites import SHIPPED, Suite, load_suite
 from expectations.validation import Validation, validate
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import Severity
 from kafka_audit.policy.waivers import Waiver, began, in_force
 from kafka_audit.store.durable_files import read_json, write_json

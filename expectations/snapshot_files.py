@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from expectations.snapshot_contract import schema_of, schema_problem
+from expectations.snapshot_contract import schema_problem
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import Snapshot
 
@@ -33,7 +34,7 @@ class SnapshotFiles:
         found = self.schema(dataset)
         if found is None:
             return None
-        expected = pa.schema([schema_of(dataset).field(name) for name in columns])
+        expected = pa.schema([DATASETS[dataset].schema.field(name) for name in columns])
         if schema_problem(found, expected) != "ok":
             return None
         try:

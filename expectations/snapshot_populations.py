@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expectations.snapshot_contract import DATASETS
 from expectations.snapshot_files import SnapshotFiles
 from expectations.tables import Value
+from kafka_audit.collect.datasets import DATASETS
 
 
 def _absent(left: pa.Table | None, right: pa.Table | None, keys: Sequence[str]) -> pa.Table | None:

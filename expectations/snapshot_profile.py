@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expectations.snapshot_contract import DATASETS, EVIDENCE_BY_ERROR, schema_of, schema_problem
+from expectations.snapshot_contract import EVIDENCE_BY_ERROR, schema_problem
 from expectations.snapshot_files import SnapshotFiles
 from expectations.snapshot_populations import evidence_gaps, populations
 from expectations.tables import Kind, Table, Value
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.store.layout import Snapshot
 from kafka_audit.times import parse_time
 
@@ -97,7 +98,7 @@ def _time(value: object) -> datetime | None:
 
 
 def _dataset_row(files: SnapshotFiles, name: str, window: tuple[datetime, datetime] | None) -> dict[str, Value]:
-    dataset, found, expected = DATASETS[name], files.schema(name), schema_of(name)
+    dataset, found, expected = DATASETS[name], files.schema(name), DATASETS[name].schema
     keys = files.read(name, dataset.key)
     whole, items = _errors_of(files, name)
     return {

@@ -168,7 +168,7 @@ def shortened(make: Callable[Concatenate[Evidence, P], DataFrame]) -> Callable[C
     """
 
     @functools.wraps(make)
-    def build(evidence: Evidence, *args: P.args, **kwargs: P.kwargs) -> DataFrame:
+    def build(evidence: Evidence, /, *args: P.args, **kwargs: P.kwargs) -> DataFrame:
         name = ":".join([make.__module__, make.__qualname__, *(one for one in args if isinstance(one, str))])
         return evidence.remembered(name, lambda: evidence.tables.shorten(make(evidence, *args, **kwargs)))
 

@@ -4,24 +4,30 @@ A rule's SQL is the text from its control file, evaluated by Spark. SQL's three 
 is not assessed. Evidence that is missing can stop a pass and never a failure, because what was seen is enough to fail.
 
 Only rules are parsed as SQL, each on its own, after kafka_audit.rule_sql has checked it. All other text, such as titles, expectations
-and messages, is given to Spark as a literal.
+and messages, is given to Spark as data: as literals, or as one literal of JSON that Spark reads into an array.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.control import Control
-from kafka_audit.catalogue.rows import SUBJECTS, Subject
+from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.catalogue.rule_sql import Reference
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Status
-from spark_jobs.overlay import Overlay, tier_of_row
+from spark_jobs.overlay import SEVERITIES, Overlay, tier_of_row
+from spark_jobs.tables import constant, schema_of, table_of
 
 _NOT_KNOWN = "not known"
 _IDENTITY = {"topic": "string", "partition": "int", "broker_id": "int", "group_id": "string"}
+_ABOUT = (
+    "array<struct<control_id:string,code:string,title:string,catalogue_severity:string,catalogue_evidence:string,"
+    "written:string,raised:string>>"
+)
+_SUMMARISED = "control_id string, code string, title string, subject string, severity string, evidence_class string, population bigint"
 _WIDEST_TEXT = 8_192  # a hostile value must not make a finding unreadable or a report unprintable
 
 COLUMNS = (
@@ -45,19 +51,23 @@ def judge(
     identity = [(F.col(name) if name in subject.columns else F.lit(None)).cast(kind).alias(name) for name, kind in _IDENTITY.items()]
     tier = overlay.tier(subject) if overlay else tier_of_row(subject)
     results = F.array(*[_raw_result(control, raises=control.id in raised) for control in controls])
-    about = F.array(*[F.struct(*_about(control, raised.get(control.id), subject, overlay)) for control in controls])
+    about = constant([_about(control, raised.get(control.id)) for control in controls], _ABOUT)
     if overlay:
         rows = overlay.with_parameters(rows, subject, controls)
-    result = F.explode(F.arrays_zip(results.alias("raw"), about.alias("about"))).alias("result")
+        severities = overlay.severities(subject, controls)
+    else:
+        severities = constant([{"severity": control.severity.value} for control in controls], SEVERITIES)
+    result = F.explode(F.arrays_zip(results.alias("raw"), about.alias("about"), severities.alias("by_tier"))).alias("result")
     judged = rows.select("resource", *identity, tier.alias("tier"), result)
-    judged = judged.select("resource", *_IDENTITY, "tier", F.lit(subject.name).alias("subject"), "result.about.*", "result.raw.*")
+    parts = ("result.about.*", "result.by_tier.*", "result.raw.*")
+    judged = judged.select("resource", *_IDENTITY, "tier", F.lit(subject.name).alias("subject"), *parts)
     judged = judged.transform(_with_verdict)
     return judged.transform(overlay.waiver) if overlay else judged.withColumn("waiver", F.lit(None).cast("string"))
 
 
-def _about(control: Control, raised: str | None, subject: Subject, overlay: Overlay | None) -> Iterator[Column]:
-    """What is known of a control before its rule is asked: literals, and by the row's tier its severity and what the tier loosened."""
-    literals = {
+def _about(control: Control, raised: str | None) -> dict[str, str | None]:
+    """What is known of a control before its rule is asked: the fields of ``_ABOUT``."""
+    return {
         "control_id": control.id,
         "code": control.code,
         "title": control.title,
@@ -66,10 +76,6 @@ def _about(control: Control, raised: str | None, subject: Subject, overlay: Over
         "written": None if control.expected_sql is not None or raised is not None else control.expected,
         "raised": raised,
     }
-    for name, value in literals.items():
-        yield F.lit(value).cast("string").alias(name)
-    yield (overlay.severity(subject, control) if overlay else F.lit(control.severity.value)).alias("severity")
-    yield (overlay.loosened(subject, control) if overlay else F.lit(None).cast("string")).alias("loosened")
 
 
 def _raw_result(control: Control, *, raises: bool) -> Column:
@@ -161,25 +167,13 @@ def summarise(spark: SparkSession, findings: DataFrame, catalogue: Sequence[Cont
         F.count_if(F.col("waiver").isNotNull()).alias("waived"),
         F.count_if(F.col("loosened").isNotNull() & F.col("status").isin(Status.PASS.value, Status.FAIL.value)).alias("loosened"),
     )
-    about = F.array(
-        *[
-            F.struct(
-                F.lit(control.id).alias("control_id"),
-                F.lit(control.code).alias("code"),
-                F.lit(control.title).alias("title"),
-                F.lit(control.subject).alias("subject"),
-                F.lit(control.severity.value).alias("severity"),
-                F.lit(control.evidence.value).alias("evidence_class"),
-                F.lit(populations[control.subject]).cast("bigint").alias("population"),
-            )
-            for control in catalogue
-        ]
-    )
+    about = [
+        (one.id, one.code, one.title, one.subject, one.severity.value, one.evidence.value, populations[one.subject]) for one in catalogue
+    ]
     names = ("findings", "distinct_resources", *counted, "waived", "loosened")
     # A control without findings has really 0 of them: this table counts findings, it is no evidence of the cluster.
-    every = spark.range(1).select(F.inline(about)).join(F.broadcast(counts), on="control_id", how="left").na.fill(0, list(names))
-    first = ("control_id", "code", "title", "subject", "severity", "evidence_class", "population")
-    return every.select(*first, *names)
+    every = table_of(spark, about, _SUMMARISED).join(F.broadcast(counts), on="control_id", how="left").na.fill(0, list(names))
+    return every.select(*schema_of(_SUMMARISED).names, *names)
 
 
 def check_rules(rows: Mapping[str, DataFrame], controls: Sequence[Control], overlay: Overlay) -> None:

@@ -8,12 +8,15 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.catalogue.control import PARAMETERS, Control, Parameter
+from kafka_audit.catalogue.control import PARAMETERS, Control
 from kafka_audit.catalogue.rows import Subject
 from kafka_audit.findings import Status
 from kafka_audit.policy import Policy, glob_to_regex
 from kafka_audit.policy.tiers import STRICT_REQUIREMENTS, Tier
 from kafka_audit.policy.waivers import in_force
+from spark_jobs.tables import constant
+
+SEVERITIES = "array<struct<severity:string,loosened:string>>"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,24 +36,29 @@ class Overlay:
         if not fields:
             return rows
 
-        def of_tier(control: Control, name: str, parameter: Parameter) -> Column:
-            values = {each: tier.parameters.get(control.code, {}).get(name, parameter.default) for each, tier in self.policy.tiers.items()}
-            return self._by_tier(subject, values).cast(parameter.type).alias(name)
-
-        return rows.withColumn(PARAMETERS, F.struct(*[of_tier(*field) for field in fields]))
-
-    def severity(self, subject: Subject, control: Control) -> Column:
-        """The severity that the row's tier gives the control."""
-        own = {name: tier.severities.get(control.code, control.severity).value for name, tier in self.policy.tiers.items()}
-        return self._by_tier(subject, own)
-
-    def loosened(self, subject: Subject, control: Control) -> Column:
-        """What the row's tier loosened for this control, like ``max_gap_intervals 5 (strict: 2)``; NULL when nothing."""
-        asked = {reference.field for reference in control.decides_on if reference.column == "policy"}
-        found = {
-            name: ", ".join([*_parameters(tier, control), *_requirements(tier, asked)]) or None for name, tier in self.policy.tiers.items()
+        kinds = ",".join(f"{name}:{parameter.type}" for _, name, parameter in fields)
+        values = {
+            tier_name: {
+                name: (int if parameter.type == "bigint" else float)(tier.parameters.get(control.code, {}).get(name, parameter.default))
+                for control, name, parameter in fields
+            }
+            for tier_name, tier in self.policy.tiers.items()
         }
-        return self._by_tier(subject, found).cast("string")
+        return rows.withColumn(PARAMETERS, self._of_tier(subject, values, f"struct<{kinds}>"))
+
+    def severities(self, subject: Subject, controls: Sequence[Control]) -> Column:
+        """array<struct<severity, loosened>>: for each control, by the row's tier, its severity and what the tier loosened.
+
+        ``loosened`` is a text like ``max_gap_intervals 5 (strict: 2)``; NULL when nothing is.
+        """
+        values = {
+            name: [
+                {"severity": tier.severities.get(control.code, control.severity).value, "loosened": _loosened(tier, control)}
+                for control in controls
+            ]
+            for name, tier in self.policy.tiers.items()
+        }
+        return self._of_tier(subject, values, SEVERITIES)
 
     @cached_property
     def waiver(self) -> Callable[[DataFrame], DataFrame]:
@@ -61,13 +69,10 @@ class Overlay:
             found = F.when(covered & (F.col("status") == Status.FAIL.value), F.lit(waiver.id)).otherwise(found)
         return lambda rows: rows.withColumn("waiver", found)
 
-    def _by_tier(self, subject: Subject, values: Mapping[str, object]) -> Column:
-        default = values[self.policy.default_tier]
-        chosen = F.lit(default)
-        for name, value in values.items():
-            if value != default:
-                chosen = F.when(self.tier(subject) == F.lit(name), F.lit(value)).otherwise(chosen)
-        return chosen
+    def _of_tier(self, subject: Subject, values: Mapping[str, object], kind: str) -> Column:
+        """The value of the row's tier; for a name that is none, that of the default tier."""
+        known = constant(values, f"map<string,{kind}>")
+        return F.coalesce(known[self.tier(subject)], known[self.policy.default_tier])
 
 
 def tier_of_row(subject: Subject) -> Column:
@@ -76,6 +81,11 @@ def tier_of_row(subject: Subject) -> Column:
         return F.col("tier")
     policy = subject.columns.get("policy")
     return F.col("policy.tier") if policy is not None and "tier:" in policy.type else F.lit(None).cast("string")
+
+
+def _loosened(tier: Tier, control: Control) -> str | None:
+    asked = {reference.field for reference in control.decides_on if reference.column == "policy"}
+    return ", ".join([*_parameters(tier, control), *_requirements(tier, asked)]) or None
 
 
 def _parameters(tier: Tier, control: Control) -> list[str]:

@@ -51,7 +51,10 @@ def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[
         yield
     finally:
         for name, earlier in before.items():
-            spark.conf.unset(name) if earlier is None else spark.conf.set(name, earlier)
+            if earlier is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, earlier)
 
 
 def whole_stages(spark: SparkSession) -> AbstractContextManager[None]:

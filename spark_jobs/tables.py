@@ -6,6 +6,7 @@ once, so that no plan is analysed twice. Both give the same rows.
 """
 
 import itertools
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
@@ -128,7 +129,7 @@ class SmallTables(Tables):
     def write(self, rows: DataFrame, target: Path, order: Sequence[str] = ()) -> None:
         found = (rows.coalesce(1).sortWithinPartitions(*order) if order else rows).toArrow()
         target.mkdir(parents=True)
-        nullable = pa.schema([one.with_nullable(True) for one in found.schema])  # as Spark writes them
+        nullable = to_arrow_schema(rows.schema.toNullable(), timezone="UTC")  # as Spark writes every column
         pq.write_table(found.cast(nullable), target / "part-00000.parquet", compression="zstd", store_schema=False)
 
     def _of(self, rows: pa.Table) -> DataFrame:
@@ -142,6 +143,11 @@ def table_of(spark: SparkSession, rows: Iterable[tuple[Any, ...]], ddl: str) -> 
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema)).coalesce(1)
+
+
+def constant(value: object, kind: str) -> Column:
+    """A nested constant of a Spark SQL type. It reaches Spark as one literal of JSON: no text in it is ever parsed as SQL."""
+    return F.from_json(F.lit(json.dumps(value)), kind, {"mode": "FAILFAST"})
 
 
 def schema_of(ddl: str) -> StructType:

@@ -97,13 +97,11 @@ def steps(monkeypatch: pytest.MonkeyPatch):
     from steps import Steps
 
     import expectations.gate
-    import kafka_audit.offsets_snapshot
+    import kafka_audit.collect.snapshot
     import kafka_audit.report
-    import kafka_audit.snapshot
 
     made = Steps()
-    monkeypatch.setattr(kafka_audit.snapshot, "take_snapshot", made.take_snapshot)
-    monkeypatch.setattr(kafka_audit.offsets_snapshot, "take_offsets_snapshot", made.take_offsets_snapshot)
+    monkeypatch.setattr(kafka_audit.collect.snapshot, "take_snapshot", made.take_snapshot)
     monkeypatch.setattr(expectations.gate, "judge_evidence", made.judge_evidence)
     monkeypatch.setattr(expectations.gate, "judge_findings", made.judge_findings)
     monkeypatch.setattr(kafka_audit.report, "write_report", made.write_report)

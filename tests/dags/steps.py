@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 from airflow.sdk.exceptions import AirflowException
 
+from kafka_audit.collect.snapshot import SnapshotResult
 from kafka_audit.policy import Policy
-from kafka_audit.snapshot import SnapshotResult
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot, Snapshot
+from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot
 from kafka_audit.store.manifest import verify
 
 
@@ -30,7 +30,12 @@ class Steps:
         if name in self.raises:
             raise self.raises[name]
 
-    def take_snapshot(self, *, root: EvidenceRoot, cluster: str, snapshot_id: str, policy: Policy, now: Any, **_: Any) -> None:
+    def take_snapshot(self, *, kind: str = SNAPSHOT, **arguments: Any) -> SnapshotResult | None:
+        if kind == OFFSETS:
+            return self.take_offsets_snapshot(**arguments)
+        return self.take_whole_snapshot(**arguments)
+
+    def take_whole_snapshot(self, *, root: EvidenceRoot, cluster: str, snapshot_id: str, policy: Policy, now: Any, **_: Any) -> None:
         self._call("snapshot")
         self.policies.append(policy.folder)
         with root.snapshot_writer(cluster, snapshot_id) as writer:

@@ -22,8 +22,8 @@ from kafka import KafkaAdminClient
 from kafka_tools import KafkaTools
 
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.sandbox.lifecycle import Sandbox
-from kafka_audit.snapshot import take_snapshot
 from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
 
 CLUSTER = "flipped"

@@ -18,10 +18,9 @@ from lag_clients import Member, administer, leave_a_transaction_open, wait_for, 
 from lag_cluster import LagCluster
 
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.offsets_snapshot import take_offsets_snapshot
+from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.policy import Policy
 from kafka_audit.sandbox.members import commit_offsets
-from kafka_audit.snapshot import take_snapshot
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot, new_id
 
 CLUSTER = "lag"
@@ -233,7 +232,8 @@ class Story:
     def _offsets_snapshot(self, while_reading: Callable[[], None] | None = None) -> Snapshot:
         snapshot_id = new_id(self._clock.now(), "lag")
         now = self._clock.now if while_reading is None else _once_at_call(2, self._clock.now, while_reading)
-        take_offsets_snapshot(
+        take_snapshot(
+            kind=OFFSETS,
             settings=ConnectionSettings.from_mapping({"bootstrap.servers": self.cluster.bootstrap}),
             root=self.root,
             cluster=CLUSTER,

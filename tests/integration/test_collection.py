@@ -9,8 +9,8 @@ from secured_broker import AUDITOR, VISITOR, connection, secured_broker
 
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.config_keys import BROKER_KEYS, GROUP_KEYS
+from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError
-from kafka_audit.snapshot import take_snapshot
 from kafka_audit.store.layout import EvidenceRoot, new_id
 from kafka_audit.store.manifest import verify
 

@@ -17,15 +17,15 @@ from lag_clients import wait_for, write
 
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
+from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.lag.lag_table import as_text
 from kafka_audit.lag.reading import take_reading
 from kafka_audit.lag.rows import lag_rows
 from kafka_audit.lag.sort import Sort
-from kafka_audit.offsets_snapshot import take_offsets_snapshot
 from kafka_audit.policy import load_policy
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.sandbox import lifecycle
-from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot, new_id
 from kafka_audit.store.manifest import verify
 
 pytestmark = pytest.mark.kafka
@@ -54,7 +54,8 @@ class Slas:
 
 
 def snapshot(bootstrap, folder, **arguments):
-    return take_offsets_snapshot(
+    return take_snapshot(
+        kind=OFFSETS,
         settings=ConnectionSettings.from_mapping({"bootstrap.servers": bootstrap}),
         root=EvidenceRoot(path=folder),
         cluster="real",

@@ -1,6 +1,5 @@
 """Builds small sealed snapshots by hand, with the collectors' own schemas: the evidence of one case at a time."""
 
-import importlib
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_audit.catalogue.control import DATASETS
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id, open_snapshot
 
@@ -16,7 +15,6 @@ READ_AT = datetime(2025, 3, 1, 12, tzinfo=timezone.utc)  # long ago: what is rec
 READ_MS = int(READ_AT.timestamp() * 1000)
 HOUR_MS = 3_600_000
 CLUSTER = "synthetic"
-OFFSETS_DATASETS = {"topics", "topic_configs", "groups", "members", "committed_offsets", "offsets", "sla_offsets", "first_unread", "errors"}
 
 TOPIC_DEFAULTS = {
     "cleanup.policy": "delete",
@@ -37,10 +35,6 @@ BROKER_DEFAULTS = {
 }
 
 
-def _schema(dataset: str) -> pa.Schema:
-    return importlib.import_module(f"kafka_audit.collect.{dataset}").SCHEMA
-
-
 @dataclass
 class Synthetic:
     """A cluster of three brokers in three racks, to which a test adds what its case is about. Columns left out are null."""
@@ -50,7 +44,7 @@ class Synthetic:
     groups_in_scope: list[str] = field(default_factory=lambda: ["*"])
 
     def add(self, dataset: str, /, **columns: Any) -> "Synthetic":
-        unknown = set(columns) - set(_schema(dataset).names)
+        unknown = set(columns) - set(DATASETS[dataset].schema.names)
         assert not unknown, f"{dataset} has no columns {unknown}"
         self.tables.setdefault(dataset, []).append(columns)
         return self
@@ -163,9 +157,9 @@ class Synthetic:
         }
         with root.snapshot_writer(CLUSTER, snapshot_id, kind) as writer:
             for dataset, rows in self.tables.items():
-                if kind == OFFSETS and dataset not in OFFSETS_DATASETS:
+                if kind == OFFSETS and not DATASETS[dataset].light:
                     continue
-                schema = _schema(dataset)
+                schema = DATASETS[dataset].schema
                 values = [{name: at if row.get(name) is READ_AT else row.get(name) for name in schema.names} for row in rows]
                 writer.write(dataset, pa.Table.from_pylist(values, schema=schema))
             return open_snapshot(writer.seal(fields))

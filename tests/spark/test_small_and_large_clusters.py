@@ -79,7 +79,7 @@ def history(tmp_path: Path) -> tuple[Snapshot, Audit]:
 
 def test_the_size_of_a_cluster_is_the_rows_of_all_that_may_be_read(history: tuple[Snapshot, Audit], tmp_path: Path) -> None:
     snapshot, _ = history
-    samples = EvidenceRoot(path=tmp_path).snapshot_dir(CLUSTER, "", OFFSETS)
+    samples = EvidenceRoot(path=tmp_path).snapshot_dir(CLUSTER, snapshot.snapshot_id, OFFSETS).parent
     files = list(files_read(snapshot, History(), 30))
     assert {path.parent.parent for path in files} == {snapshot.path.parent, samples}
     assert len({path.parent for path in files}) == 3

@@ -1,13 +1,11 @@
 """The wide rows that rules are checked against are the wide rows that Spark builds."""
 
-import importlib
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from snapshot_builder import Synthetic
 
-from kafka_audit.catalogue.control import DATASETS
 from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.policy import load_policy
 from spark_jobs import subjects
@@ -22,8 +20,3 @@ def test_a_subject_has_the_promised_columns_in_order_with_their_types(subject: s
     built = subjects.build(subject, Evidence(spark=spark, snapshot=snapshot), load_policy())
     promised = spark.createDataFrame([], SUBJECTS[subject].ddl)
     assert [(name, kind) for name, kind in built.dtypes] == [(name, kind) for name, kind in promised.dtypes]
-
-
-def test_the_datasets_that_rules_may_need_are_those_that_are_collected() -> None:
-    for name in DATASETS:
-        assert name == importlib.import_module(f"kafka_audit.collect.{name}").NAME

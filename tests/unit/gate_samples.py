@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from expectations.gate import judge_findings
 from expectations.results import GateResult
-from expectations.snapshot_contract import DATASETS, schema_of
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import Severity, Verdict
 from kafka_audit.policy.waivers import Waiver
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, open_snapshot
@@ -58,7 +58,7 @@ def write_snapshot(
     """Seal a snapshot of ``rows``; ``tables`` replaces whole datasets (None leaves the file out)."""
     with EvidenceRoot(path=root).snapshot_writer("demo", SNAPSHOT_ID) as writer:
         for name, dataset in rows.items():
-            table = (tables or {}).get(name, pa.Table.from_pylist(dataset, schema=schema_of(name)))
+            table = (tables or {}).get(name, pa.Table.from_pylist(dataset, schema=DATASETS[name].schema))
             if table is not None and not (tables and name in tables and tables[name] is None):
                 writer.write(name, table)
         return open_snapshot(writer.seal(manifest_fields() if fields is None else fields))

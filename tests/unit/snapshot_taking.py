@@ -9,10 +9,9 @@ from fake_brokers import FakeCluster
 from kafka.protocol.consumer.group import OffsetFetchResponse
 
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.offsets_snapshot import take_offsets_snapshot
+from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.policy.slas import LagSla
-from kafka_audit.snapshot import take_snapshot
-from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot, new_id
 
 START = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
 SNAPSHOT = new_id(START, "test")
@@ -48,7 +47,8 @@ def offsets_snapshot_taker(fake, tmp_path):
     ticks = iter(range(10_000))
 
     def run(**arguments):
-        return take_offsets_snapshot(
+        return take_snapshot(
+            kind=OFFSETS,
             settings=ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap, "request.timeout.ms": "10000"}),
             root=EvidenceRoot(path=tmp_path),
             cluster="fake",

@@ -5,8 +5,11 @@ from fake_records import batch, records_of
 from kafka.protocol.consumer.fetch import FetchResponse
 from snapshot_taking import failed, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
 
+from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.cluster.facade import Cluster
+from kafka_audit.cluster.last_batches import read_last_batches
+from kafka_audit.cluster.places import Leaders
+from kafka_audit.cluster.topics import list_topics
 
 OFFSET_OUT_OF_RANGE, TOPIC_DENIED = 1, 29
 NOT_LEADER = 6
@@ -163,7 +166,7 @@ def test_the_brokers_of_a_large_cluster_share_the_bytes_under_way():
     with FakeCluster(tuple(range(1, 7))) as fake:
         fake.add_topic("t", [1, 2])
         with Cluster(ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap})) as cluster:
-            found = cluster.read_last_batches(cluster.leaders(cluster.list_topics().partitions), {("t", 0): 9, ("t", 1): 9})
+            found = read_last_batches(cluster, Leaders(cluster, list_topics(cluster).partitions), {("t", 0): 9, ("t", 1): 9})
 
         assert [batch.last_offset for batch in found.values()] == [9, 9]
         assert {request.max_bytes for request in fake.requests("Fetch")} == {4 * 1024 * 1024}

@@ -9,12 +9,15 @@ from kafka.protocol.admin.groups import ListGroupsResponse
 
 from kafka_audit.cluster import routing
 from kafka_audit.cluster.assignment import MalformedAssignmentError, decode_assignment
+from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.channel import Reply
+from kafka_audit.cluster.commits import fetch_commits
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.cluster.facade import Cluster
 from kafka_audit.cluster.failures import Failure, error_name
-from kafka_audit.cluster.groups import DescribedGroup
-from kafka_audit.cluster.offsets import LATEST, Offset
+from kafka_audit.cluster.groups import DescribedGroup, describe_groups, list_groups
+from kafka_audit.cluster.offsets import LATEST, Offset, list_offsets
+from kafka_audit.cluster.places import GROUP, Coordinators, Leaders, Places
+from kafka_audit.cluster.topics import list_topics
 
 NOT_LEADER, COORDINATOR_LOADING, NOT_COORDINATOR = 6, 14, 16
 GROUP_DENIED, TOPIC_DENIED, GROUP_GONE = 30, 29, 69
@@ -35,7 +38,11 @@ def cluster(fake):
 
 
 def offsets_of(cluster, keys):
-    return cluster.list_offsets(cluster.leaders(cluster.list_topics().partitions), dict.fromkeys(keys, LATEST))
+    return list_offsets(cluster, Leaders(cluster, list_topics(cluster).partitions), dict.fromkeys(keys, LATEST))
+
+
+def coordinators(cluster, groups):
+    return Coordinators(cluster, GROUP, {group.group_id: group.coordinator_id for group in groups})
 
 
 def assignment(*topics):
@@ -112,9 +119,9 @@ def test_an_item_that_the_answer_leaves_out_is_a_failure(fake, cluster):
 def test_a_group_whose_coordinator_moved_is_found_again(fake, cluster):
     fake.answers["ListGroups"] = lambda broker_id, _: listed(("g", "classic", "Empty")) if broker_id == 1 else listed()
     fake.answers["OffsetFetch"] = lambda broker_id, request: _fetch(broker_id, request, NOT_COORDINATOR)
-    groups, _ = cluster.list_groups()
+    groups, _ = list_groups(cluster)
 
-    found = cluster.fetch_commits(cluster.coordinators(groups), ["g"])
+    found = fetch_commits(cluster, coordinators(cluster, groups), ["g"])
 
     assert found["g"][0].committed == 7
     assert fake.asked("FindCoordinator").total() == 1
@@ -139,9 +146,9 @@ def test_a_loading_coordinator_is_waited_for(fake, cluster):
         return DescribeGroupsResponse(throttle_time_ms=0, groups=[described(g, code=code) for g in request.groups])
 
     fake.answers["DescribeGroups"] = loading
-    groups, _ = cluster.list_groups()
+    groups, _ = list_groups(cluster)
 
-    assert isinstance(cluster.describe_groups(cluster.coordinators(groups), groups)["g"], DescribedGroup)
+    assert isinstance(describe_groups(cluster, coordinators(cluster, groups), groups)["g"], DescribedGroup)
 
 
 def test_listing_groups_waits_for_a_broker_that_loads(fake, cluster, monkeypatch):
@@ -154,7 +161,7 @@ def test_listing_groups_waits_for_a_broker_that_loads(fake, cluster, monkeypatch
         return listed((f"g{broker_id}", "classic", "Stable"))
 
     fake.answers["ListGroups"] = listing
-    groups, failures = cluster.list_groups()
+    groups, failures = list_groups(cluster)
 
     assert [group.group_id for group in groups] == ["g1", "g2", "g3"]
     assert failures == ()
@@ -163,8 +170,8 @@ def test_listing_groups_waits_for_a_broker_that_loads(fake, cluster, monkeypatch
 def test_groups_of_each_protocol_are_described_by_their_own_api_and_never_called_dead(fake, cluster):
     kinds = (("a", "Classic", "Stable"), ("b", "Consumer", "Stable"), ("c", "Share", "Stable"), ("d", "Streams", "Stable"))
     fake.answers["ListGroups"] = lambda broker_id, _: listed(*kinds) if broker_id == 1 else listed()
-    groups, _ = cluster.list_groups()
-    found = cluster.describe_groups(cluster.coordinators(groups), groups)
+    groups, _ = list_groups(cluster)
+    found = describe_groups(cluster, coordinators(cluster, groups), groups)
 
     assert [(g.group_id, g.group_type, g.state) for g in groups] == [(i, kind.lower(), state) for i, kind, state in kinds]
     assert [request.groups for request in fake.requests("DescribeGroups")] == [["a"]]
@@ -178,9 +185,9 @@ def test_a_group_answered_as_dead_is_gone_and_not_a_group_without_members(fake, 
 
     fake.answers["ListGroups"] = lambda broker_id, _: listed(("g", "classic", "Stable")) if broker_id == 1 else listed()
     fake.answers["DescribeGroups"] = lambda _, request: DescribeGroupsResponse(throttle_time_ms=0, groups=[described("g", state="Dead")])
-    groups, _ = cluster.list_groups()
+    groups, _ = list_groups(cluster)
 
-    assert cluster.describe_groups(cluster.coordinators(groups), groups)["g"].error == error_name(GROUP_GONE)
+    assert describe_groups(cluster, coordinators(cluster, groups), groups)["g"].error == error_name(GROUP_GONE)
 
 
 def test_a_member_whose_assignment_is_garbage_has_none_and_says_why(fake, cluster):
@@ -191,8 +198,8 @@ def test_a_member_whose_assignment_is_garbage_has_none_and_says_why(fake, cluste
     fake.answers["DescribeGroups"] = lambda _, request: DescribeGroupsResponse(
         throttle_time_ms=0, groups=[described("g", assignments=datas)]
     )
-    groups, _ = cluster.list_groups()
-    members = cluster.describe_groups(cluster.coordinators(groups), groups)["g"].members
+    groups, _ = list_groups(cluster)
+    members = describe_groups(cluster, coordinators(cluster, groups), groups)["g"].members
 
     assert [member.assignment for member in members] == [(("t", 0), ("t", 2), ("u", 1)), None, ()]
     assert members[1].failure.error == "INVALID_RESPONSE"
@@ -214,8 +221,8 @@ def test_brokers_before_3_0_are_asked_for_one_group_at_a_time():
         fake.answers["ListGroups"] = lambda b, _: listed(("a", "", "Empty"), ("b", "", "Empty")) if b == 1 else listed()
         fake.answers["OffsetFetch"] = lambda *_: OffsetFetchResponse(throttle_time_ms=0, topics=[], error_code=0)
         with Cluster(ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap})) as cluster:
-            groups, _ = cluster.list_groups()
-            found = cluster.fetch_commits(cluster.coordinators(groups), ["a", "b"])
+            groups, _ = list_groups(cluster)
+            found = fetch_commits(cluster, coordinators(cluster, groups), ["a", "b"])
 
         assert found == {"a": (), "b": ()}
         assert sorted(request.group_id for request in fake.requests("OffsetFetch")) == ["a", "b"]
@@ -224,8 +231,8 @@ def test_brokers_before_3_0_are_asked_for_one_group_at_a_time():
 
 def test_a_group_that_was_listed_as_empty_has_no_members_and_is_not_asked(fake, cluster):
     fake.answers["ListGroups"] = lambda broker_id, _: listed(("g", "classic", "Empty")) if broker_id == 1 else listed()
-    groups, _ = cluster.list_groups()
-    found = cluster.describe_groups(cluster.coordinators(groups), groups)
+    groups, _ = list_groups(cluster)
+    found = describe_groups(cluster, coordinators(cluster, groups), groups)
 
     assert found["g"].members == ()
     assert not any(api == "DescribeGroups" for api, _ in cluster.request_counts)
@@ -238,12 +245,12 @@ def test_denied_and_answered_items_are_counted_for_the_capability_matrix(fake, c
     fake.answers["DescribeGroups"] = lambda *_: DescribeGroupsResponse(
         throttle_time_ms=0, groups=[described("a"), described("b", code=GROUP_DENIED)]
     )
-    groups, _ = cluster.list_groups()
-    found = cluster.describe_groups(cluster.coordinators(groups), groups)
+    groups, _ = list_groups(cluster)
+    found = describe_groups(cluster, coordinators(cluster, groups), groups)
 
     assert isinstance(found["b"], Failure)
-    assert cluster.answered("DescribeGroups") == 1
-    assert cluster.denied("DescribeGroups") == {"GROUP_AUTHORIZATION_FAILED": 1}
+    assert cluster.outcomes.answered("DescribeGroups") == 1
+    assert cluster.outcomes.denied("DescribeGroups") == {"GROUP_AUTHORIZATION_FAILED": 1}
 
 
 class OneByOne:
@@ -269,7 +276,7 @@ class OneByOne:
         return 60.0
 
 
-class OneLeader(routing.Places):
+class OneLeader(Places):
     retry_seconds = 0.5
 
     def of(self, key):

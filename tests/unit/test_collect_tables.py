@@ -7,7 +7,8 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pytest
 
-from kafka_audit.collect.tables import BROKER_IDS, READ_AT, SYNONYMS, column_of, table
+from kafka_audit.collect.datasets import BROKER_IDS, READ_AT, SYNONYMS
+from kafka_audit.collect.tables import column_of, table
 
 MOMENT = datetime(2026, 11, 20, 23, 15, 1, 250, tzinfo=timezone.utc)
 
@@ -51,7 +52,7 @@ def test_rows_become_a_table_with_the_schema_also_when_there_are_none():
 def test_taking_a_snapshot_imports_neither_pandas_nor_airflow_nor_yaml():
     code = (
         "import sys, pyarrow as pa\n"
-        "import kafka_audit.snapshot, kafka_audit.collect.collection\n"
+        "import kafka_audit.collect.snapshot\n"
         "from kafka_audit.collect.tables import table\n"
         "import pyarrow.parquet as pq, io\n"
         "pq.write_table(table(pa.schema([('a', pa.int32())]), [(1,)]), io.BytesIO())\n"

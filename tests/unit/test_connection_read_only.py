@@ -7,9 +7,11 @@ from kafka.protocol.admin.topics import CreateTopicsRequest, DeleteTopicsRequest
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from kafka_audit.cluster.bootstrap import Cluster
+from kafka_audit.cluster.brokers import describe_log_dirs, describe_quorum
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.cluster.facade import Cluster
+from kafka_audit.cluster.groups import list_groups
 from kafka_audit.cluster.read_apis import MutationRefusedError, check_read_only
 from kafka_audit.errors import CollectionError
 
@@ -57,14 +59,14 @@ def test_a_request_that_creates_topics_never_leaves_the_process():
         before = len(cluster.received)
 
         with pytest.raises(MutationRefusedError, match="CreateTopics"):
-            connected._channel.ask(1, CreateTopicsRequest(topics=[], timeout_ms=1))
+            connected.ask(1, CreateTopicsRequest(topics=[], timeout_ms=1))
 
         assert len(cluster.received) == before
 
 
-def test_the_connection_itself_refuses_a_request_that_goes_around_the_facade():
+def test_the_connection_itself_refuses_a_request_that_goes_around_the_channel():
     with FakeCluster() as cluster, Cluster(settings(cluster)) as connected:
-        manager = connected._channel.manager
+        manager = connected.manager
         before = len(cluster.received)
 
         with pytest.raises(MutationRefusedError, match="DeleteTopics"):
@@ -102,7 +104,7 @@ def test_the_second_bootstrap_server_is_used_when_the_first_is_down():
     with FakeCluster() as cluster:
         servers = f"127.0.0.1:1,{cluster.bootstrap}"
         with Cluster(ConnectionSettings.from_mapping({"bootstrap.servers": servers})) as connected:
-            assert [broker.broker_id for broker in connected.brokers] == [1, 2, 3]
+            assert [broker.broker_id for broker in connected.addresses] == [1, 2, 3]
 
 
 def test_advertised_addresses_that_nobody_answers_are_named():
@@ -124,8 +126,8 @@ def test_a_silent_broker_costs_one_time_limit_and_is_asked_nothing_more():
     with FakeCluster() as cluster:
         cluster.answers["ListGroups"] = lambda broker_id, request: SILENCE if broker_id == 2 else cluster._ListGroups(broker_id, request)
         with Cluster(settings(cluster, request_timeout_ms=1000)) as connected:
-            _, failures = connected.list_groups()
-            broken = [described.failure for described in connected.describe_log_dirs() if described.failure]
+            _, failures = list_groups(connected)
+            broken = [described.failure for described in describe_log_dirs(connected) if described.failure]
 
             assert [(f.broker_id, f.error, f.api) for f in failures] == [(2, "REQUEST_TIMED_OUT", "ListGroups")]
             assert [(f.broker_id, f.error, f.api) for f in broken] == [(2, "REQUEST_TIMED_OUT", "DescribeLogDirs")]
@@ -137,14 +139,14 @@ def test_a_question_for_any_broker_goes_to_the_next_when_one_is_silent():
     with FakeCluster() as cluster:
         cluster.answers["DescribeQuorum"] = lambda broker_id, request: SILENCE if broker_id == 1 else cluster._DescribeQuorum(1, request)
         with Cluster(settings(cluster, request_timeout_ms=1000)) as connected:
-            assert connected.describe_quorum() == ((), ())
+            assert describe_quorum(connected) == ((), ())
 
 
 def test_after_the_deadline_nothing_is_sent_and_the_failure_says_so():
     with FakeCluster() as cluster:
         with Cluster(settings(cluster), deadline_seconds=30) as connected:
-            connected._channel._deadline = 0
-            _, failures = connected.list_groups()
+            connected._deadline = 0
+            _, failures = list_groups(connected)
 
         assert {failure.error for failure in failures} == {"DEADLINE_EXCEEDED"}
         assert not cluster.asked("ListGroups")
@@ -152,7 +154,7 @@ def test_after_the_deadline_nothing_is_sent_and_the_failure_says_so():
 
 def test_requests_are_counted_by_api_and_broker():
     with FakeCluster() as cluster, Cluster(settings(cluster)) as connected:
-        connected.list_groups()
+        list_groups(connected)
 
         assert {broker: connected.request_counts["ListGroups", broker] for broker in (1, 2, 3)} == {1: 1, 2: 1, 3: 1}
 

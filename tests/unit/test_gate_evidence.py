@@ -8,8 +8,8 @@ import pytest
 from gate_samples import FINISHED, HOSTILE, NOW, READ, SNAPSHOT_ID, STARTED, healthy_rows, manifest_fields, write_snapshot
 
 from expectations.gate import judge_evidence
-from expectations.snapshot_contract import DATASETS, schema_of
 from expectations.suites import SHIPPED, load_suite
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Verdict
 
@@ -28,13 +28,13 @@ def changed(change):
 
 
 def other_type(dataset, column):
-    schema = schema_of(dataset)
+    schema = DATASETS[dataset].schema
     index = schema.get_field_index(column)
     return pa.Table.from_pylist([], schema=schema.set(index, pa.field(column, pa.float32())))
 
 
 def without(dataset, column):
-    schema = schema_of(dataset)
+    schema = DATASETS[dataset].schema
     return pa.Table.from_pylist([], schema=schema.remove(schema.get_field_index(column)))
 
 
@@ -175,7 +175,7 @@ def test_a_column_of_another_type_is_named_and_what_reads_it_is_not_counted_as_g
 
 
 def test_one_more_column_than_the_contract_is_allowed(tmp_path):
-    table = pa.Table.from_pylist([], schema=schema_of("quorum").append(pa.field("new", pa.string())))
+    table = pa.Table.from_pylist([], schema=DATASETS["quorum"].schema.append(pa.field("new", pa.string())))
     assert judge(tmp_path, rows=healthy_rows(), tables={"quorum": table}).exit_code == 0
 
 

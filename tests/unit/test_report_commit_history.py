@@ -101,8 +101,8 @@ def test_a_group_whose_records_are_missing_or_held_back_is_not_said_to_have_done
     assert (text.count("nothing seen"), text.count("held back")) == (1, 0)
     with_history(lost, [group_behaviour("lost", incomplete_until=at, lost_until=at), group_behaviour("hidden", held_back_since=at)])
     text = text_of(lost)
-    assert f"before {at}: counts are lower bounds, and newest commits may be among them" in text
-    assert f"held back by an open transaction: what came after {at}" in text
+    assert f"before {at}: counts are lower bounds, and the newest commits may be missing" in text
+    assert f"held back by an open transaction: records after {at}" in text
     assert text.count("nothing seen") == 2
 
 
@@ -113,7 +113,7 @@ def test_a_reading_is_green_only_when_nothing_was_lost_or_skipped(tmp_path: Path
     html = render(read(fake))
     (found,) = re.findall(rf'<span class="mark (\w+)"><svg[^>]*>(?:(?!</span>).)*</svg>{lost} lost, {skipped} skipped</span>', html)
     assert found == kind
-    words = "transaction markers, records of aborted transactions, or compacted ones, which a consumer cannot tell apart"
+    words = "transaction markers, records of aborted transactions, or compacted records; a consumer cannot tell these apart"
     assert (words in Page(html).text) == bool(skipped)
 
 

@@ -134,7 +134,7 @@ def test_the_verdict_comes_first(tmp_path: Path) -> None:
 def test_a_gate_that_did_not_run_is_said_to_have_passed_nothing(tmp_path: Path) -> None:
     text = Page(plain_page(tmp_path, gates=False)).text
     assert "VOID" in text
-    assert text.count("There is no result of this gate on this evidence, so it has passed nothing.") == 2
+    assert text.count("There is no result of this gate for this evidence, so nothing has passed it.") == 2
 
 
 def test_an_audit_that_assessed_nothing_shows_dashes_and_no_zero_failures(tmp_path: Path) -> None:
@@ -194,7 +194,9 @@ def test_a_control_that_is_not_in_the_catalogue_gets_a_card_without_text(tmp_pat
     fake.catalogue = type(fake.catalogue)(controls=(), sha256="ca" * 32)
     fake.settings(rows, [summary(gone, rows)])
     fake.lag([])
-    assert "The catalogue at hand does not hold this control" in render(read_report(*fake.inputs.args, **fake.inputs.kwargs))
+    assert "The catalogue that made this report does not contain this control" in render(
+        read_report(*fake.inputs.args, **fake.inputs.kwargs)
+    )
 
 
 def test_every_mark_has_a_shape_of_its_own() -> None:

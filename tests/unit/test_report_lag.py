@@ -62,7 +62,7 @@ def test_an_audit_of_an_earlier_release_says_what_is_absent_and_shows_no_number_
     assert (group.statuses, group.slas, group.history, group.lag_ms, group.time_to_loss_ms) == ((), (), None, None, None)
     text = text_of(report)
     assert "lag_series.parquet" in text
-    assert "This audit holds no times to loss." in text
+    assert "This audit has no times to loss." in text
     assert "No SLA covers this group" not in text
 
 

@@ -49,7 +49,7 @@ def test_an_unknown_seed_is_an_error_that_names_the_known_ones() -> None:
             "kafka-python writes mode",
         ),
         ({"groups": [{"id": "g", "client": "admin", "topics": ["orders"]}]}, "joins no group"),
-        ({"groups": [{"id": "g", "client": "kafka-python", "protocol": "consumer", "topics": ["orders"]}]}, "confluent-kafka's part"),
+        ({"groups": [{"id": "g", "client": "kafka-python", "protocol": "consumer", "topics": ["orders"]}]}, "need client: confluent-kafka"),
         ({"groups": [{"id": "", "client": "kafka-python", "topics": ["orders"]}]}, "at least 1 character"),
         ({"log_dir_failure": {"broker": 1, "replicas": ["orders-0"]}}, "only log dir fails"),
         ({"log_dir_failure": {"broker": 3, "replicas": ["clickstream-0"]}}, "unknown clickstream-0"),

@@ -142,7 +142,7 @@ def test_make_jars_ends_with_the_error_and_its_code_instead_of_a_traceback(tmp_p
     pretend_java(tmp_path, monkeypatch, FETCHES)
     found = subprocess.run([sys.executable, "-m", "kafka_audit.jars"], capture_output=True, text=True, check=False)
     assert found.returncode == 5
-    assert found.stderr.startswith("The broker jars that were fetched are not those recorded in jars.sha256:\n  HdrHistogram-")
+    assert found.stderr.startswith("The broker jars that were fetched differ from those recorded in jars.sha256:\n  HdrHistogram-")
     assert "kafka_2.13-4.3.1.jar: sha256 is " in found.stderr, "the shipped list, not the tests' own"
     assert "Traceback" not in found.stderr
 
@@ -174,7 +174,7 @@ def test_recording_writes_what_was_fetched_with_its_coordinates(cache: Path, tmp
 
 def test_a_line_that_is_not_a_hash_and_a_place_is_named(tmp_path: Path) -> None:
     (tmp_path / "jars.sha256").write_text("abc  broker/a.jar\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"jars.sha256, line 1: not a sha256"):
+    with pytest.raises(ConfigurationError, match=r"jars.sha256, line 1: is not a sha256"):
         listed_jars(tmp_path / "jars.sha256")
 
 

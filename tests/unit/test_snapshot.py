@@ -1,14 +1,18 @@
 """A snapshot is whole or absent, repeatable, and says what it covers."""
 
 import errno
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from snapshot_taking import SNAPSHOT, START, commits, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
 
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect import datasets
 from kafka_audit.collect.scope import Scope
+from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError, ConfigurationError
-from kafka_audit.snapshot import take_snapshot
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import verify
 
@@ -22,7 +26,7 @@ DATASETS = {
 def test_an_empty_cluster_gives_a_whole_snapshot_with_every_dataset(take):
     result = take()
 
-    assert {path.stem for path in result.path.glob("*.parquet")} == DATASETS
+    assert {path.stem for path in result.path.glob("*.parquet")} == DATASETS == set(datasets.DATASETS)
     assert [row["alive"] for row in rows(result, "brokers")] == [True] * 3
     assert rows(result, "groups") == rows(result, "topics") == rows(result, "errors") == []
     assert verify(result.path)["cluster_id"] == "fake-cluster"
@@ -108,3 +112,16 @@ def test_two_snapshots_of_the_same_state_have_the_same_bytes(fake, take, tmp_pat
     same = {name for name, data in bytes_of.items() if (again.path / name).read_bytes() == data}
 
     assert {"topics.parquet", "topic_configs.parquet", "groups.parquet", "members.parquet", "producers.parquet"} <= same
+
+
+@pytest.mark.parametrize("option", [[], ["--offsets-only"]])
+def test_the_command_loads_neither_numpy_nor_pandas_nor_what_only_other_commands_need(fake, tmp_path, option):
+    fake.add_topic("t", [1, 2])
+    commits(fake, g={("t", 0): 5})
+    command = ["-m", "kafka_audit.cli", "snapshot", *option, "--bootstrap", fake.bootstrap, "--root", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+
+    assert (Path(done.stdout.strip()) / "manifest.json").is_file()
+    assert "pyarrow.parquet" in loaded
+    assert not loaded & {"numpy", "pandas", "airflow", "pyspark", "great_expectations", "javaproperties", "rich.table", "pyarrow.dataset"}

@@ -35,15 +35,17 @@ def snapshot_offsets(
         raise AirflowFailException("this task runs only as part of a DAG run")
     from kafka_audit.airflow.hook import KafkaAuditHook  # noqa: PLC0415  (heavy)
     from kafka_audit.collect.scope import Scope  # noqa: PLC0415  (heavy)
-    from kafka_audit.offsets_snapshot import take_offsets_snapshot  # noqa: PLC0415  (heavy)
+    from kafka_audit.collect.snapshot import take_snapshot  # noqa: PLC0415  (heavy)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
+    from kafka_audit.store.layout import OFFSETS as OFFSETS_SNAPSHOT  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.store.layout import EvidenceRoot, Snapshot  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.store.manifest import verify  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     with final_errors():
         request = check_request(OffsetsRequest, dag_run.dag_id, params, dag_run.conf)
         snapshot_id = snapshot_id_of(dag_run.dag_id, dag_run.run_id, dag_run.run_after)
-        taken = take_offsets_snapshot(
+        taken = take_snapshot(
+            kind=OFFSETS_SNAPSHOT,
             settings=KafkaAuditHook(request.kafka_conn_id).get_settings(),
             root=EvidenceRoot(path=audit_root()),
             cluster=request.cluster,

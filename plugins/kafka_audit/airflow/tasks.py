@@ -80,8 +80,8 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
     """Read the cluster into a sealed snapshot. A snapshot that is already there is verified and kept: evidence never changes."""
     from kafka_audit.airflow.hook import KafkaAuditHook  # noqa: PLC0415  (heavy)
     from kafka_audit.collect.scope import Scope  # noqa: PLC0415  (heavy)
+    from kafka_audit.collect.snapshot import take_snapshot  # noqa: PLC0415  (heavy)
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
-    from kafka_audit.snapshot import take_snapshot  # noqa: PLC0415  (heavy)
     from kafka_audit.store.manifest import verify  # noqa: PLC0415  (heavy)
 
     made = checked_plan(plan)

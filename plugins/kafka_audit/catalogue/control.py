@@ -14,25 +14,8 @@ from kafka_audit.catalogue.rule_sql import Reference, references_of
 from kafka_audit.catalogue.rule_words import RuleSqlError
 from kafka_audit.catalogue.shell_template import takes_quoted_names
 from kafka_audit.collect.config_keys import BROKER_KEYS, TOPIC_KEYS
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import EvidenceClass, Severity, Status
-
-DATASETS = frozenset(
-    {
-        "cluster",
-        "brokers",
-        "broker_configs",
-        "topics",
-        "partitions",
-        "reassignments",
-        "topic_configs",
-        "quorum",
-        "log_dirs",
-        "replica_sizes",
-    }
-    | {"groups", "members", "committed_offsets", "offsets", "producers", "transactions", "errors", "capabilities"}
-    | {"acls", "group_configs", "last_batches", "sla_offsets", "first_unread"}
-)
-"""The datasets of a snapshot, as ``needs`` names them."""
 
 PARAMETERS = "parameters"
 """The column in which a rule finds its parameters."""
@@ -134,7 +117,7 @@ class Control(_Strict):
     @field_validator("needs")
     @classmethod
     def _needs_exist(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = sorted(set(value) - DATASETS)
+        unknown = sorted(set(value) - DATASETS.keys())
         if unknown:
             raise ValueError(f"{', '.join(unknown)} is not a dataset: write some of {', '.join(sorted(DATASETS))}")
         return value

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from kafka_audit.catalogue.control import DATASETS, Control, Example, Remediation
+from kafka_audit.catalogue.control import Control, Example, Remediation
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.plain_text import unfit_texts
 from kafka_audit.input_files.yaml_file import explain, load_yaml
@@ -154,4 +154,4 @@ def _shared_parameters(read: list[tuple[Path, Control]]) -> list[str]:
     return problems
 
 
-__all__ = ["DATASETS", "Catalogue", "Control", "Example", "Remediation", "load_catalogue", "shipped_controls"]
+__all__ = ["Catalogue", "Control", "Example", "Remediation", "load_catalogue", "shipped_controls"]

@@ -1,4 +1,4 @@
-"""The demo: a seeded cluster of three real brokers, audited through Airflow, its findings held against the seed."""
+"""The demo: audits a seeded cluster of three real brokers through Airflow and compares the findings with the seed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,15 +23,15 @@ POLICIES = SEEDS.with_name("policy")
 
 
 def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Console) -> int:
-    """Start the sandbox, audit it, compare, stop it. Returns 0 when the audit found exactly what was seeded, else 1.
+    """Start the sandbox, audit it, compare, stop it. Returns 0 if the audit found exactly the seeded faults, else 1.
 
-    A faulty seed must end red (gate failed), a healthy one green. Ctrl-C and errors stop everything that was started.
+    The gate must fail for a faulty seed and pass for a healthy one. Ctrl-C and errors stop everything that was started.
     """
     known = sorted(path.stem for path in SEEDS.glob("*.yaml"))
     if seed not in known:
         raise ConfigurationError(f"there is no seed {seed!r}: write SEED={' or SEED='.join(known)}")
     say(f"Starting three Kafka brokers and writing the seed '{seed}'")
-    # Beside the root, as Airflow's home is: a sandbox that the user runs for something else is left alone.
+    # A folder beside the root, like Airflow's home: the user's own sandbox, in the default folder, is left alone.
     directory = root.parent / ".demo-kafka"
     with stopped_when_killed(directory):
         sandbox = lifecycle.start(seed, directory=directory, replace=True, progress=say)
@@ -47,7 +47,7 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     if as_seeded and wanted:
         console.print(Text("The cluster is faulty on purpose, so the audit ended red, as it should.", style="green"))
     elif not as_seeded:
-        console.print(Text(f"This is not what the seed asks for: expected exit code {wanted}, got {outcome.exit_code}", style="bold red"))
+        console.print(Text(f"The seed expects another result: expected exit code {wanted}, got {outcome.exit_code}", style="bold red"))
     return 0 if as_seeded else 1
 
 
@@ -70,9 +70,9 @@ def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[
 
 
 def print_comparison(comparison: Comparison, what: str, console: Console) -> None:
-    """One line when all agree, else every difference."""
+    """Print one line if the findings match the seed, else every difference."""
     exactly = ", none missed, none extra" if comparison.exact else ""
-    console.print(Text(f"Held against the seed: {comparison.agreed} {what} found{exactly}"))
+    console.print(Text(f"Compared with the seed: {comparison.agreed} {what} found{exactly}"))
     for kind, pairs in (("missed", comparison.missed), ("extra", comparison.extra)):
         for code, resource in pairs:
             console.print(Text(f"  {kind}: {code} {resource!a}", style="red"))

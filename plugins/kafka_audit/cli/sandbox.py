@@ -1,4 +1,4 @@
-"""`kafka-audit sandbox start|stop|status|seed`: the sandbox for people."""
+"""The commands `kafka-audit sandbox start|stop|status|seed`."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -13,12 +13,12 @@ app = typer.Typer(no_args_is_help=True, help="A real three-broker Kafka on this 
 
 Answer = TypeVar("Answer")
 Directory = Annotated[
-    Path | None, typer.Option("--dir", help="Folder of the sandbox: new, empty or a sandbox's.", show_default="sandbox in the cache")
+    Path | None, typer.Option("--dir", help="The sandbox's folder, or a new or empty one.", show_default="sandbox in the cache")
 ]
 
 
 class StartSeed(str, Enum):
-    """What a new sandbox is filled with."""
+    """The seed that is written to a new sandbox."""
 
     FAULTY = "faulty"
     HEALTHY = "healthy"
@@ -38,11 +38,11 @@ def start(
     directory: Directory = None,
     replace: Annotated[bool, typer.Option("--replace", help="Stop a sandbox that runs in the folder first.")] = False,
 ) -> None:
-    """Start three brokers and fill them; the first time, Kafka's jars are fetched from Maven Central."""
-    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - the Kafka clients would slow every other command down
+    """Start three brokers and write a seed to them; the first time, this fetches Kafka's jars from Maven Central."""
+    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - importing the Kafka clients would slow down every other command
     from kafka_audit.sandbox.state import Folder  # noqa: PLC0415 - as above
 
-    sandbox = _told(lambda: lifecycle.start(seed.value, directory=directory, replace=replace, progress=typer.echo))
+    sandbox = _exit_on_error(lambda: lifecycle.start(seed.value, directory=directory, replace=replace, progress=typer.echo))
     typer.echo(f"Sandbox up, seed {sandbox.seed}, in {sandbox.directory}")
     typer.echo(f"bootstrap: {sandbox.bootstrap}")
     connection = Folder(sandbox.directory).audit_connection
@@ -55,23 +55,23 @@ def stop(directory: Directory = None) -> None:
     """Stop the sandbox's processes and remove its data; the logs stay until the next start."""
     from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - as above
 
-    stopped = _told(lambda: lifecycle.stop(directory=directory, progress=typer.echo))
+    stopped = _exit_on_error(lambda: lifecycle.stop(directory=directory, progress=typer.echo))
     typer.echo("Sandbox stopped" if stopped else "No sandbox was running")
 
 
 @app.command()
 def status(directory: Directory = None) -> None:
-    """Say what runs. Exit code 0 when the sandbox is up, 1 when it is down or a part of it died."""
+    """Show which processes run. Exit code 0 if the sandbox is up, 1 if it is down or one of its processes died."""
     from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - as above
 
-    found = _told(lambda: lifecycle.status(directory=directory))
+    found = _exit_on_error(lambda: lifecycle.status(directory=directory))
     typer.echo(f"Sandbox {found.condition} in {found.directory}" + (f", seed {found.seed}" if found.seed else ""))
     if found.bootstrap:
         typer.echo(f"bootstrap: {found.bootstrap}")
     for role, pid in found.processes.items():
         typer.echo(f"  {role}: {'pid ' + str(pid) if pid else 'dead'}")
     if found.condition == "degraded":
-        typer.echo("A part of it died: see its log, then run `kafka-audit sandbox start --replace` or `stop`.", err=True)
+        typer.echo("A process died: see its log, then run `kafka-audit sandbox start --replace` or `stop`.", err=True)
     raise typer.Exit(0 if found.condition == "up" else 1)
 
 
@@ -81,19 +81,19 @@ def seed(
     bootstrap: Annotated[str | None, typer.Option(help="HOST:PORT of another Kafka to write to, instead of the sandbox.")] = None,
     directory: Directory = None,
 ) -> None:
-    """Fill a running, unseeded sandbox or another Kafka; its consumers run until `sandbox stop`."""
+    """Write a seed to a running sandbox without one, or to another Kafka; its consumers run until `sandbox stop`."""
     from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - as above
 
-    skipped = _told(lambda: lifecycle.seed_running(name.value, bootstrap=bootstrap, directory=directory, progress=typer.echo))
+    skipped = _exit_on_error(lambda: lifecycle.seed_running(name.value, bootstrap=bootstrap, directory=directory, progress=typer.echo))
     typer.echo(f"Seed {name.value} written")
     if skipped:
-        typer.echo("Left out, because it takes brokers started with this seed:")
+        typer.echo("Left out, because these need brokers that were started with this seed:")
         for verdict in skipped:
             typer.echo(f"  {verdict.control} {verdict.resource}")
 
 
-def _told(action: Callable[[], Answer]) -> Answer:
-    """Run an action; an expected error becomes its message on standard error and its exit code."""
+def _exit_on_error(action: Callable[[], Answer]) -> Answer:
+    """Run an action; if it raises an AuditError, print its message to standard error and exit with its exit code."""
     try:
         return action()
     except AuditError as error:

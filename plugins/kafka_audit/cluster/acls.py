@@ -9,7 +9,6 @@ from kafka_audit.cluster.failures import Failure, refused
 from kafka_audit.cluster.operations import ANY, OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES, UNKNOWN
 
 _API = "DescribeAcls"
-DESCRIBE_ACLS: int = DescribeAclsRequest.API_KEY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)

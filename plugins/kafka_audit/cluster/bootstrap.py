@@ -1,4 +1,4 @@
-"""Finds a cluster's brokers from the addresses a person gave, and says what to check when that fails."""
+"""Connects to a cluster: finds its brokers from the addresses a person gave, and says what to check when that fails."""
 
 import re
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.failures import Failure
 from kafka_audit.cluster.wire import Message
 from kafka_audit.errors import CollectionError
@@ -42,6 +43,31 @@ class BrokerVersions:
     broker_id: int
     apis: Mapping[int, tuple[int, int]]
     features: tuple[Feature, ...]
+
+
+class Cluster(Channel):
+    """A channel to a cluster whose brokers are found: the functions of this folder read through it.
+
+    Each item that they return carries its own failure; CollectionError is raised only when the cluster cannot be reached at all.
+    ``deadline_seconds`` bounds the whole life of the object: what is asked later fails with DEADLINE_EXCEEDED.
+    """
+
+    def __init__(self, settings: ConnectionSettings, *, deadline_seconds: float = 600.0) -> None:
+        super().__init__(settings, deadline_seconds=deadline_seconds)
+        try:
+            self.addresses = find_brokers(self)
+            self.versions = read_versions(self, self.addresses)
+        except BaseException:
+            self.close()
+            raise
+        self.brokers = tuple(broker.broker_id for broker in self.addresses)
+        self.api_versions = {broker_id: versions.apis for broker_id, versions in self.versions.items()}
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def find_brokers(channel: Channel) -> tuple[BrokerAddress, ...]:

@@ -1,6 +1,6 @@
 """Reads what concerns brokers as such: fencing, log directories and the controller quorum."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest
@@ -98,9 +98,9 @@ def describe_cluster(channel: Channel) -> ClusterDescription:
     return ClusterDescription(nodes=nodes, authorized_operations=operation_names(response.authorized_operations))
 
 
-def describe_log_dirs(channel: Channel, broker_ids: Sequence[int]) -> Iterator[BrokerLogDirs]:
+def describe_log_dirs(channel: Channel) -> Iterator[BrokerLogDirs]:
     """Every log directory of each broker with all its replicas, also of topics that Metadata hides from this principal."""
-    requests = {broker_id: [DescribeLogDirsRequest(topics=None)] for broker_id in broker_ids}
+    requests = {broker_id: [DescribeLogDirsRequest(topics=None)] for broker_id in channel.brokers}
     for reply in channel.ask_all(requests):
         broker_id = int(reply.broker_id)
         if reply.failure is not None:

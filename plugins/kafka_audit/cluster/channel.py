@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from kafka import errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
+from kafka.protocol.api_key import ApiKey
 
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.failures import (
@@ -113,9 +114,10 @@ class Channel:
         """Seconds until the deadline; 0 when it has passed."""
         return max(0.0, self._deadline - time.monotonic())
 
-    def supports(self, api_key: int, version: int) -> bool:
-        """True when every broker that answered speaks at least this version of the API."""
-        return bool(self.api_versions) and all(apis.get(api_key, (0, -1))[1] >= version for apis in self.api_versions.values())
+    def supports(self, api: str, version: int = 0) -> bool:
+        """True when every broker that answered speaks at least this version of the API, named as in Kafka's protocol."""
+        key = ApiKey[api]
+        return bool(self.api_versions) and all(apis.get(key, (0, -1))[1] >= version for apis in self.api_versions.values())
 
     def ask(self, broker_id: int | str, request: Message) -> Reply:
         """Send one request and wait for its reply; failures come back in the reply, they are not raised."""

@@ -1,4 +1,4 @@
-"""Decompresses record batches piece by piece, so that memory does not follow what a stranger packed into them."""
+"""Decompresses record batches piece by piece, so that a small batch that expands to gigabytes does not fill the memory."""
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ _NONE = 0
 
 
 class UnreadableBatchError(Exception):
-    """A batch of which no more can be read: the error's name in Kafka's style, and a sentence's end."""
+    """The rest of a batch cannot be read. ``error`` names the reason in Kafka's style, ``message`` completes a sentence."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(message)
@@ -82,7 +82,7 @@ def _snappy(data: memoryview) -> Iterator[bytes]:
 
 
 def _snappy_block(block: memoryview) -> bytes:
-    """One block, which begins with the length that it has when decompressed: memory is reserved by that, so it is looked at first."""
+    """Decompress one block. It begins with its decompressed length, by which the codec reserves memory, so that length is checked first."""
     import snappy  # noqa: PLC0415  (a codec is loaded when a batch needs it, and may be missing)
 
     length = 0

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from kafka.protocol.consumer.group import OffsetFetchRequest
 
 from kafka_audit.cluster.channel import Channel
-from kafka_audit.cluster.coordinators import Coordinators
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, Failure, refused
-from kafka_audit.cluster.leaders import TopicPartition
 from kafka_audit.cluster.offsets import by_topic
+from kafka_audit.cluster.places import Coordinators, TopicPartition
 from kafka_audit.cluster.routing import Parsed, Question, ask_each
 from kafka_audit.cluster.wire import Message
 
@@ -48,7 +47,7 @@ def fetch_named_commits(
 def _fetch(
     channel: Channel, coordinators: Coordinators, wanted: Mapping[str, Sequence[TopicPartition] | None]
 ) -> dict[str, tuple[Commit, ...] | Failure]:
-    batched = channel.supports(OffsetFetchRequest.API_KEY, _BATCH_VERSION)
+    batched = channel.supports(_API, _BATCH_VERSION)
 
     def build(group_ids: Sequence[str]) -> Message:
         if not batched:

@@ -76,9 +76,9 @@ def describe_group_configs(channel: Channel, group_ids: Sequence[str], keys: Col
             yield Described(resource=described.resource, failure=described.failure.about(group_id=described.resource))
 
 
-def describe_broker_configs(channel: Channel, broker_ids: Sequence[int], keys: Collection[str]) -> Iterator[Described]:
+def describe_broker_configs(channel: Channel, keys: Collection[str]) -> Iterator[Described]:
     """Effective values of ``keys`` on each broker; only the broker itself knows its static values."""
-    requests = {broker_id: [_request(_BROKER, [str(broker_id)], keys)] for broker_id in broker_ids}
+    requests = {broker_id: [_request(_BROKER, [str(broker_id)], keys)] for broker_id in channel.brokers}
     for reply in channel.ask_all(requests):
         for described in _read(channel, reply, keys):
             if described.failure is None:

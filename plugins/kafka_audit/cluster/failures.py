@@ -1,4 +1,4 @@
-"""What could not be read, in Kafka's own words."""
+"""Failures: what could not be read, with Kafka's name of the error."""
 
 from dataclasses import dataclass, replace
 
@@ -31,7 +31,7 @@ TRANSPORT_ERRORS = frozenset({BROKER_NOT_AVAILABLE, REQUEST_TIMED_OUT})
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Failure:
-    """One thing that could not be read: the API asked, what it was about, Kafka's name for the error, and a sentence."""
+    """One thing that could not be read: the API that was asked, the item, Kafka's name of the error, and a sentence."""
 
     api: str
     error: str
@@ -44,7 +44,7 @@ class Failure:
     def about(
         self, *, broker_id: int | None = None, topic: str | None = None, partition: int | None = None, group_id: str | None = None
     ) -> "Failure":
-        """The same failure, said of one item."""
+        """The same failure with the name of an item."""
         return replace(
             self,
             broker_id=self.broker_id if broker_id is None else broker_id,
@@ -83,7 +83,7 @@ _NEEDS = {
 
 
 def refused(api: str, code: int, message: str | None = None) -> Failure:
-    """The failure behind a broker's error code."""
+    """The failure for an error code that a broker answered."""
     name = error_name(code)
     hint = _HINTS.get(name, "")
     if name in _RESOURCES:

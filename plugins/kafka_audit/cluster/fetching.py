@@ -1,4 +1,4 @@
-"""Fetches the record batches at given offsets as a consumer would, within a bound on the bytes under way."""
+"""Fetches the record batches at given offsets as a consumer would, with a limit on the bytes requested at the same time."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
@@ -8,15 +8,14 @@ from kafka.protocol.consumer.fetch import FetchRequest
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import LEADER_MOVING, NO_BATCH, Failure
-from kafka_audit.cluster.leaders import Leaders, TopicPartition
 from kafka_audit.cluster.offsets import READ_UNCOMMITTED, by_topic
+from kafka_audit.cluster.places import Leaders, TopicPartition
 from kafka_audit.cluster.routing import Parsed, Question, ask_each
 from kafka_audit.cluster.wire import Message
 
 V = TypeVar("V")
 
 API = "Fetch"
-FETCH: int = FetchRequest.API_KEY
 OLDEST_FETCH = 4  # knows record batches of format 2
 # Version 11 lets a leader send the reader to a follower (KIP-392), and version 13 names topics by id.
 _NEWEST_FETCH = 10
@@ -35,7 +34,7 @@ MAGIC = 2
 
 
 class Unserved(Enum):
-    """The answer had no room for the partition, so it is asked for again, with the next step."""
+    """The broker's answer had no room for this partition: ask again, with the next step."""
 
     TOKEN = 0
 
@@ -43,10 +42,10 @@ class Unserved(Enum):
 def fetch(
     channel: Channel, leaders: Leaders, offsets: Mapping[TopicPartition, int], *, step: int, read: Callable[[TopicPartition, bytes], V]
 ) -> dict[TopicPartition, V | Failure | Unserved]:
-    """What ``read`` makes of the bytes that each partition's leader has from the given offset on; needs Read on the topic.
+    """Fetch each partition from the given offset on and return ``read``'s result on the bytes; needs Read on the topic.
 
-    The first batch of the bytes is whole and reaches the offset, the last one may be cut. ``step`` is 0 at first, and 1 more each
-    time a partition was unserved. All answers under way hold about 24 MB, each 8 MB at most or a single batch, if that is larger.
+    The first batch in the bytes is complete and contains the offset; the last one may be cut off. Call with ``step`` 0 first, and with
+    1 more each time a partition was Unserved. Open requests ask for about 24 MB together, each for 8 MB at most or one larger batch.
     """
     partition_bytes, usual_bytes = _STEPS[min(step, len(_STEPS) - 1)]
     response_bytes = min(_RESPONSE_BYTES, _BYTES_IN_FLIGHT // len(channel.brokers))

@@ -9,13 +9,13 @@ from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.codecs import UnreadableBatchError
 from kafka_audit.cluster.failures import DEADLINE_EXCEEDED, INVALID_RESPONSE, OFFSET_OUT_OF_RANGE, OLD_FORMAT, Failure
 from kafka_audit.cluster.fetching import LENGTH_AND_OFFSET_BYTES, MAGIC, MAGIC_BYTE, Unserved, failure_of, fetch
-from kafka_audit.cluster.leaders import Leaders, TopicPartition
+from kafka_audit.cluster.places import Leaders, TopicPartition
 from kafka_audit.cluster.record_batches import HEADER, RecordBatch
 
 CREATE_TIME = "CreateTime"
 LOG_APPEND_TIME = "LogAppendTime"
 MOST_ANSWERS = 1_000
-"""So many answers in a row may hold no record that is sought, only the ends of transactions: 840,000 of them, which no consumer leaves."""
+"""Give a partition up after this many answers in a row without a wanted record. They hold some 840,000 ends of transactions."""
 Place = tuple[str, int, int]
 """Topic, partition and offset."""
 
@@ -36,7 +36,7 @@ _NO_RECORD = FirstRecord()
 
 
 class _Allowance:
-    """The seconds that are left for looking into batches."""
+    """The seconds that are left for reading records inside batches."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -44,7 +44,7 @@ class _Allowance:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Time passes only meanwhile."""
+        """Count the time inside this block, and no other, against the allowance."""
         self._until = monotonic() + self._seconds
         try:
             yield
@@ -57,7 +57,7 @@ class _Allowance:
 
 @dataclass
 class _Search:
-    """What is still to be found in one partition: the offsets, ascending, and how far its log has been read for the first of them."""
+    """The search in one partition: the offsets still wanted, ascending, and up to where its log has been read."""
 
     end: int
     offsets: list[int]
@@ -86,10 +86,10 @@ def read_first_records(
 ) -> dict[Place, FirstRecord | Failure]:
     """The first record at or after each offset of ``wanted`` and below the partition's end; needs Read on the topic.
 
-    Offsets are followed over the holes that compaction and transactions leave. Offsets of one partition that lie close together are
-    answered by one request. A batch is a failure where its codec is not installed, where it is damaged, and where too much of it would
+    The search goes on over gaps that compaction and transactions leave. One request serves offsets of a partition that lie close
+    together. A batch is a failure where its codec is not installed, where it is damaged, and where too much of it would
     have to be decompressed. Looking into compressed batches may take a quarter of the time that is left, and an eighth of that for the
-    partitions of one topic, so that whoever writes to it cannot use up the time of the others.
+    partitions of one topic, so that the producers of one topic cannot use up the time of the others.
     """
     seconds = channel.seconds_left() / 4
     whole = _Allowance(seconds)
@@ -121,7 +121,7 @@ def _fail(search: _Search, failure: Failure) -> None:
 
 
 def _take(key: TopicPartition, records: bytes, search: _Search, allowances: Sequence[_Allowance]) -> bool:
-    """Settle what these bytes answer; at least one offset is settled or the search is further than before."""
+    """Record the results that these bytes give. Each call settles at least one offset or moves the position forward."""
     asked, before = search.position, len(search.offsets)
     search.step = 0
     search.in_vain += 1
@@ -169,7 +169,7 @@ def _settle_in(key: TopicPartition, batch: RecordBatch, offsets: Sequence[int], 
 
 
 def _whole_batches(records: bytes) -> Iterator[RecordBatch | None]:
-    """The batches that are not cut; None and no more for one of an older format."""
+    """Yield every complete batch; None, and then nothing more, for a batch of an older format."""
     position = 0
     while position + MAGIC_BYTE < len(records) and (magic := records[position + MAGIC_BYTE]) <= MAGIC:
         if magic < MAGIC:

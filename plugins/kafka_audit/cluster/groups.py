@@ -7,10 +7,10 @@ from kafka.protocol.admin.groups import DescribeGroupsRequest, ListGroupsRequest
 
 from kafka_audit.cluster.assignment import MalformedAssignmentError, decode_assignment, decode_subscription
 from kafka_audit.cluster.channel import Channel
-from kafka_audit.cluster.coordinators import Coordinators
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, INVALID_RESPONSE, UNSUPPORTED_VERSION, Failure, refused
 from kafka_audit.cluster.group_messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest
 from kafka_audit.cluster.operations import operation_names
+from kafka_audit.cluster.places import Coordinators
 from kafka_audit.cluster.routing import Parsed, Question, ask_each
 from kafka_audit.cluster.wire import Message
 

@@ -26,7 +26,7 @@ _SAME = (
 
 
 def java_client(settings: ConnectionSettings) -> dict[str, str]:
-    """Keys of the Java client, credentials included: never log them. ConfigurationError for what it has no word for."""
+    """Keys of the Java client, credentials included: never log them. ConfigurationError for a setting that it does not have."""
     other = dict(settings.other)
     keys = {
         "bootstrap.servers": ",".join(settings.bootstrap_servers),
@@ -72,7 +72,7 @@ def _quoted(text: str) -> str:
 
 
 def _private_key(path: object, password: str | None) -> str:
-    """The key as plain PKCS#8, the one form that every Java reads: Java 17 knows no PBES2, and none knows what openssl used to write."""
+    """The key as unencrypted PKCS#8, which every Java reads: Java 17 cannot read PBES2, and none reads openssl's older format."""
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  (only a connection with a client certificate needs it)
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
 

@@ -7,7 +7,7 @@ from itertools import count
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import INVALID_RESPONSE, OLD_FORMAT, Failure
 from kafka_audit.cluster.fetching import LENGTH_AND_OFFSET_BYTES, MAGIC, MAGIC_BYTE, Unserved, failure_of, fetch
-from kafka_audit.cluster.leaders import Leaders, TopicPartition
+from kafka_audit.cluster.places import Leaders, TopicPartition
 from kafka_audit.cluster.record_batches import CONTROL, HEADER, TRANSACTIONAL
 
 

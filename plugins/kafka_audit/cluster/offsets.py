@@ -8,7 +8,7 @@ from kafka.protocol.consumer.offsets import ListOffsetsRequest
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import LEADER_MOVING, Failure
-from kafka_audit.cluster.leaders import Leaders, TopicPartition
+from kafka_audit.cluster.places import Leaders, TopicPartition
 from kafka_audit.cluster.routing import Parsed, Question, ask_each
 from kafka_audit.cluster.wire import Message
 
@@ -17,7 +17,6 @@ LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
 
-LIST_OFFSETS: int = ListOffsetsRequest.API_KEY
 MAX_TIMESTAMP_VERSION = 7
 
 READ_UNCOMMITTED = 0

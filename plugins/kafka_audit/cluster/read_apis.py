@@ -1,5 +1,7 @@
 """The requests this product may send: an allow-list, checked for every request that leaves the process."""
 
+from collections.abc import Mapping
+
 from kafka.protocol.api_key import ApiKey
 
 from kafka_audit.cluster.wire import Message
@@ -31,7 +33,8 @@ READ_APIS: frozenset[ApiKey] = frozenset(
         ApiKey.Fetch,
     }
 )
-CONNECTION_APIS = frozenset({ApiKey.SaslHandshake, ApiKey.SaslAuthenticate})
+ASKED_APIS: Mapping[str, int] = {key.name: int(key) for key in READ_APIS - {ApiKey.SaslHandshake, ApiKey.SaslAuthenticate}}
+"""Name and number of those that an audit asks something with."""
 
 
 class MutationRefusedError(RuntimeError):

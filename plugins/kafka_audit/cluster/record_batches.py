@@ -1,4 +1,4 @@
-"""Reads offsets and timestamps of the records in a batch; keys, values and headers are passed over and never kept."""
+"""Reads offsets and timestamps of the records in a batch; keys, values and headers are skipped."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -101,7 +101,7 @@ class _Stream:
         self._position = 0
 
     def next_record(self) -> tuple[int, int]:
-        """Offset delta and timestamp delta of the next record; what is left of the one before is passed over first."""
+        """Offset delta and timestamp delta of the next record; skips the rest of the record before it."""
         self._pass_over()
         self._hold(_START_BYTES)
         try:
@@ -122,13 +122,13 @@ class _Stream:
         return self._position >= len(self._piece)
 
     def _hold(self, size: int) -> None:
-        """Have so many bytes in one piece, or all that there are."""
+        """Make the next ``size`` bytes available in one piece, or all bytes that are left."""
         while len(self._piece) - self._position < size and (more := next(self._pieces, None)) is not None:
             rest = bytes(self._piece[self._position :])
             self._piece, self._position = (b"".join((rest, more)) if rest else more), 0
 
     def _pass_over(self) -> None:
-        """Let go of pieces until the position lies in the one that is held, or at its end."""
+        """Drop pieces until the position lies in the current piece or at its end."""
         while self._position > len(self._piece):
             self._position -= len(self._piece)
             self._piece = b""

@@ -1,4 +1,4 @@
-"""Sends each item to the broker that can answer for it, follows it when it moves, and keeps one bad item from spoiling the rest."""
+"""Asks about each item the broker that answers for it, follows items that move, and gives each item its own failure."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from kafka_audit.cluster.channel import Channel, Reply
 from kafka_audit.cluster.failures import TRANSPORT_ERRORS, Failure, refused
+from kafka_audit.cluster.places import Places
 from kafka_audit.cluster.wire import Message
 
 K = TypeVar("K", bound=Hashable)
@@ -17,7 +18,7 @@ _LONGEST_PAUSE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Parsed(Generic[K, V]):
-    """What a response says of one item: Kafka's error code (0 = none), its message, and the value."""
+    """The part of a response about one item: Kafka's error code (0 = none), its message, and the value."""
 
     key: K
     code: int
@@ -39,24 +40,6 @@ class Question(Generic[K, V]):
     parse: Callable[[Message, Message], Iterable[Parsed[K, V]]]
     retriable: frozenset[int]
     one_by_one: bool = False
-
-
-class Places(Generic[K]):
-    """Knows which broker answers for an item; subclasses know partition leaders or coordinators."""
-
-    retry_seconds: float = 10.0
-
-    def of(self, key: K) -> int | Failure:
-        """The broker that answers for ``key``, or why there is none."""
-        raise NotImplementedError
-
-    def look_up(self, keys: Sequence[K]) -> None:
-        """Learn again where these items are."""
-        raise NotImplementedError
-
-    def name(self, failure: Failure, key: K) -> Failure:
-        """The failure, said of this item."""
-        raise NotImplementedError
 
 
 def ask_each(channel: Channel, question: Question[K, V], keys: Iterable[K], places: Places[K]) -> dict[K, V | Failure]:
@@ -149,15 +132,3 @@ def _pauses(total_seconds: float) -> Iterator[float]:
         yield pause
         spent += pause
         pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
-
-
-def split(results: Mapping[K, V | Failure]) -> tuple[dict[K, V], list[Failure]]:
-    """Separate values from failures."""
-    values: dict[K, V] = {}
-    failures: list[Failure] = []
-    for key, result in results.items():
-        if isinstance(result, Failure):
-            failures.append(result)
-        else:
-            values[key] = result
-    return values, failures

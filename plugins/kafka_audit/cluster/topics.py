@@ -15,7 +15,6 @@ from kafka_audit.cluster.wire import Message
 
 # The broker's own limit (max.request.partition.size.limit) is 2000 by default; more would only be cut there.
 _PARTITIONS_PER_RESPONSE = 2000
-DESCRIBE_PARTITIONS: int = DescribeTopicPartitionsRequest.API_KEY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from kafka.protocol.admin.transactions import DescribeTransactionsRequest, ListTransactionsRequest
 
 from kafka_audit.cluster.channel import Channel
-from kafka_audit.cluster.coordinators import TRANSACTION, Coordinators
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, Failure, refused
+from kafka_audit.cluster.places import TRANSACTION, Coordinators
 from kafka_audit.cluster.routing import Parsed, Question, ask_each
 from kafka_audit.cluster.wire import Message
 

@@ -1,1 +1,1 @@
-"""One file per dataset of a snapshot: its name, its schema and how it is read."""
+"""Reads a cluster into a snapshot: one function per dataset, named after it; ``datasets.py`` lists them, ``collection.py`` orders them."""

@@ -1,47 +1,125 @@
-"""Brokers: those alive, those fenced, and those known only as owners of replicas."""
+"""The cluster as a whole and its brokers: identity, quorum, access control lists, log directories and the replicas in them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from operator import attrgetter
 
 import pyarrow as pa
 
-from kafka_audit.cluster.bootstrap import BrokerAddress
-from kafka_audit.cluster.brokers import ClusterNode
+from kafka_audit.cluster.acls import describe_acls
+from kafka_audit.cluster.bootstrap import BrokerAddress, BrokerVersions, Cluster, Feature
+from kafka_audit.cluster.brokers import BrokerLogDirs, ClusterNode, QuorumReplica
+from kafka_audit.cluster.failures import unsupported
+from kafka_audit.collect.datasets import ACLS, BROKERS, CLUSTER, LOG_DIRS, QUORUM, REPLICA_SIZES
+from kafka_audit.collect.errors import ErrorLog
+from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.tables import table
 
-NAME = "brokers"
-SCHEMA = pa.schema(
-    [
-        ("broker_id", pa.int32()),
-        ("host", pa.string()),
-        ("port", pa.int32()),
-        ("rack", pa.string()),
-        ("alive", pa.bool_()),
-        ("answered", pa.bool_()),
-        ("is_controller", pa.bool_()),
-    ]
-)
+
+def cluster(
+    *,
+    cluster_id: str | None,
+    controller_id: int | None,
+    features: Iterable[Feature],
+    read_at: datetime,
+    authorized_operations: Sequence[str] | None,
+) -> pa.Table:
+    """One row; ``controller_id`` is the active controller, ``authorized_operations`` what the audit's principal may do, null = not told."""
+    levels = [asdict(feature) for feature in features]
+    return table(CLUSTER.schema, [(cluster_id, controller_id, read_at, levels, authorized_operations)])
 
 
-def collect(
+def common_features(versions: Mapping[int, BrokerVersions]) -> tuple[Feature, ...]:
+    """Features over all brokers that answered: the levels that every one of them supports (KIP-584)."""
+    by_name: dict[str, list[Feature]] = {}
+    for broker in versions.values():
+        for feature in broker.features:
+            by_name.setdefault(feature.name, []).append(feature)
+    return tuple(_common(found) for _, found in sorted(by_name.items()))
+
+
+def _common(found: list[Feature]) -> Feature:
+    lowest = [f.supported_min for f in found if f.supported_min is not None]
+    highest = [f.supported_max for f in found if f.supported_max is not None]
+    # Finalized levels belong to the cluster; a broker that lags behind shows an older one for a moment.
+    newest = max(found, key=lambda f: -1 if f.finalized_max is None else f.finalized_max)
+    return replace(newest, supported_min=max(lowest, default=None), supported_max=min(highest, default=None))
+
+
+def brokers(
     *,
     alive: Sequence[BrokerAddress],
     registered: Sequence[ClusterNode],
     replica_owners: Iterable[int],
-    unanswered: Collection[int],
+    unanswered: Collection[int | str],
     controller_id: int | None,
 ) -> pa.Table:
-    """One row per broker id; host and port are null for an id that only replicas name. ``answered`` is false for all not alive."""
-    rows: dict[int, tuple[object, ...]] = {}
-    for broker_id in replica_owners:
-        rows[broker_id] = (broker_id, None, None, None, False, False, _is(broker_id, controller_id))
-    for node in registered:
-        rows[node.broker_id] = (node.broker_id, node.host, node.port, node.rack, False, False, _is(node.broker_id, controller_id))
-    for broker in alive:
-        answered = broker.broker_id not in unanswered
-        row = (broker.broker_id, broker.host, broker.port, broker.rack, True, answered, _is(broker.broker_id, controller_id))
-        rows[broker.broker_id] = row
-    return table(SCHEMA, [rows[broker_id] for broker_id in sorted(rows)])
+    """One row per broker: alive, fenced, or known only as the owner of replicas.
+
+    Host and port are null for an id that only replicas name. ``answered`` is false for all that are not alive.
+    """
+    known: dict[int, ClusterNode | BrokerAddress | None] = dict.fromkeys(replica_owners)
+    known |= {node.broker_id: node for node in registered}
+    known |= {broker.broker_id: broker for broker in alive}
+    rows: list[tuple[object, ...]] = []
+    for broker_id, broker in sorted(known.items(), key=lambda item: item[0]):
+        place = (broker.host, broker.port, broker.rack) if broker else (None, None, None)
+        is_alive = isinstance(broker, BrokerAddress)
+        is_controller = None if controller_id is None else broker_id == controller_id
+        rows.append((broker_id, *place, is_alive, is_alive and broker_id not in unanswered, is_controller))
+    return table(BROKERS.schema, rows)
 
 
-def _is(broker_id: int, controller_id: int | None) -> bool | None:
-    return None if controller_id is None else broker_id == controller_id
+def quorum(replicas: Iterable[QuorumReplica], read_at: datetime) -> pa.Table:
+    """One row per voter and observer of the metadata quorum; role is ``voter`` or ``observer``, timestamps are of the leader's clock."""
+    rows = [
+        (
+            one.replica_id,
+            "voter" if one.is_voter else "observer",
+            one.is_leader,
+            one.log_end_offset,
+            one.last_fetch_timestamp_ms,
+            one.last_caught_up_timestamp_ms,
+            read_at,
+        )
+        for one in replicas
+    ]
+    return table(QUORUM.schema, rows)
+
+
+def acls(source: Cluster, errors: ErrorLog) -> pa.Table:
+    """One row per rule, in the words of kafka-acls.sh; the error SECURITY_DISABLED says that there is no authorizer, so no rule applies."""
+    if not source.supports("DescribeAcls"):
+        errors.add(ACLS, unsupported("DescribeAcls", "0.11"))
+        return table(ACLS.schema, ())
+    found, failure = describe_acls(source)
+    if failure is not None:
+        errors.add(ACLS, failure)
+    return table(ACLS.schema, map(attrgetter(*ACLS.key), found))
+
+
+def log_dirs(read: Sequence[BrokerLogDirs], errors: ErrorLog) -> pa.Table:
+    """One row per log directory; a broker whose directories are not known has one row with a null path and the error."""
+    rows: list[tuple[object, ...]] = []
+    for broker in sorted(read, key=lambda one: one.broker_id):
+        if broker.failure is not None:
+            errors.add(LOG_DIRS, broker.failure)
+            rows.append((broker.broker_id, None, broker.failure.error, None, None))
+        rows.extend((broker.broker_id, d.path, d.error, d.total_bytes, d.usable_bytes) for d in sorted(broker.dirs, key=lambda d: d.path))
+    return table(LOG_DIRS.schema, rows)
+
+
+def replica_sizes(read: Sequence[BrokerLogDirs], scope: Scope, errors: ErrorLog) -> pa.Table:
+    """One row per replica of a topic in scope, hidden topics included; Kafka does not list replicas in a failed directory."""
+    rows: list[tuple[int, str, str, int, int, int, bool]] = []
+    for broker in read:
+        if broker.failure is not None:
+            errors.add(REPLICA_SIZES, broker.failure)
+        for directory in broker.dirs:
+            rows.extend(
+                (broker.broker_id, directory.path, r.topic, r.partition, r.size_bytes, r.offset_lag, r.is_future)
+                for r in directory.replicas
+                if scope.covers_topic(r.topic)
+            )
+    return table(REPLICA_SIZES.schema, sorted(rows))

@@ -5,21 +5,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kafka_audit.cluster.facade import Cluster
+from kafka_audit.cluster.bootstrap import Cluster
+from kafka_audit.cluster.read_apis import ASKED_APIS
+from kafka_audit.collect.datasets import CAPABILITIES
 from kafka_audit.collect.tables import table
-
-NAME = "capabilities"
-SCHEMA = pa.schema(
-    [
-        ("api", pa.string()),
-        ("api_key", pa.int32()),
-        ("min_version", pa.int32()),
-        ("max_version", pa.int32()),
-        ("supported", pa.bool_()),
-        ("allowed", pa.bool_()),
-        ("detail", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,20 +31,20 @@ class Capability:
         return {True: "allowed", False: "denied", None: "unknown"}[self.allowed]
 
 
-def read(cluster: Cluster, *, may_describe_cluster: bool | None) -> tuple[Capability, ...]:
+def read_capabilities(cluster: Cluster, *, may_describe_cluster: bool | None) -> tuple[Capability, ...]:
     """The matrix after the collection: versions from ApiVersions, permissions from what was answered and refused."""
-    return tuple(_capability(cluster, name, key, may_describe_cluster) for name, key in sorted(cluster.read_apis().items()))
+    return tuple(_capability(cluster, name, key, may_describe_cluster) for name, key in sorted(ASKED_APIS.items()))
 
 
-def collect(capabilities: tuple[Capability, ...]) -> pa.Table:
+def capabilities(matrix: tuple[Capability, ...]) -> pa.Table:
     """One row per API that the audit uses."""
-    rows = [(c.api, c.api_key, c.min_version, c.max_version, c.supported, c.allowed, c.detail) for c in capabilities]
-    return table(SCHEMA, rows)
+    rows = [(c.api, c.api_key, c.min_version, c.max_version, c.supported, c.allowed, c.detail) for c in matrix]
+    return table(CAPABILITIES.schema, rows)
 
 
-def words(capabilities: tuple[Capability, ...]) -> Mapping[str, str]:
+def words(matrix: tuple[Capability, ...]) -> Mapping[str, str]:
     """API -> allowed, denied, unsupported or unknown."""
-    return {c.api: c.word for c in capabilities}
+    return {c.api: c.word for c in matrix}
 
 
 def _capability(cluster: Cluster, name: str, key: int, may_describe_cluster: bool | None) -> Capability:
@@ -75,7 +64,7 @@ def _capability(cluster: Cluster, name: str, key: int, may_describe_cluster: boo
 
 
 def _permission(cluster: Cluster, name: str, may_describe_cluster: bool | None) -> tuple[bool | None, str]:
-    answered, denied = cluster.answered(name), cluster.denied(name)
+    answered, denied = cluster.outcomes.answered(name), cluster.outcomes.denied(name)
     refused = ", ".join(f"{count} refused with {error}" for error, count in sorted(denied.items()))
     if name == "ApiVersions":
         return True, "answered by every broker that answers at all"

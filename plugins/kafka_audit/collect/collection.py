@@ -1,100 +1,106 @@
-"""The order in which the datasets of one snapshot are read, and what each passes to the next."""
+"""The order in which the datasets of a snapshot are read, and what each passes to the next."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import pyarrow as pa
 
-from kafka_audit.cluster.brokers import BrokerLogDirs
-from kafka_audit.cluster.facade import Cluster
-from kafka_audit.cluster.leaders import Leaders
-from kafka_audit.cluster.topics import Topic
-from kafka_audit.collect import (
-    acls,
-    broker_configs,
-    brokers,
-    capabilities,
-    cluster,
-    committed_offsets,
-    errors,
-    first_unread,
-    group_configs,
-    groups,
-    last_batches,
-    log_dirs,
-    members,
-    offsets,
-    partitions,
-    producers,
-    quorum,
-    reassignments,
-    replica_sizes,
-    sla_offsets,
-    topic_configs,
-    topics,
-    transactions,
-)
-from kafka_audit.collect.group_reading import read_groups
+from kafka_audit.cluster.bootstrap import Cluster
+from kafka_audit.cluster.brokers import describe_cluster, describe_log_dirs, describe_quorum
+from kafka_audit.cluster.places import Leaders, TopicPartition
+from kafka_audit.cluster.topics import Partition, Topic, TopicListing, list_reassignments
+from kafka_audit.collect import brokers, capabilities, configs, datasets, groups, offsets, producers, records, topics
+from kafka_audit.collect.datasets import Dataset
+from kafka_audit.collect.errors import ErrorLog
+from kafka_audit.collect.groups import GroupReading
+from kafka_audit.collect.offsets import LagSlas, Log
 from kafka_audit.collect.scope import Scope
-from kafka_audit.collect.sla_offsets import MaxLagSeconds
-from kafka_audit.collect.tables import Dataset
 
+OFFSETS_SNAPSHOT_KEYS = frozenset({"cleanup.policy", "retention.bytes", "retention.ms"})
+"""The topic configuration that an offsets snapshot has."""
+SECOND_LOOK_SECONDS = 5.0
 _ELR_FEATURE = "eligible.leader.replicas.version"
+_Tables = Iterator[tuple[Dataset, pa.Table]]
 
 
 class Collection:
-    """One pass over a connected cluster; iterate :meth:`datasets` once, then read the other attributes."""
+    """One pass over a connected cluster; iterate :meth:`datasets` once, then read the other attributes.
+
+    ``light``: groups, commits and the ends of the logs only, as in an offsets snapshot. ``policy`` tells which SLAs in seconds are asked
+    about; without it none is. ``now`` gives the current time in UTC.
+    ``hosts`` are the members' client hosts by (group id, member id): only for display, no dataset holds them.
+    """
 
     def __init__(
         self,
-        *,
         cluster: Cluster,
+        *,
+        light: bool,
         scope: Scope,
-        max_lag_seconds: MaxLagSeconds,
+        policy: LagSlas | None,
         now: Callable[[], datetime],
-        second_look_seconds: float,
+        second_look_seconds: float = SECOND_LOOK_SECONDS,
     ) -> None:
         self.scope = scope
-        self.errors = errors.ErrorLog()
+        self.errors = ErrorLog()
         self.capabilities: Mapping[str, str] = {}
         self.cluster_id: str | None = None
+        self.hosts: Mapping[tuple[str, str], str] = {}
         self._cluster = cluster
-        self._max_lag_seconds = max_lag_seconds
+        self._light = light
+        self._max_lag_seconds = offsets.seconds_of(policy)
         self._now = now
         self._second_look_seconds = second_look_seconds
 
-    def datasets(self) -> Iterator[Dataset]:
-        """Every dataset once, each as soon as it is read, so that the caller can store and forget it.
+    def datasets(self) -> Iterator[tuple[str, pa.Table]]:
+        """Name and content of every dataset, each as soon as it is read, so that the caller can store and forget it.
 
         CollectionError when not even the topics can be listed.
         """
-        source, log = self._cluster, self.errors
-        description = source.describe_cluster()
-        read_at, looked_at = self._now(), time.monotonic()
-        listing = topics.listing(source)
-        self.cluster_id = listing.cluster_id
-        running, failures = source.list_reassignments()
-        log.add_all(reassignments.NAME, failures)
-        in_scope = [topic for topic in listing.topics if self.scope.covers_topic(topic.name, is_internal=topic.is_internal)]
-        names = {topic.name for topic in in_scope}
-        listed = [one for one in listing.partitions if one.topic in names]
-        features = cluster.common_features(source.versions)
-        has_elr = any(f.name == _ELR_FEATURE and (f.finalized_max or 0) > 0 for f in features)
-        seen = partitions.read(source, listed, in_scope, has_elr=has_elr, read_at=read_at, errors=log)
-        adding = partitions.adding_replicas(running)
-        bad = [key for key, one in seen.items() if partitions.is_bad(one.partition, adding)]
-        yield reassignments.NAME, reassignments.collect(one for one in running if one.topic in names)
+        for dataset, table in self._offsets_only() if self._light else self._everything():
+            yield dataset.name, table
+        yield datasets.ERRORS.name, self.errors.to_table()
 
-        replicas, failures = source.describe_quorum()
-        log.add_all(quorum.NAME, failures)
+    def _offsets_only(self) -> _Tables:
+        cluster, log = self._cluster, self.errors
+        _, in_scope, partitions = self._list_topics()
+        leaders = Leaders(cluster, partitions)
+        keys = sorted(one.key for one in partitions)
+        reading, _, logs = yield from self._groups_and_ends(leaders, keys, {})
+        yield datasets.TOPICS, topics.topics(in_scope, log)
+        with_commits = {commit.topic for commits in reading.commits.values() for commit in commits if commit.committed is not None}
+        names = [name for name in _described(in_scope) if name in with_commits]
+        yield datasets.TOPIC_CONFIGS, configs.topic_configs(cluster, names, log, keys=OFFSETS_SNAPSHOT_KEYS)
+        # Last: where many groups lag far behind it takes the longest, and a deadline must cost nothing else.
+        internal, commits = _internal(in_scope), reading.commits
+        yield datasets.FIRST_UNREAD, records.first_unread(cluster, leaders, commits, logs, internal=internal, now=self._now, errors=log)
+        may_describe_cluster = describe_cluster(cluster).may_describe_cluster
+        self.capabilities = capabilities.words(capabilities.read_capabilities(cluster, may_describe_cluster=may_describe_cluster))
+
+    def _everything(self) -> _Tables:
+        cluster, log = self._cluster, self.errors
+        description = describe_cluster(cluster)
+        read_at, looked_at = self._now(), time.monotonic()
+        listing, in_scope, listed = self._list_topics()
+        running, failures = list_reassignments(cluster)
+        log.add_all(datasets.REASSIGNMENTS, failures)
+        features = brokers.common_features(cluster.versions)
+        has_elr = any(f.name == _ELR_FEATURE and (f.finalized_max or 0) > 0 for f in features)
+        seen = topics.first_look(cluster, listed, in_scope, has_elr=has_elr, read_at=read_at, errors=log)
+        bad = topics.bad_partitions(seen, running)
+        names = {topic.name for topic in in_scope}
+        yield datasets.REASSIGNMENTS, topics.reassignments(one for one in running if one.topic in names)
+
+        replicas, failures = describe_quorum(cluster)
+        log.add_all(datasets.QUORUM, failures)
         controller = next((one.replica_id for one in replicas if one.is_leader), None)
-        if controller is None and not source.supports(source.read_apis()["DescribeQuorum"]):
+        if controller is None and not cluster.supports("DescribeQuorum"):
             controller = listing.controller_id  # only before KRaft does Metadata name the true controller
-        yield quorum.NAME, quorum.collect(replicas, self._now())
+        yield datasets.QUORUM, brokers.quorum(replicas, self._now())
         yield (
-            cluster.NAME,
-            cluster.collect(
+            datasets.CLUSTER,
+            brokers.cluster(
                 cluster_id=self.cluster_id,
                 controller_id=controller,
                 features=features,
@@ -102,69 +108,88 @@ class Collection:
                 authorized_operations=description.authorized_operations,
             ),
         )
-        yield broker_configs.NAME, broker_configs.collect(source, log)
-        yield acls.NAME, acls.collect(source, log)
-        yield from self._storage(listing.topics)
-        yield topics.NAME, topics.collect(in_scope, log)
-        configs = topic_configs.collect(source, sorted(topic.name for topic in in_scope if topic.failure is None), log)
-        yield topic_configs.NAME, configs
-        retention = _retention(configs)
-        del configs
-        leaders = source.leaders(one.partition for one in seen.values())
-        internal = {topic.name for topic in in_scope if topic.is_internal}
-        yield from self._groups_and_offsets(leaders, sorted(seen), retention, internal)
-        yield producers.NAME, producers.collect(source, leaders, [key for key in sorted(seen) if key[0] not in internal], log)
-        yield transactions.NAME, transactions.collect(source, log)
+        yield datasets.BROKER_CONFIGS, configs.broker_configs(cluster, log)
+        yield datasets.ACLS, brokers.acls(cluster, log)
+        yield from self._storage(listing)
+        yield datasets.TOPICS, topics.topics(in_scope, log)
+        of_topics = configs.topic_configs(cluster, _described(in_scope), log)
+        yield datasets.TOPIC_CONFIGS, of_topics
+        retention_ms = configs.retention_ms(of_topics)
+        del of_topics
+        leaders, internal, now = Leaders(cluster, (one.partition for one in seen.values())), _internal(in_scope), self._now
+        reading, ends, logs = yield from self._groups_and_ends(leaders, sorted(seen), retention_ms)
+        yield datasets.FIRST_UNREAD, records.first_unread(cluster, leaders, reading.commits, logs, internal=internal, now=now, errors=log)
+        yield datasets.LAST_BATCHES, records.last_batches(cluster, leaders, ends, internal=internal, now=now, errors=log)
+        yield datasets.GROUP_CONFIGS, configs.group_configs(cluster, reading.listed, log)
+        of_clients = [key for key in sorted(seen) if key[0] not in internal]
+        yield datasets.PRODUCERS, producers.producers(cluster, leaders, of_clients, log)
+        yield datasets.TRANSACTIONS, producers.transactions(cluster, log)
 
         if bad:
-            source.sleep(max(0.0, self._second_look_seconds - (time.monotonic() - looked_at)))
-            seen = partitions.look_again(source, seen, bad, has_elr=has_elr, now=self._now, errors=log)
-        yield partitions.NAME, partitions.collect(seen)
+            cluster.sleep(max(0.0, self._second_look_seconds - (time.monotonic() - looked_at)))
+            seen = topics.second_look(cluster, seen, bad, has_elr=has_elr, now=self._now, errors=log)
+        yield datasets.PARTITIONS, topics.partitions(seen)
         yield (
-            brokers.NAME,
-            brokers.collect(
-                alive=source.brokers,
+            datasets.BROKERS,
+            brokers.brokers(
+                alive=cluster.addresses,
                 registered=description.nodes,
                 replica_owners={replica for one in listing.partitions for replica in one.replicas},
-                unanswered=source.unanswered,
+                unanswered=cluster.unanswered,
                 controller_id=controller,
             ),
         )
-        matrix = capabilities.read(source, may_describe_cluster=description.may_describe_cluster)
+        matrix = capabilities.read_capabilities(cluster, may_describe_cluster=description.may_describe_cluster)
         self.capabilities = capabilities.words(matrix)
-        yield capabilities.NAME, capabilities.collect(matrix)
-        yield errors.NAME, errors.collect(log)
+        yield datasets.CAPABILITIES, capabilities.capabilities(matrix)
 
-    def _storage(self, visible: Sequence[Topic]) -> Iterator[Dataset]:
-        stored: list[BrokerLogDirs] = list(self._cluster.describe_log_dirs())
-        yield log_dirs.NAME, log_dirs.collect(stored, self.errors)
-        yield replica_sizes.NAME, replica_sizes.collect(stored, self.scope, self.errors)
+    def _list_topics(self) -> tuple[TopicListing, list[Topic], list[Partition]]:
+        """All topics, and the topics in scope with their partitions."""
+        listing = topics.listing(self._cluster)
+        self.cluster_id = listing.cluster_id
+        in_scope = [topic for topic in listing.topics if self.scope.covers_topic(topic.name, is_internal=topic.is_internal)]
+        names = {topic.name for topic in in_scope}
+        return listing, in_scope, [one for one in listing.partitions if one.topic in names]
+
+    def _storage(self, listing: TopicListing) -> _Tables:
+        stored = list(describe_log_dirs(self._cluster))
+        yield datasets.LOG_DIRS, brokers.log_dirs(stored, self.errors)
+        yield datasets.REPLICA_SIZES, brokers.replica_sizes(stored, self.scope, self.errors)
         on_disk = {replica.topic for broker in stored for directory in broker.dirs for replica in directory.replicas}
-        topics.note_hidden(on_disk, (topic.name for topic in visible), self.scope, self.errors)
+        topics.note_hidden(on_disk, (topic.name for topic in listing.topics), self.scope, self.errors)
 
-    def _groups_and_offsets(
-        self, leaders: Leaders, keys: Sequence[tuple[str, int]], retention: Mapping[str, int], internal: set[str]
-    ) -> Iterator[Dataset]:
-        source, log, now = self._cluster, self.errors, self._now
-        reading = read_groups(source, self.scope, now, log)
-        committed, missing = reading.committed, reading.missing
-        ends = offsets.collect(source, leaders, keys, commits=committed.highest, retention_ms=retention, now=now, errors=log)
-        yield offsets.NAME, ends
-        logs, commits = offsets.logs(ends), committed.by_group
-        limits = self._max_lag_seconds
-        yield sla_offsets.NAME, sla_offsets.collect(source, leaders, commits, logs, max_lag_seconds=limits, now=now, errors=log)
-        yield first_unread.NAME, first_unread.collect(source, leaders, commits, logs, internal=internal, now=now, errors=log)
-        yield last_batches.NAME, last_batches.collect(source, leaders, ends, internal=internal, now=now, errors=log)
-        yield groups.NAME, groups.collect(reading.listed, reading.described, missing, log)
-        yield members.NAME, members.collect(reading.described, self.scope, missing, log)
-        yield committed_offsets.NAME, committed_offsets.collect(committed, missing, log)
-        yield group_configs.NAME, group_configs.collect(source, reading.listed, log)
+    def _groups_and_ends(
+        self, leaders: Leaders, keys: Sequence[TopicPartition], retention_ms: Mapping[str, int]
+    ) -> Generator[tuple[Dataset, pa.Table], None, tuple[GroupReading, pa.Table, dict[TopicPartition, Log]]]:
+        """Groups and commits, then the ends of the logs; returns what was read of groups, the dataset ``offsets``, and the known logs."""
+        cluster, log, now = self._cluster, self.errors, self._now
+        reading = groups.read_groups(cluster, self.scope, now, log)
+        self.hosts = reading.client_hosts()
+        ends = offsets.offsets(
+            cluster,
+            leaders,
+            keys,
+            commits=reading.highest_commits(),
+            retention_ms=retention_ms,
+            positions_only=self._light,
+            now=now,
+            errors=log,
+        )
+        yield datasets.GROUPS, groups.groups(reading, log)
+        yield datasets.MEMBERS, groups.members(reading, self.scope, log)
+        yield datasets.COMMITTED_OFFSETS, groups.committed_offsets(reading, log)
+        yield datasets.OFFSETS, ends
+        logs, limit = offsets.known_logs(ends), self._max_lag_seconds
+        sla_offsets = offsets.sla_offsets(cluster, leaders, reading.commits, logs, max_lag_seconds=limit, now=now, errors=log)
+        yield datasets.SLA_OFFSETS, sla_offsets
+        return reading, ends, logs
 
 
-def _retention(configs: pa.Table) -> dict[str, int]:
-    """retention.ms by topic, from the rows of ``topic_configs``."""
-    found: dict[str, int] = {}
-    for topic, name, value in zip(*(configs.column(column).to_pylist() for column in ("topic", "name", "value")), strict=True):
-        if name == "retention.ms" and value is not None:
-            found[topic] = int(value)
-    return found
+def _described(in_scope: Iterable[Topic]) -> list[str]:
+    """The names of the topics that the cluster described, in order."""
+    return sorted(topic.name for topic in in_scope if topic.failure is None)
+
+
+def _internal(in_scope: Iterable[Topic]) -> set[str]:
+    """The names of internal topics."""
+    return {topic.name for topic in in_scope if topic.is_internal}

@@ -1,51 +1,124 @@
-"""Groups of every type with their state."""
+"""Groups of every type with their members, and the offsets they have committed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 
 import pyarrow as pa
 
+from kafka_audit.cluster.bootstrap import Cluster
+from kafka_audit.cluster.commits import Commit, fetch_commits, fetch_named_commits
 from kafka_audit.cluster.failures import Failure
-from kafka_audit.cluster.groups import DescribedGroup, Group
+from kafka_audit.cluster.groups import DescribedGroup, Group, describe_groups, list_groups
+from kafka_audit.cluster.places import GROUP, Coordinators, TopicPartition
+from kafka_audit.collect.datasets import COMMITTED_OFFSETS, GROUPS, MEMBERS
 from kafka_audit.collect.errors import ErrorLog
-from kafka_audit.collect.tables import NAMES, table
+from kafka_audit.collect.scope import Scope
+from kafka_audit.collect.tables import table
 
-NAME = "groups"
-SCHEMA = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("group_type", pa.string()),
-        ("state", pa.string()),
-        ("protocol_type", pa.string()),
-        ("coordinator_id", pa.int32()),
-        ("error", pa.string()),
-        ("authorized_operations", NAMES),
-        ("assignor", pa.string()),
-    ]
-)
 _TYPES = frozenset({"classic", "consumer", "share", "streams"})
 
 
-def collect(
-    listed: Sequence[Group], described: Mapping[str, DescribedGroup | Failure], missing: Sequence[Failure], errors: ErrorLog
-) -> pa.Table:
-    """One row per group in scope; ``missing`` are brokers that could not list theirs.
+@dataclass(frozen=True, kw_only=True)
+class GroupReading:
+    """Groups in scope as listed and described, their commits, when these were read, and the brokers that could not list their groups.
+
+    ``described`` and ``commits`` are by group id.
+    """
+
+    listed: tuple[Group, ...]
+    described: Mapping[str, DescribedGroup | Failure]
+    commits: Mapping[str, list[Commit]]
+    read_at: datetime
+    unlisted: tuple[Failure, ...]
+
+    def highest_commits(self) -> dict[TopicPartition, int]:
+        """The highest committed offset of any group, by partition."""
+        highest: dict[TopicPartition, int] = {}
+        for commits in self.commits.values():
+            for commit in commits:
+                if commit.committed is not None:
+                    key = commit.topic, commit.partition
+                    highest[key] = max(commit.committed, highest.get(key, 0))
+        return highest
+
+    def client_hosts(self) -> dict[tuple[str, str], str]:
+        """Client hosts by (group id, member id): only for display, no dataset holds them."""
+        return {
+            (group_id, member.member_id): member.client_host
+            for group_id, group in self.described.items()
+            if isinstance(group, DescribedGroup)
+            for member in group.members
+        }
+
+
+def read_groups(cluster: Cluster, scope: Scope, now: Callable[[], datetime], errors: ErrorLog) -> GroupReading:
+    """List the groups, describe them and fetch their commits.
+
+    Log ends are to be read later: the other order would show groups beyond the end.
+    """
+    found, unlisted = list_groups(cluster)
+    listed = tuple(group for group in found if scope.covers_group(group.group_id))
+    coordinators = Coordinators(cluster, GROUP, {group.group_id: group.coordinator_id for group in listed})
+    described = describe_groups(cluster, coordinators, listed)
+    read_at = now()
+    # Share groups keep no committed offsets (KIP-932).
+    owners = {group.group_id: described.get(group.group_id) for group in listed if group.group_type != "share"}
+    commits = _read_commits(cluster, coordinators, owners, scope, errors)
+    return GroupReading(listed=listed, described=described, commits=commits, read_at=read_at, unlisted=unlisted)
+
+
+def _read_commits(
+    cluster: Cluster, coordinators: Coordinators, groups: Mapping[str, DescribedGroup | Failure | None], scope: Scope, errors: ErrorLog
+) -> dict[str, list[Commit]]:
+    """All commits of the groups on topics in scope, deleted topics included.
+
+    A partition that a member has and that the broker leaves out is asked for by name: only so is "never committed" told apart
+    from "not allowed to see it".
+    """
+    by_group: dict[str, list[Commit]] = {}
+    absent: dict[str, list[TopicPartition]] = {}
+    for group_id, commits in fetch_commits(cluster, coordinators, list(groups)).items():
+        if isinstance(commits, Failure):
+            errors.add(COMMITTED_OFFSETS, commits)
+            continue
+        by_group[group_id] = [commit for commit in commits if scope.covers_topic(commit.topic)]
+        missing = _assigned(groups[group_id], scope) - {(commit.topic, commit.partition) for commit in by_group[group_id]}
+        if missing:
+            absent[group_id] = sorted(missing)
+    for group_id, commits in fetch_named_commits(cluster, coordinators, absent).items():
+        if isinstance(commits, Failure):
+            errors.add(COMMITTED_OFFSETS, commits)
+        else:
+            by_group[group_id].extend(commits)
+    for all_commits in by_group.values():
+        errors.add_all(COMMITTED_OFFSETS, (commit.failure for commit in all_commits if commit.failure is not None))
+    return by_group
+
+
+def _assigned(group: DescribedGroup | Failure | None, scope: Scope) -> set[TopicPartition]:
+    if not isinstance(group, DescribedGroup):
+        return set()
+    return {key for member in group.members for key in member.assignment or () if scope.covers_topic(key[0])}
+
+
+def groups(read: GroupReading, errors: ErrorLog) -> pa.Table:
+    """One row per group in scope.
 
     ``authorized_operations`` (of the audit's principal, KIP-430) and ``assignor`` are null for a group that was not described: one
     that was refused, or that was listed as Empty.
     """
-    errors.add_all(NAME, missing)
-    rows = []
-    for group in listed:
-        found = described.get(group.group_id)
+    errors.add_all(GROUPS, read.unlisted)
+    rows: list[tuple[object, ...]] = []
+    for group in read.listed:
+        found = read.described.get(group.group_id)
         failure = found if isinstance(found, Failure) else None
         known = found if isinstance(found, DescribedGroup) else None
-        state = group.state or (known.state if known else "Unknown")
-        kind = group.group_type if group.group_type in _TYPES else "unknown"
         rows.append(
             (
                 group.group_id,
-                kind,
-                state,
+                group.group_type if group.group_type in _TYPES else "unknown",
+                group.state or (known.state if known else "Unknown"),
                 group.protocol_type,
                 group.coordinator_id,
                 failure.error if failure else None,
@@ -53,4 +126,38 @@ def collect(
                 known.assignor if known else None,
             )
         )
-    return table(SCHEMA, rows)
+    return table(GROUPS.schema, rows)
+
+
+def members(read: GroupReading, scope: Scope, errors: ErrorLog) -> pa.Table:
+    """One row per member; assignment and subscribed topics hold what is in scope, null = not known. No client hosts.
+
+    A member that subscribes by a regular expression has null, because only the coordinator knows what that matches.
+    """
+    errors.add_all(MEMBERS, read.unlisted)
+    rows: list[tuple[object, ...]] = []
+    for group_id, group in sorted(read.described.items()):
+        if isinstance(group, Failure):
+            errors.add(MEMBERS, group)
+            continue
+        for member in sorted(group.members, key=lambda one: one.member_id):
+            if member.failure is not None:
+                errors.add(MEMBERS, member.failure)
+            assignment = subscribed = None
+            if member.assignment is not None:
+                assignment = [{"topic": t, "partition": p} for t, p in sorted(member.assignment) if scope.covers_topic(t)]
+            if member.subscribed_topics is not None:
+                subscribed = sorted(topic for topic in member.subscribed_topics if scope.covers_topic(topic))
+            rows.append((group_id, member.member_id, member.client_id, member.instance_id, assignment, subscribed))
+    return table(MEMBERS.schema, rows)
+
+
+def committed_offsets(read: GroupReading, errors: ErrorLog) -> pa.Table:
+    """One row per group and partition; ``committed`` null without an error = the group has no commit there."""
+    errors.add_all(COMMITTED_OFFSETS, read.unlisted)
+    rows = [
+        (group_id, c.topic, c.partition, c.committed, c.leader_epoch, c.failure.error if c.failure else None, read.read_at)
+        for group_id, commits in sorted(read.commits.items())
+        for c in sorted(commits, key=lambda c: (c.topic, c.partition))
+    ]
+    return table(COMMITTED_OFFSETS.schema, rows)

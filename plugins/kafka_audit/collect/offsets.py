@@ -1,38 +1,47 @@
-"""Start, end and last stable offset of every partition, and how far retention is from what groups have read."""
+"""Start, end and last stable offset of every partition, and the offsets that retention and SLAs in seconds are measured with."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import cache
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from kafka_audit.cluster.facade import Cluster
+from kafka_audit.cluster.bootstrap import Cluster
+from kafka_audit.cluster.commits import Commit
 from kafka_audit.cluster.failures import Failure
-from kafka_audit.cluster.leaders import Leaders
-from kafka_audit.cluster.offsets import EARLIEST, LATEST, LIST_OFFSETS, MAX_TIMESTAMP, MAX_TIMESTAMP_VERSION, Offset
+from kafka_audit.cluster.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, MAX_TIMESTAMP_VERSION, Offset, list_offsets
+from kafka_audit.cluster.places import Leaders, TopicPartition
+from kafka_audit.collect.datasets import OFFSETS, SLA_OFFSETS
 from kafka_audit.collect.errors import ErrorLog
-from kafka_audit.collect.tables import READ_AT, table
+from kafka_audit.collect.tables import table
 
-NAME = "offsets"
-SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("log_start", pa.int64()),
-        ("log_end", pa.int64()),
-        ("last_stable", pa.int64()),
-        ("max_timestamp_ms", pa.int64()),
-        ("max_timestamp_offset", pa.int64()),
-        ("headroom_timestamp_ms", pa.int64()),
-        ("headroom_offset", pa.int64()),
-        ("error", pa.string()),
-        ("read_at", READ_AT),
-    ]
-)
+if TYPE_CHECKING:
+    from kafka_audit.policy.slas import LagSla
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NOTHING = Offset(offset=None, timestamp_ms=None)
-Key = tuple[str, int]
-Found = Mapping[Key, Offset | Failure]
+MaxLagSeconds = Callable[[str, str], int | None]
+"""How many seconds a group (first) may lag on a topic (second); None where no SLA says."""
+
+
+class LagSlas(Protocol):
+    """What knows the lag SLA of a group on a topic: a policy."""
+
+    def lag_sla(self, group_id: str, topic: str) -> "LagSla | None":
+        """The rule that holds, or None."""
+
+
+def seconds_of(policy: LagSlas | None) -> MaxLagSeconds:
+    """The limits in seconds of a policy; without one there are none."""
+
+    @cache
+    def seconds(group_id: str, topic: str) -> int | None:
+        sla = policy.lag_sla(group_id, topic) if policy else None
+        return sla.max_lag_seconds if sla else None
+
+    return seconds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,12 +52,12 @@ class Log:
     end: int
 
 
-def collect(
+def offsets(
     cluster: Cluster,
     leaders: Leaders,
-    partitions: Sequence[Key],
+    partitions: Sequence[TopicPartition],
     *,
-    commits: Mapping[Key, int],
+    commits: Mapping[TopicPartition, int],
     retention_ms: Mapping[str, int],
     positions_only: bool = False,
     now: Callable[[], datetime],
@@ -61,27 +70,29 @@ def collect(
     With ``positions_only`` the columns of highest timestamp and headroom are not asked for and stay null.
     """
     read_at = now()
-    starts = cluster.list_offsets(leaders, dict.fromkeys(partitions, EARLIEST))
-    stable = cluster.list_offsets(leaders, dict.fromkeys(partitions, LATEST), read_committed=True)
-    ends = cluster.list_offsets(leaders, dict.fromkeys(partitions, LATEST))
+    starts = list_offsets(cluster, leaders, dict.fromkeys(partitions, EARLIEST))
+    stable = list_offsets(cluster, leaders, dict.fromkeys(partitions, LATEST), read_committed=True)
+    ends = list_offsets(cluster, leaders, dict.fromkeys(partitions, LATEST))
     beyond = [key for key, commit in commits.items() if _offset(ends.get(key, _NOTHING), default=commit) < commit]
-    ends |= {k: found for k, found in cluster.list_offsets(leaders, dict.fromkeys(beyond, LATEST)).items() if isinstance(found, Offset)}
-    newest: Found = {}
-    if not positions_only and cluster.supports(LIST_OFFSETS, MAX_TIMESTAMP_VERSION):
-        newest = cluster.list_offsets(leaders, dict.fromkeys(partitions, MAX_TIMESTAMP))
+    ends |= {k: one for k, one in list_offsets(cluster, leaders, dict.fromkeys(beyond, LATEST)).items() if isinstance(one, Offset)}
+    newest: Mapping[TopicPartition, Offset | Failure] = {}
+    if not positions_only and cluster.supports("ListOffsets", MAX_TIMESTAMP_VERSION):
+        newest = list_offsets(cluster, leaders, dict.fromkeys(partitions, MAX_TIMESTAMP))
     marks = {
-        key: milliseconds(read_at) - retention_ms[key[0]] // 4
+        key: _milliseconds(read_at) - retention_ms[key[0]] // 4
         for key in partitions
         if not positions_only and key in commits and retention_ms.get(key[0], -1) > 0
     }
-    headroom = cluster.list_offsets(leaders, marks)
-    rows = []
+    headroom = list_offsets(cluster, leaders, marks)
+    rows: list[tuple[object, ...]] = []
     for key in sorted(partitions):
-        readings = (starts.get(key, _NOTHING), stable.get(key, _NOTHING), ends.get(key, _NOTHING), newest.get(key, _NOTHING))
-        failure = _note(errors, (*readings, headroom.get(key, _NOTHING)))
-        start, last_stable, end, latest = (_known(reading) for reading in readings)
-        mark = marks.get(key) if key in headroom and isinstance(headroom[key], Offset) else None
-        ahead = _known(headroom.get(key, _NOTHING)).offset
+        readings = [found.get(key, _NOTHING) for found in (starts, stable, ends, newest, headroom)]
+        # A partition without a leader fails in every reading; one row says it.
+        failure = next((reading for reading in readings if isinstance(reading, Failure)), None)
+        if failure is not None:
+            errors.add(OFFSETS, failure)
+        start, last_stable, end, latest, ahead = (_known(reading) for reading in readings)
+        mark = marks.get(key) if isinstance(headroom.get(key), Offset) else None
         rows.append(
             (
                 *key,
@@ -91,32 +102,59 @@ def collect(
                 latest.timestamp_ms,
                 latest.offset,
                 mark,
-                None if mark is None else ahead if ahead is not None else end.offset,
+                None if mark is None else ahead.offset if ahead.offset is not None else end.offset,
                 failure.error if failure else None,
                 read_at,
             )
         )
-    return table(SCHEMA, rows)
+    return table(OFFSETS.schema, rows)
 
 
-def logs(ends: pa.Table) -> dict[Key, Log]:
-    """Start and end of every partition of this dataset of which both are known."""
+def known_logs(ends: pa.Table) -> dict[TopicPartition, Log]:
+    """Start and end of every partition of the dataset ``offsets`` of which both are known."""
     columns = (ends.column(name).to_pylist() for name in ("topic", "partition", "log_start", "log_end"))
     rows = zip(*columns, strict=True)
     return {(topic, index): Log(start=start, end=end) for topic, index, start, end in rows if start is not None and end is not None}
 
 
-def milliseconds(moment: datetime) -> int:
+def sla_offsets(
+    cluster: Cluster,
+    leaders: Leaders,
+    commits: Mapping[str, Sequence[Commit]],
+    logs: Mapping[TopicPartition, Log],
+    *,
+    max_lag_seconds: MaxLagSeconds,
+    now: Callable[[], datetime],
+    errors: ErrorLog,
+) -> pa.Table:
+    """One row per partition and limit in seconds of a group that is behind on it; ``commits`` by group were read before ``logs``.
+
+    ``offset`` is that of the first record that is not older than ``timestamp_ms``, the time of asking less the limit: records below it
+    are older. Where every record is older it is the log end that was read.
+    """
+    wanted: dict[int, set[TopicPartition]] = {}
+    for group_id, committed in commits.items():
+        for commit in committed:
+            key = commit.topic, commit.partition
+            limit = max_lag_seconds(group_id, commit.topic)
+            if limit is not None and commit.committed is not None and key in logs and commit.committed < logs[key].end:
+                wanted.setdefault(limit, set()).add(key)
+    rows: list[tuple[object, ...]] = []
+    for limit, keys in sorted(wanted.items()):
+        read_at = now()
+        timestamp = max(0, _milliseconds(read_at) - limit * 1000)
+        for key, found in list_offsets(cluster, leaders, dict.fromkeys(sorted(keys), timestamp)).items():
+            if isinstance(found, Failure):
+                errors.add(SLA_OFFSETS, found)
+                rows.append((*key, limit, timestamp, None, found.error, read_at))
+            else:
+                rows.append((*key, limit, timestamp, logs[key].end if found.offset is None else found.offset, None, read_at))
+    return table(SLA_OFFSETS.schema, sorted(rows, key=lambda row: row[:3]))
+
+
+def _milliseconds(moment: datetime) -> int:
     """An aware time in milliseconds since the epoch, rounded down."""
     return (moment - _EPOCH) // timedelta(milliseconds=1)
-
-
-def _note(errors: ErrorLog, readings: Sequence[Offset | Failure]) -> Failure | None:
-    # One leaderless partition fails in every reading; one row says it.
-    first = next((reading for reading in readings if isinstance(reading, Failure)), None)
-    if first is not None:
-        errors.add(NAME, first)
-    return first
 
 
 def _known(reading: Offset | Failure) -> Offset:

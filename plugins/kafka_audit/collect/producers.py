@@ -1,51 +1,58 @@
-"""Producers that partition leaders remember."""
+"""Producers that partition leaders remember, and transactions that coordinators remember."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import pyarrow as pa
 
-from kafka_audit.cluster.facade import Cluster
+from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.failures import Failure, unsupported
-from kafka_audit.cluster.leaders import Leaders
+from kafka_audit.cluster.offsets import describe_producers
+from kafka_audit.cluster.places import Leaders, TopicPartition
+from kafka_audit.cluster.transactions import TransactionDetail, describe_transactions, list_transactions
+from kafka_audit.collect.datasets import PRODUCERS, TRANSACTIONS
 from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.tables import table
 
-NAME = "producers"
-SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("producer_id", pa.int64()),
-        ("producer_epoch", pa.int32()),
-        ("last_sequence", pa.int32()),
-        ("last_timestamp_ms", pa.int64()),
-        ("coordinator_epoch", pa.int32()),
-        ("current_txn_start_offset", pa.int64()),
-    ]
-)
-Key = tuple[str, int]
 
-
-def collect(cluster: Cluster, leaders: Leaders, partitions: Sequence[Key], errors: ErrorLog) -> pa.Table:
+def producers(cluster: Cluster, leaders: Leaders, partitions: Sequence[TopicPartition], errors: ErrorLog) -> pa.Table:
     """One row per partition and producer id; only producers with an id (idempotent or transactional) are remembered."""
-    if not cluster.supports(cluster.read_apis()["DescribeProducers"]):
-        errors.add(NAME, unsupported("DescribeProducers", "2.8"))
-        return table(SCHEMA, ())
+    if not cluster.supports("DescribeProducers"):
+        errors.add(PRODUCERS, unsupported("DescribeProducers", "2.8"))
+        return table(PRODUCERS.schema, ())
+    values = attrgetter(*PRODUCERS.schema.names[2:])
     rows: list[tuple[object, ...]] = []
-    for key, found in sorted(cluster.describe_producers(leaders, partitions).items()):
+    for key, found in sorted(describe_producers(cluster, leaders, partitions).items()):
         if isinstance(found, Failure):
-            errors.add(NAME, found)
-            continue
-        rows.extend(
+            errors.add(PRODUCERS, found)
+        else:
+            rows.extend((*key, *values(one)) for one in sorted(found, key=lambda producer: producer.producer_id))
+    return table(PRODUCERS.schema, rows)
+
+
+def transactions(cluster: Cluster, errors: ErrorLog) -> pa.Table:
+    """One row per transactional id; timeout, start and partitions are null where it could not be described."""
+    if not cluster.supports("ListTransactions"):
+        errors.add(TRANSACTIONS, unsupported("ListTransactions", "3.0"))
+        return table(TRANSACTIONS.schema, ())
+    listed, failures = list_transactions(cluster)
+    errors.add_all(TRANSACTIONS, failures)
+    details = describe_transactions(cluster, listed)
+    rows: list[tuple[object, ...]] = []
+    for one in listed:
+        detail = details[one.transactional_id]
+        known = detail if isinstance(detail, TransactionDetail) else None
+        if isinstance(detail, Failure):
+            errors.add(TRANSACTIONS, detail)
+        rows.append(
             (
-                *key,
+                one.transactional_id,
                 one.producer_id,
-                one.producer_epoch,
-                one.last_sequence,
-                one.last_timestamp_ms,
-                one.coordinator_epoch,
-                one.current_txn_start_offset,
+                known.state if known else one.state,
+                one.coordinator_id,
+                known.timeout_ms if known else None,
+                known.start_time_ms if known else None,
+                [{"topic": topic, "partition": index} for topic, index in known.partitions] if known else None,
             )
-            for one in sorted(found, key=lambda producer: producer.producer_id)
         )
-    return table(SCHEMA, rows)
+    return table(TRANSACTIONS.schema, rows)

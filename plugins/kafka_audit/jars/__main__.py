@@ -1,4 +1,4 @@
-"""Fetches all jars (`make jars`), or records their sha256 anew (`make lock-jars`)."""
+"""Fetches all jars (`make jars`), or downloads them again and records their sha256 (`make lock-jars`)."""
 
 import sys
 
@@ -8,10 +8,10 @@ from kafka_audit.jars.jar_list import LIST_FILE
 
 
 def _main(arguments: list[str]) -> int:
-    """Fetch everything that would need the network later (`make jars`), or record it anew (`make lock-jars`); return the exit code."""
+    """Fetch all jars for later use without network (`make jars`), or record their hashes (`make lock-jars`); return the exit code."""
     try:
         if arguments == ["--record"]:
-            print(f"{record(print)} jars are recorded in {LIST_FILE}")  # noqa: T201  (a command of its own)
+            print(f"{record(print)} jars are recorded in {LIST_FILE}")  # noqa: T201  (output of a command)
         else:
             broker_classpath(print)
             spark_connector_jars(print)

@@ -26,16 +26,16 @@ IVY_FILE = Path(__file__).with_name("ivy.xml")
 IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
 
 _DOWNLOADING = re.compile(r"^downloading \S*/(\S+\.jar) \.\.\.")
-# Ivy's closing report names what it lacks as ":: org#module;revision: not found" or ":: org#module;revision!artifact.jar(type)".
+# Ivy's final report names missing artifacts as ":: org#module;revision: not found" or ":: org#module;revision!artifact.jar(type)".
 _MISSING = re.compile(r"^\s*::\s+([\w.\-]+)#([\w.\-]+);([\w.\-]+)(?::|!|\s|$)")
 
 
 def broker_classpath(progress: Progress) -> str:
     """Return the Java class path of Kafka's broker and tools.
 
-    $KAFKA_HOME/libs wins where KAFKA_HOME is set, unchecked: it is the operator's own; else the jars are resolved once, cached and
-    checked. Raises ConfigurationError for an unusable KAFKA_HOME, CollectionError when jars cannot be fetched, IntegrityError when
-    Maven Central gave others than were recorded.
+    If KAFKA_HOME is set, the jars are those of $KAFKA_HOME/libs, unchecked: they are the operator's. Otherwise the jars are fetched
+    once, cached and checked. Raises ConfigurationError for an unusable KAFKA_HOME, CollectionError if jars cannot be fetched,
+    IntegrityError if Maven Central returned other bytes than were recorded.
     """
     home = os.environ.get("KAFKA_HOME")
     if home:
@@ -47,16 +47,16 @@ def broker_classpath(progress: Progress) -> str:
 
 
 def spark_connector_jars(progress: Progress) -> list[Path]:
-    """Return the jars Spark's Kafka source needs and pyspark lacks, for spark.jars, by name."""
+    """Return the jars that Spark's Kafka source needs beyond those in pyspark, for spark.jars, sorted by name."""
     shipped = {_artifact(jar) for jar in _pyspark_jars().glob("*.jar")}
     return [jar for jar in resolve("spark", progress) if _artifact(jar) not in shipped]
 
 
 def resolve(configuration: Configuration, progress: Progress) -> list[Path]:
-    """Return the jars of one ivy.xml configuration, by name, each with the sha256 that was recorded (jar_list.py).
+    """Return the jars of one ivy.xml configuration, sorted by name, each with the recorded sha256 (jar_list.py).
 
-    They are fetched when the cache lacks one, has one more or has one that was changed. Raises CollectionError that names every artifact
-    Maven Central did not give, IntegrityError that names every jar that is not the recorded one; such jars are not kept.
+    They are fetched if a jar is missing from the cache, was changed, or is not on the list. Raises CollectionError with every artifact that
+    Maven Central did not return, IntegrityError with every jar whose sha256 differs; such jars are not kept.
     """
     target = cache_directory() / "jars" / f"{configuration}-{_fingerprint()}"
     expected = expected_hashes(configuration)
@@ -81,9 +81,9 @@ def resolve(configuration: Configuration, progress: Progress) -> list[Path]:
 
 
 def record(progress: Progress, path: Path = LIST_FILE) -> int:
-    """Download the jars of all configurations anew, past every cache, and write the list of their hashes; return how many there are.
+    """Download the jars of all configurations again, without any cache, and write the list of their hashes; return the number of jars.
 
-    What Maven Central gives at this moment is what is trusted from then on: compare the list with the one before.
+    The bytes that Maven Central returns now are trusted from then on: compare the list with the previous one.
     """
     with tempfile.TemporaryDirectory(prefix="kafka-audit-jars-") as name:
         folders = [Path(name) / configuration for configuration in get_args(Configuration)]
@@ -95,7 +95,7 @@ def record(progress: Progress, path: Path = LIST_FILE) -> int:
 
 
 def java() -> str:
-    """Return the Java to run: $JAVA_HOME/bin/java, else java on PATH. Raises ConfigurationError when there is none."""
+    """Return the Java to run: $JAVA_HOME/bin/java, else java on PATH. Raises ConfigurationError if there is none."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if found is None:
@@ -114,7 +114,7 @@ def _fingerprint() -> str:
 
 @contextmanager
 def _sibling(target: Path) -> Iterator[Path]:
-    """Give a temporary folder beside the target, so that a rename publishes it whole; removed if it is still there."""
+    """Yield a temporary folder beside the target, so that a rename publishes it as a whole; remove it if it was not renamed."""
     fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         yield fresh
@@ -123,7 +123,7 @@ def _sibling(target: Path) -> Iterator[Path]:
 
 
 def _pyspark_jars() -> Path:
-    # find_spec looks pyspark up without importing it: the import alone costs a second.
+    # find_spec finds pyspark without importing it, which would take a second.
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise ConfigurationError("pyspark is not installed in this environment: run `make install`.")
@@ -139,13 +139,13 @@ def _run_ivy(configuration: Configuration, cache: Path, pattern: str, progress: 
         *("-cache", str(cache), "-confs", configuration, "-types", "jar", "bundle"),
         *("-retrieve", pattern),
     ]
-    missing: dict[str, None] = {}  # a dict keeps Ivy's order
+    missing: dict[str, None] = {}  # a dict, to keep Ivy's order
     tail: deque[str] = deque(maxlen=15)
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace"
     )
     try:
-        assert process.stdout is not None  # PIPE was asked for
+        assert process.stdout is not None  # not None, because of PIPE
         for line in process.stdout:
             if downloading := _DOWNLOADING.match(line):
                 progress(f"  {downloading.group(1)}")
@@ -164,20 +164,20 @@ def _run_ivy(configuration: Configuration, cache: Path, pattern: str, progress: 
 def _explain_difference(configuration: Configuration, wrong: list[str]) -> str:
     what = "\n".join(f"  {line}" for line in wrong)
     return (
-        f"The {configuration} jars that were fetched are not those recorded in {LIST_FILE.name}:\n{what}\n"
-        f"None is used. Remove {cache_directory() / 'ivy'}, where an earlier download may lie, and try again. If they differ again, "
-        "something between this machine and Maven Central gives other files: find out what. After a change of ivy.xml: `make lock-jars`."
+        f"The {configuration} jars that were fetched differ from those recorded in {LIST_FILE.name}:\n{what}\n"
+        f"None is used. Remove {cache_directory() / 'ivy'}, which may hold older files, and try again. If they differ again, "
+        "something between this machine and Maven Central changes the files: find out what. After a change of ivy.xml: `make lock-jars`."
     )
 
 
 def _explain_missing(configuration: Configuration, missing: list[str], tail: list[str]) -> str:
-    what = "\n".join(f"  {name}" for name in missing) if missing else "  (Ivy named none; its last words:)\n  " + "\n  ".join(tail)
+    what = "\n".join(f"  {name}" for name in missing) if missing else "  (Ivy named none; the end of its output:)\n  " + "\n  ".join(tail)
     instead = "set KAFKA_HOME to an unpacked Kafka, or " if configuration == "broker" else ""
     return (
         f"The {configuration} jars could not be fetched from Maven Central:\n{what}\n"
         "Check that this machine reaches Maven Central. Behind a proxy or a company certificate, tell Java about it, for example "
         "JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=HOST -Dhttps.proxyPort=PORT -Djavax.net.ssl.trustStore=FILE'. "
-        f"Or {instead}copy the folder {cache_directory() / 'jars'} from a machine that has it."
+        f"Or {instead}copy the folder {cache_directory() / 'jars'} from a machine that has these jars."
     )
 
 

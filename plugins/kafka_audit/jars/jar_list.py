@@ -1,4 +1,4 @@
-"""The list of jars with their sha256, jars.sha256: nothing that is not on it, byte for byte, is put on a class path.
+"""Reads jars.sha256, the list of jars with their sha256: a jar goes on a class path only if it is on the list, byte for byte.
 
 One line per jar, as sha256sum writes it: the hash, two spaces, ``<configuration>/<organisation>/<module>/<version>/<file>``.
 """
@@ -16,7 +16,7 @@ LIST_FILE = Path(__file__).with_name("jars.sha256")
 
 @dataclass(frozen=True, kw_only=True)
 class ListedJar:
-    """One jar of one ivy.xml configuration, as it was recorded."""
+    """One recorded jar of one ivy.xml configuration."""
 
     configuration: str
     organisation: str
@@ -27,13 +27,13 @@ class ListedJar:
 
 
 def listed_jars(path: Path) -> tuple[ListedJar, ...]:
-    """Read the list, in its order. Raises ConfigurationError with the line that is not of its form."""
+    """Read the list, in its order. Raises ConfigurationError with the number of a malformed line."""
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         sha256, _, place = line.partition("  ")
         parts = PurePosixPath(place).parts
         if len(sha256) != 64 or len(parts) != 5:
-            raise ConfigurationError(f"{path}, line {number}: not a sha256 and a jar's place; write the list anew with `make lock-jars`.")
+            raise ConfigurationError(f"{path}, line {number}: is not a sha256 and a jar's path; regenerate the list with `make lock-jars`.")
         configuration, organisation, module, version, file = parts
         found.append(
             ListedJar(configuration=configuration, organisation=organisation, module=module, version=version, file=file, sha256=sha256)
@@ -42,17 +42,17 @@ def listed_jars(path: Path) -> tuple[ListedJar, ...]:
 
 
 def expected_hashes(configuration: str) -> dict[str, str]:
-    """Return file name -> sha256 of every jar that a configuration must have, and of no other. Raises ConfigurationError for none."""
+    """Return file name -> sha256 of exactly the jars of a configuration. Raises ConfigurationError if the list has none."""
     expected = {jar.file: jar.sha256 for jar in listed_jars(LIST_FILE) if jar.configuration == configuration}
     if not expected:
-        raise ConfigurationError(f"{LIST_FILE} names no {configuration} jar; write it anew with `make lock-jars`.")
+        raise ConfigurationError(f"{LIST_FILE} lists no {configuration} jar; regenerate it with `make lock-jars`.")
     return expected
 
 
 def differences(folder: Path, expected: dict[str, str]) -> list[str]:
-    """Say how the jars in a folder differ from what is expected, one sentence for each jar; empty: the same files, byte for byte.
+    """Return how the jars in a folder differ from the expected ones, one sentence per jar; empty: the same files, byte for byte.
 
-    Java's ``folder/*`` loads every .jar and .JAR there, so a jar more is a difference too.
+    Java's ``folder/*`` loads every .jar and .JAR there, so an additional jar is a difference too.
     """
     present = {path.name: path for path in folder.iterdir() if path.suffix.lower() == ".jar"} if folder.is_dir() else {}
     told = []
@@ -67,7 +67,7 @@ def differences(folder: Path, expected: dict[str, str]) -> list[str]:
 
 
 def write_list(folders: Iterable[Path], path: Path) -> int:
-    """Write the list anew from folders named as the configurations, each holding organisation/module/version/file; return the count."""
+    """Write the list from folders named like the configurations, each containing organisation/module/version/file; return the count."""
     lines = sorted(
         (jar.relative_to(folder.parent).as_posix(), sha256_of(jar)) for folder in folders for jar in folder.rglob("*.jar") if jar.is_file()
     )
@@ -82,5 +82,5 @@ def _sha256_now(jar: Path) -> str:
 
 @cache
 def _sha256(jar: Path, _written: tuple[int, int, int, int]) -> str:
-    """Hash a file once per process and writing: whoever sets its modification time back moves its change time."""
+    """Hash a file once per process and version of it; resetting the modification time does not hide a change, because it changes ctime."""
     return sha256_of(jar)

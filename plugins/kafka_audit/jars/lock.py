@@ -12,7 +12,7 @@ from kafka_audit.errors import ConfigurationError
 def exclusive(path: Path, *, wait: bool) -> Iterator[None]:
     """Hold the lock file at path for the length of the block. The kernel releases it when the holder dies.
 
-    With wait=False a lock held elsewhere raises ConfigurationError.
+    With wait=False, raises ConfigurationError if another process holds the lock.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as handle:

@@ -25,12 +25,11 @@ class Reading:
 
 def take_reading(settings: ConnectionSettings, scope: Scope, policy: Policy, now: Callable[[], datetime]) -> Reading:
     """Connect, read what lag needs and disconnect; CollectionError when the cluster cannot be read at all."""
-    from kafka_audit.cluster.facade import Cluster  # noqa: PLC0415 - kafka-python is needed only to read
-    from kafka_audit.collect.offsets_collection import OffsetsCollection  # noqa: PLC0415 - as above
-    from kafka_audit.collect.sla_offsets import seconds_of  # noqa: PLC0415 - as above
+    from kafka_audit.cluster.bootstrap import Cluster  # noqa: PLC0415 - kafka-python is needed only to read
+    from kafka_audit.collect.collection import Collection  # noqa: PLC0415 - as above
 
     taken_at = now()
     with Cluster(settings, deadline_seconds=DEADLINE_SECONDS) as connected:
-        collection = OffsetsCollection(cluster=connected, scope=scope, max_lag_seconds=seconds_of(policy), now=now)
+        collection = Collection(connected, light=True, scope=scope, policy=policy, now=now)
         datasets = {name: table.to_pylist() for name, table in collection.datasets()}
     return Reading(datasets=datasets, hosts=collection.hosts, cluster_id=collection.cluster_id, taken_at=taken_at)

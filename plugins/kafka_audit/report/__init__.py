@@ -1,4 +1,4 @@
-"""The report of an audit: one page for people, the same as JSON and as JUnit for programs."""
+"""The report of an audit: an HTML page for people, and the same content as JSON and JUnit for programs."""
 
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ def write_report(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", polic
     """Write ``report.html``, ``report.json`` and ``junit.xml`` to the audit's ``report/`` folder; returns the path of the page.
 
     The folder is replaced as a whole. The same audit and ``generated_at`` (with a time zone) give the same bytes.
-    IntegrityError (exit 5) when results are broken, CollectionError (exit 1) when the disk refuses the files.
+    IntegrityError (exit 5) if results are broken, CollectionError (exit 1) if the files cannot be written.
     """
     report = read_report(audit, snapshot, catalogue, policy, generated_at=generated_at)
     texts = {"report.html": html.render(report), "report.json": json_report.render(report), "junit.xml": junit.render(report)}

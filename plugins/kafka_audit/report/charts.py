@@ -1,4 +1,4 @@
-"""Draws lag and SLA compliance over time as inline SVG: no script, no style, no resource, and its figures told in words as well."""
+"""Draws lag and SLA compliance over time as inline SVG, without scripts, styles or external resources, and describes it in words."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -29,12 +29,12 @@ _Run = tuple[str, int, int]
 
 
 def top_of_scale(history: LagHistory, limit: int | None = None) -> int:
-    """Records at the upper edge of the plot, whose lower edge is 0: the largest lag or the limit, at least 1."""
+    """The number of records at the upper edge of the plot: the largest lag or the limit, at least 1. The lower edge is 0."""
     return max(1, limit or 0, *(lag for lag in history.lag if lag is not None))
 
 
 def period(history: LagHistory) -> str:
-    """What time the history covers."""
+    """The time span of the history, in words."""
     end = history.start_ms + len(history.lag) * history.step_ms
     return f"{minute(history.start_ms)} to {minute(end)} UTC"
 
@@ -63,9 +63,9 @@ def in_words(history: LagHistory, limit: int | None = None) -> str:
 def lag_chart(number: int, group_id: str, history: LagHistory, limit: int | None = None) -> Markup:
     """The chart of one group's history; ``number`` makes its ids unique on the page, ``limit`` is the SLA's in records.
 
-    The line is the lag from 0 to ``top_of_scale``, interrupted and hatched where it is not known; blocks at the top mark lost records.
-    The strip below is low where the group was inside the SLA, high where it was outside for a part at least, hatched where samples are
-    missing (a block above the low part where only some are), and empty where nothing was judged.
+    The line is the lag from 0 to ``top_of_scale``. Where the lag is not known, the line is interrupted and the gap hatched. Blocks at
+    the top mark lost records. The strip below shows each interval: low if the group was inside the SLA, high if it was outside for at
+    least a part, hatched if samples are missing (above the low part if only some are), empty if nothing was judged.
     """
     top = top_of_scale(history, limit)
     parts = [*_lag(number, history, top), *_limit(limit, top), *_losses(history), *_strip(number, history)]
@@ -88,7 +88,7 @@ def _x(history: LagHistory, column: int) -> str:
 
 
 def _runs(kinds: list[str]) -> Iterator[_Run]:
-    """Neighbours of one kind as (kind, first column, column after the last)."""
+    """Runs of neighbouring columns of the same kind, as (kind, first column, column after the last)."""
     start = 0
     for kind, run in groupby(kinds):
         end = start + len(list(run))
@@ -102,7 +102,7 @@ def _place(history: LagHistory, start: int, end: int, y: int, height: int) -> di
 
 
 def _lag(number: int, history: LagHistory, top: int) -> Iterator[Markup]:
-    """Gaps, and for each run of known values a filled area with its upper edge drawn as steps."""
+    """The gaps, and for each run of known values a filled area whose upper edge is a step line."""
     for kind, start, end in _runs(["gap" if lag is None else "lag" for lag in history.lag]):
         if kind == "gap":
             yield _GAP.format(number=number, **_place(history, start, end, 0, _PLOT))

@@ -1,4 +1,4 @@
-"""What the snapshot says of itself: cluster, brokers, permissions, what could not be read, and the hashes of the files."""
+"""Reads what a report says about the snapshot: cluster, brokers, permissions, collection errors, and the hashes of the files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.layout import Snapshot
 
 ERRORS_SHOWN = 100
-"""How many different collection errors are listed; each stands once with its count."""
+"""The largest number of collection errors that are listed; equal errors count as one."""
 
 _EXAMPLES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Broker:
-    """One broker as the snapshot saw it."""
+    """One broker in the snapshot."""
 
     broker_id: int
     host: str | None
@@ -30,7 +30,7 @@ class Broker:
 
 @dataclass(frozen=True, kw_only=True)
 class Capability:
-    """One Kafka API: the versions this cluster offers and whether the audit's principal may use it (None: not known)."""
+    """One Kafka API: the versions that this cluster supports, and whether the audit's principal may use it (None: not known)."""
 
     api: str
     api_key: int | None
@@ -43,7 +43,7 @@ class Capability:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionProblem:
-    """Evidence that could not be read: the same dataset, API and error once, with its count and examples of where."""
+    """Evidence that could not be read: one dataset, API and error, how often it occurred, and examples of where."""
 
     dataset: str
     api: str
@@ -55,7 +55,7 @@ class CollectionProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class FileHash:
-    """One file of the evidence or of the audit and the sha256 of its bytes."""
+    """One file of the evidence or of the audit, and the sha256 of its bytes."""
 
     path: str
     sha256: str
@@ -65,7 +65,7 @@ class FileHash:
 
 @dataclass(frozen=True, kw_only=True)
 class Collection:
-    """One snapshot, as far as a report needs it. Times are ISO text from the manifest."""
+    """What a report needs of one snapshot. Times are ISO text from the manifest."""
 
     snapshot_id: str
     manifest_sha256: str
@@ -126,7 +126,7 @@ def _problems(path: Path) -> list[CollectionProblem]:
 
 
 def read_collection(snapshot: Snapshot) -> Collection:
-    """Read one sealed snapshot's manifest and its small datasets; IntegrityError when a file is not usable."""
+    """Read one sealed snapshot's manifest and its small datasets; IntegrityError if a file cannot be used."""
     manifest = snapshot.manifest
     files = [
         FileHash(path=name, sha256=str(entry.get("sha256", "")), bytes=entry.get("bytes"), rows=entry.get("rows"))
@@ -157,7 +157,7 @@ def read_collection(snapshot: Snapshot) -> Collection:
 
 
 def audit_files(folder: Path) -> tuple[FileHash, ...]:
-    """The audit's own files that the report was made from: results and gate JSON, not the gate's raw output nor the report."""
+    """The audit's files that the report was made from: results and gate JSON, but not the gate's raw output and not the report."""
     wanted = [folder / "run.json", *folder.glob("settings/*"), *folder.glob("lag/*"), *folder.glob("gate/*.json")]
     found: list[Path] = []
     for path in wanted:

@@ -1,7 +1,7 @@
 """Fills the placeholders of a control's commands with names from the cluster, so that pasting one runs nothing else.
 
-Names are quoted for a POSIX shell. A name with invisible characters is written as ``$'...'`` (bash, zsh, ksh): it can
-be read before it is pasted, and names the same thing. What no shell can pass becomes a variable, such as ``"$GROUP"``.
+Names are quoted for a POSIX shell. A name with invisible characters is written as ``$'...'`` (bash, zsh, ksh), so that a person can
+read it before pasting. A name that no shell can pass becomes a variable, such as ``"$GROUP"``.
 """
 
 import re
@@ -16,7 +16,7 @@ _LONGEST_NAME = 1000
 
 
 def shell_word(text: str) -> str | None:
-    """One shell word that stands for ``text``; None when no shell can pass it (NUL) or nobody could read it (over 1,000 characters)."""
+    """``text`` as one shell word; None if no shell can pass it (NUL) or it is too long to read (over 1,000 characters)."""
     if "\0" in text or len(text) > _LONGEST_NAME:
         return None
     if not any(is_invisible(character) for character in text):
@@ -33,9 +33,9 @@ def shell_word(text: str) -> str | None:
 
 
 def fill(template: str, names: Mapping[str, str]) -> str:
-    """One command with its placeholders filled; in one pass, so a name that looks like a placeholder stays a name.
+    """Fill the placeholders of one command, in a single pass, so that a name that looks like a placeholder stays a name.
 
-    ``names`` maps topic, partition, group and broker to their text; what is absent becomes a variable.
+    ``names`` maps topic, partition, group and broker to their text; a placeholder without a name becomes a variable.
     """
     simple = all(_PLAIN.fullmatch(name) for name in names.values())
     usable = names if simple or takes_quoted_names(template) else {}
@@ -49,7 +49,7 @@ def fill(template: str, names: Mapping[str, str]) -> str:
 
 
 def fill_all(templates: Sequence[str], resources: Iterable[Mapping[str, str]]) -> tuple[list[str], list[str]]:
-    """The commands for the first resource, and the further ones the other resources need; each command once, in order."""
+    """The commands for the first resource, and the further commands for the other resources; each command once, in order."""
     first: dict[str, None] = {}
     further: dict[str, None] = {}
     for position, names in enumerate(resources):

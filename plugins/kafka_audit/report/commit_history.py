@@ -1,4 +1,4 @@
-"""What groups did by the commit history: how complete it is, and the groups of which most is to be told."""
+"""Reads what the commit history says about groups: how complete it is, and the most notable groups."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,19 +15,20 @@ from kafka_audit.report.rows import arrow_types, batches, exists, first_rows
 from kafka_audit.store.durable_files import read_json
 
 SHOWN = 50
-"""How many groups are listed."""
+"""The largest number of groups that are listed."""
 
-_TOLD = ("gone", "rewinds", "gaps_over_session", "rebalances", "commits")
-_ORDER = (*((name, "descending") for name in _TOLD), ("group_id", "ascending"))
+_NOTABLE = ("gone", "rewinds", "gaps_over_session", "rebalances", "commits")
+_ORDER = (*((name, "descending") for name in _NOTABLE), ("group_id", "ascending"))
 _GONE = ("expired", "deleted", "topic_deleted", "removed_unknown")
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupBehaviour:
-    """What one group did in the window; None is not known, never 0. Times between commits are percentiles 5, 50 and 95 of its partitions.
+    """What one group did in the window; None: not known, never 0.
 
-    expired, deleted, topic_deleted and removed_unknown count partitions whose offset is gone, by what became of it. Until incomplete_until
-    records are missing, until lost_until even newest ones; what came after held_back_since an open transaction hides.
+    interval_low_ms, interval_ms and interval_high_ms are the percentiles 5, 50 and 95 of the time between commits. expired, deleted,
+    topic_deleted and removed_unknown count the partitions whose committed offset is gone, by the reason. Before incomplete_until records
+    are missing, before lost_until possibly the newest commits too; an open transaction hides records after held_back_since.
     """
 
     group_id: str
@@ -72,9 +73,9 @@ class GroupBehaviour:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """Offsets of the offsets topic that were there to read: expected = rows + lost + skipped.
+    """Counts of offsets of the offsets topic: expected = rows + lost + skipped.
 
-    ``lost`` were gone before they could be read. ``skipped`` are markers, records of aborted transactions and compacted ones.
+    ``lost``: deleted before they could be read. ``skipped``: transaction markers, records of aborted transactions, compacted records.
     """
 
     expected: int
@@ -85,7 +86,7 @@ class Totals:
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """Offsets of one partition of the offsets topic, from ``start`` on, that were gone before they could be read."""
+    """``lost`` offsets of one partition of the offsets topic, from ``start`` on, that were deleted before they could be read."""
 
     partition: int
     start: int
@@ -94,9 +95,10 @@ class Gap:
 
 @dataclass(frozen=True, kw_only=True)
 class CommitHistory:
-    """The commit history that an audit used; ``reason`` says why none, ``changed_since`` what is not as in an earlier run of the audit.
+    """The commit history that an audit used. ``reason``: why it used none. ``changed_since``: how it differs from an earlier run's.
 
-    ``recorded`` is False when verify left no record. ``hours`` of the window up to ``end`` were read. ``auto_commit`` counts groups.
+    ``recorded`` is False if the verification left no record. ``hours``: how much of the window up to ``end`` was read. ``auto_commit``: (verdict
+    on auto-commit, number of groups).
     """
 
     recorded: bool
@@ -120,7 +122,7 @@ _COLUMNS = arrow_types(GroupBehaviour)
 
 
 def read_commit_history(folder: Path) -> CommitHistory:
-    """From the audit's ``lag/`` folder; IntegrityError when a file is broken."""
+    """Read it from the audit's ``lag/`` folder; IntegrityError if a file is broken."""
     path, table = folder / RECORD, folder / "group_behaviour.parquet"
     if not path.is_file():
         return CommitHistory(recorded=False)

@@ -1,4 +1,4 @@
-"""Which requirements of compliance frameworks the results support. They support a requirement or do not; none proves conformity."""
+"""Computes which requirements of compliance frameworks the results support. Support does not prove conformity."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from kafka_audit.report.results import ControlResult, Counts
 
 
 class Support(str, Enum):
-    """What the results of a control, or of all controls of a requirement, say of it."""
+    """Whether the results of a control, or of all controls of a requirement, support the requirement."""
 
     DOES_NOT_SUPPORT = "does not support"
     NOT_KNOWN = "not known"
@@ -21,7 +21,7 @@ class Support(str, Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class ControlSupport:
-    """One control under a requirement, and why it does not support it, where it does not."""
+    """One control of a requirement; ``why`` says why it does not support the requirement."""
 
     code: str
     support: Support
@@ -30,7 +30,7 @@ class ControlSupport:
 
 @dataclass(frozen=True, kw_only=True)
 class RequirementResult:
-    """One requirement and what its controls say of it; those that had nothing to judge say nothing."""
+    """One requirement and the support of each of its controls; controls that had nothing to judge do not count."""
 
     id: str
     title: str
@@ -40,7 +40,7 @@ class RequirementResult:
     controls: tuple[ControlSupport, ...]
 
     def of(self, support: str) -> list[ControlSupport]:
-        """The controls that say this of the requirement."""
+        """The controls with this kind of support."""
         return [control for control in self.controls if control.support.value == support]
 
 
@@ -56,12 +56,12 @@ class FrameworkResult:
 
     @property
     def counts(self) -> Counter[str]:
-        """Requirements by the word of their support."""
+        """The number of requirements for each kind of support."""
         return Counter(requirement.support.value for requirement in self.requirements)
 
 
 def assess(frameworks: Sequence[Framework], results: Sequence[ControlResult], *, void: bool) -> tuple[FrameworkResult, ...]:
-    """Every requirement of every framework; with ``void`` evidence nothing is known of any."""
+    """Assess every requirement of every framework; with ``void`` evidence the support of all is not known."""
     by_code = {result.code: result for result in results}
     return tuple(
         FrameworkResult(
@@ -99,7 +99,7 @@ def _control(code: str, result: ControlResult | None, strict: bool, void: bool) 
 
 
 def _said(result: ControlResult, counts: Counts, strict: bool) -> tuple[Support, str]:
-    """A failure decides, then what is not known; a pass counts only where nothing speaks against it."""
+    """A failure decides first, then a result that is not known; a pass counts only if there is neither."""
     loosened = sum(number for kind, number in result.tally.items() if kind.loosened is not None and kind.status == Status.PASS.value)
     against = counts.failed if strict else counts.failed - counts.waived
     if against:

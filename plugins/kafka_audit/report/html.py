@@ -1,4 +1,4 @@
-"""Writes the report as one HTML file that loads nothing, runs nothing and shows hostile names as text."""
+"""Writes the report as one HTML file that loads nothing, runs no scripts and shows hostile names as text."""
 
 import base64
 import hashlib
@@ -42,13 +42,13 @@ _OPTION = re.compile(r"--[a-z-]{1,30}")
 
 
 def _marked(value: str) -> Markup:
-    """Text as HTML, each invisible character spelled out in a marked span."""
+    """Text as HTML, with each invisible character spelled out in a marked span."""
     parts = [Markup('<span class="esc">{}</span>').format(piece) if escaped else escape(piece) for escaped, piece in text.pieces(value)]
     return Markup("").join(parts)
 
 
 def _finalize(value: object) -> object:
-    """Runs on every value a template prints: plain text is made visible and cut, so that no template can forget to."""
+    """Jinja2 calls this for every printed value: it spells out invisible characters and cuts long text, so no template can forget to."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     kept, cut = text.shortened(value, _LONGEST_PROSE)
@@ -62,7 +62,7 @@ def _cut_note(cut: int) -> Markup:
 
 
 def name(value: object) -> Markup:
-    """A name or value from the cluster: isolated from the text around it, at most 200 characters, a dash when it is not known."""
+    """A name or value from the cluster: isolated from the surrounding text, at most 200 characters, a dash if it is not known."""
     if value is None:
         return Markup('<span class="muted">\N{EN DASH}</span>')
     if value == "":
@@ -72,19 +72,19 @@ def name(value: object) -> Markup:
 
 
 def _grouped(number: int | None) -> Markup:
-    """A whole number; one of more than twelve digits may break at its separators, so that no table grows wider than the page."""
+    """A whole number; with more than twelve digits it may wrap at its separators, so that no table is wider than the page."""
     digits = text.grouped(number).split(",")
     return Markup(",<wbr>" if len(digits) > 4 else ",").join(digits)
 
 
 def _sentence(value: str) -> Markup:
-    """A sentence that may carry names from the cluster: at most 500 characters."""
+    """A sentence that may contain names from the cluster: at most 500 characters."""
     kept, cut = text.shortened(value, _LONGEST_SENTENCE)
     return _marked(kept) + _cut_note(cut)
 
 
 def _code(value: str) -> Markup:
-    """A command or a rule, line by line; short options such as ``--add-config`` are kept from breaking at their hyphens."""
+    """A command or a rule, line by line; options such as ``--add-config`` do not wrap at their hyphens."""
     lines = []
     for line in value.strip().split("\n"):
         words = (_marked(word) for word in line.split(" "))
@@ -93,7 +93,7 @@ def _code(value: str) -> Markup:
 
 
 def _prose(value: str | Sequence[str] | None) -> Markup:
-    """Paragraphs of one text, or of several in turn."""
+    """One text, or several in sequence, as paragraphs."""
     several = [value or ""] if value is None or isinstance(value, str) else value
     parts = [part for one in several for part in text.paragraphs(one)]
     return Markup("").join(Markup("<p>{}</p>").format(_finalize(part)) for part in parts)
@@ -115,7 +115,7 @@ def _evidence(value: str | None) -> list[tuple[str, str]]:
 
 
 def _same_expected(findings: tuple[Finding, ...]) -> str | None:
-    """What all findings expect, when it is one and the same."""
+    """The expected value, if it is the same for all findings."""
     expected = {finding.expected or "" for finding in findings}
     return expected.pop() if len(expected) == 1 else None
 
@@ -127,7 +127,7 @@ def _commands(result: ControlResult) -> dict[str, object]:
 
 
 def _bar(report: Report) -> list[dict[str, object]]:
-    """The segments of the coverage bar in percent of what applies: class, label, count, start, width."""
+    """The segments of the coverage bar, in percent of the applicable results: class, label, count, start, width."""
     counts = report.counts
     parts = (
         ("pass", "passed", counts.passed),
@@ -145,7 +145,7 @@ def _bar(report: Report) -> list[dict[str, object]]:
 
 
 def _why_nothing(result: ControlResult) -> tuple[str, str, str]:
-    """Why a control judged nothing: kind of mark, its word, and the rest of the sentence."""
+    """Why a control judged nothing: the kind of mark, its word, and the rest of the sentence."""
     counts = result.counts
     if counts is None:
         return "gap", "did not run", ""
@@ -157,7 +157,7 @@ def _why_nothing(result: ControlResult) -> tuple[str, str, str]:
 
 
 def _idle(report: Report) -> list[tuple[tuple[str, str, str], list[ControlResult]]]:
-    """The controls that judged nothing, under the reason they share; unknown ones before those that do not apply."""
+    """The controls that judged nothing, grouped by reason; unknown ones before those that do not apply."""
     reasons: dict[tuple[str, str, str], list[ControlResult]] = {}
     for result in report.judged_nothing:
         reasons.setdefault(_why_nothing(result), []).append(result)
@@ -207,12 +207,12 @@ def _environment() -> Environment:
 
 
 def style() -> str:
-    """The style sheet, as it stands inside the page."""
+    """The style sheet, as embedded in the page."""
     return (_TEMPLATES / "style.css").read_text(encoding="utf-8").strip()
 
 
 def render(report: Report) -> str:
-    """The whole page; the same report gives the same bytes."""
+    """Render the page; the same report gives the same bytes."""
     css = style()
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
     asked = {**dict(report.params), **{key: value for gate in report.gates for key, value in gate.parameters}}

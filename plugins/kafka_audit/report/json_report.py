@@ -1,4 +1,4 @@
-"""Writes the report as JSON for programs; its form is held by ``report.schema.json`` and its version by ``SCHEMA_VERSION``."""
+"""Writes the report as JSON for programs; ``report.schema.json`` defines its form, ``SCHEMA_VERSION`` is its version."""
 
 import json
 from dataclasses import asdict
@@ -18,11 +18,11 @@ SCHEMA_VERSION = 1
 _OF_WAIVER = ("id", "owner", "approver", "ticket", "expires")
 
 REASONS_SHOWN = 500
-"""How many different reasons for missing results are listed, those with the most results first."""
+"""The largest number of reasons for missing results that are listed, those with the most results first."""
 
 
 def _coverage(counts: Counts) -> dict[str, Any]:
-    """Assessed and applicable results; the ratio is null when nothing applies, never 1."""
+    """The assessed and applicable results and their ratio, which is null if nothing applies, never 1."""
     ratio = round(counts.assessed / counts.applicable, 6) if counts.applicable else None
     return {"assessed": counts.assessed, "applicable": counts.applicable, "ratio": ratio}
 
@@ -58,7 +58,7 @@ def _truncated(result: ControlResult) -> bool:
 
 
 def _finding(finding: Finding, waivers: WaiverTable) -> dict[str, Any]:
-    """One finding with the waiver that covers it, if any; its evidence as JSON where it is JSON, else as the text it is."""
+    """One finding with the waiver that covers it, if any; its evidence as JSON if it can be parsed, else as text."""
     waiver = waivers.find(finding.waiver)
     value = asdict(finding)
     value["waiver"] = {name: getattr(waiver, name) for name in _OF_WAIVER} if waiver else None
@@ -175,5 +175,5 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def render(report: Report) -> str:
-    """The JSON text, in ASCII: control and bidi characters in names are ``\\u`` escapes, so printing the file is harmless."""
+    """Render the JSON text in ASCII: control and bidi characters in names are ``\\u`` escapes, so the file can be printed safely."""
     return json.dumps(as_json(report), indent=2, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"

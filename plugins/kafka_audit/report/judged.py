@@ -1,4 +1,4 @@
-"""What an audit was judged against: the hashes of catalogue and policy, and the policy's demands in plain values."""
+"""The view of catalogue and policy in a report: their hashes, and the policy's demands in plain values."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TierDemands:
-    """One tier, what it changes of the catalogue, and the patterns that lead to it; ``retention_ms`` -1 is unlimited."""
+    """One tier, what it changes in the catalogue, and the patterns that assign topics and groups to it; ``retention_ms`` -1: unlimited."""
 
     name: str
     replication_factor: int
@@ -30,7 +30,7 @@ class TierDemands:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """Catalogue and policy. ``slas`` are the pattern, name and demands of each lag SLA."""
+    """Catalogue and policy as a report shows them. ``slas``: pattern, name and demands of each lag SLA."""
 
     catalogue_sha256: str
     policy_sha256: str
@@ -46,7 +46,7 @@ class Judged:
 
 
 def read_judged(catalogue: "Catalogue", policy: "Policy") -> Judged:
-    """The view of one catalogue and policy that a report prints."""
+    """Make the view of one catalogue and policy."""
     return Judged(
         catalogue_sha256=catalogue.sha256,
         policy_sha256=policy.sha256,
@@ -81,7 +81,7 @@ def _patterns(rules: Sequence[TopicRule | GroupRule], tier: str, default: str) -
 
 
 def _demands(sla: LagSla) -> Iterator[str]:
-    """What a lag SLA demands, and of what, in words."""
+    """The demands of a lag SLA and the topics and tier that it covers, in words."""
     if sla.topics != "*":
         yield f"topics {sla.topics}"
     if sla.tier is not None:

@@ -1,4 +1,4 @@
-"""Writes the report as JUnit XML: a suite for the gates and one per subject, so that a pipeline shows failures as tests."""
+"""Writes the report as JUnit XML, one suite for the gates and one per subject, so that a CI pipeline shows failures as failed tests."""
 
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
@@ -14,7 +14,7 @@ _LONGEST = 1000
 
 
 def _safe(value: object) -> str:
-    """Text for XML: characters that XML forbids, and all other invisible ones, are spelled out; at most 1,000 characters."""
+    """Text for XML, at most 1,000 characters; characters that XML forbids and other invisible ones are spelled out."""
     kept, cut = text.shortened(str(value), _LONGEST)
     return text.visible(kept) + (f" ... {cut} more characters" if cut else "")
 
@@ -24,7 +24,7 @@ def _case(suite: ET.Element, result: ControlResult, name: str) -> ET.Element:
 
 
 def _severity(finding: Finding) -> str:
-    """The severity by tier, with the catalogue's beside it when they differ."""
+    """The severity by tier, followed by the catalogue's if they differ."""
     changed = finding.severity != finding.catalogue_severity
     return f"{finding.severity} (catalogue: {finding.catalogue_severity})" if changed else finding.severity
 
@@ -44,7 +44,7 @@ def _details(result: ControlResult, finding: Finding, waiver: WaiverUse | None =
 
 
 def _failures(suite: ET.Element, result: ControlResult, waivers: WaiverTable) -> None:
-    """A waived failure stays a failure, of a type and with a message of its own."""
+    """Add the failures; a waived failure is still a failure, with its own type and message."""
     for finding in result.failures:
         observed, expected = finding.observed or "not known", finding.expected or "not known"
         waiver = waivers.find(finding.waiver)
@@ -63,7 +63,7 @@ def _failures(suite: ET.Element, result: ControlResult, waivers: WaiverTable) ->
 
 
 def _left_out(suite: ET.Element, result: ControlResult) -> None:
-    """One test case for what the bounded lists leave out, so that no failure vanishes from the suite."""
+    """Add one test case for the failures beyond the listed ones, so that no failure is missing from the suite."""
     counts = result.counted
     rest = (
         ("failure", "failing", counts.failed - len(result.failures)),
@@ -77,7 +77,7 @@ def _left_out(suite: ET.Element, result: ControlResult) -> None:
 
 
 def _others(suite: ET.Element, result: ControlResult) -> None:
-    """A passing test case for a control that only passed; a skipped one for a control that judged nothing."""
+    """Add a passed test case for a control that only passed, and a skipped one for a control that judged nothing."""
     counts = result.counted
     if result.counts is None:
         ET.SubElement(_case(suite, result, result.title), "skipped", message="not assessed: the control did not run")
@@ -114,7 +114,7 @@ def _count(elements: Sequence[ET.Element]) -> dict[str, str]:
 
 
 def render(report: Report) -> str:
-    """The XML text. Missing evidence is a skipped test, and a gate that did not pass is a failed one: all skipped is never green."""
+    """Render the XML text. Missing evidence is a skipped test. A gate that did not pass is a failed test, so such an audit is not green."""
     stamp = report.generated_at.isoformat()
     root = ET.Element("testsuites", name=_safe(f"kafka-audit {report.cluster}"))
     gates = ET.SubElement(root, "testsuite", name="gate", timestamp=stamp, time="0")

@@ -1,4 +1,4 @@
-"""How far groups are behind, what they lost and will lose, and how they keep their SLAs: the worst of one audit."""
+"""Reads the worst groups and partitions of an audit: lag, lost records, time to loss, and compliance with SLAs."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from kafka_audit.report.lag_slas import read_group_slas
 from kafka_audit.report.rows import exists, first_rows
 
 SHOWN = 50
-"""How many partitions and how many groups are listed."""
+"""The largest numbers of partitions and of groups that are listed."""
 
 _WORST = (
     *(("lost", "descending"), ("beyond_end", "descending"), ("time_to_loss_ms", "ascending"), ("lag", "descending")),
@@ -25,7 +25,7 @@ _BAD = pa.array(STATUSES[: STATUSES.index("ORPHAN") + 1])
 
 @dataclass(frozen=True, kw_only=True)
 class LagTables:
-    """The worst partitions and groups, and how many there are in all; ``ran`` is False when the lag part of the verification left nothing.
+    """The worst partitions and groups, and how many there are in total; ``ran`` is False if the verification left no results for lag.
 
     ``absent`` names files of the audit's lag folder and columns of its group_partitions.parquet that an earlier release did not write.
     """
@@ -43,10 +43,10 @@ class LagTables:
 
 
 def read_lag(folder: Path, groups: Path) -> LagTables:
-    """The lag tables from the files of the audit's ``lag/`` folder and the snapshot's ``groups`` dataset.
+    """Read the lag tables from the audit's ``lag/`` folder and the snapshot's ``groups`` dataset.
 
-    Listed are partitions with lost or unread records, a commit beyond the end or a status that says trouble.
-    IntegrityError when a file is broken.
+    Lists partitions with lost or unread records, a commit beyond the log end, or a status that signals trouble.
+    IntegrityError if a file is broken.
     """
     path, slas, series = (folder / f"{name}.parquet" for name in ("group_partitions", "group_slas", "lag_series"))
     if not exists(path):

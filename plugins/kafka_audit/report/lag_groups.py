@@ -1,4 +1,4 @@
-"""Groups over all their partitions: how far behind, what they lost, their partitions' statuses and their SLAs."""
+"""Adds up groups over all their partitions: lag, lost records, the partitions' statuses, and SLAs."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -28,10 +28,10 @@ _AGGREGATES: list[Any] = [
 
 @dataclass(frozen=True, kw_only=True)
 class GroupLag:
-    """One group over all its partitions. Sums are over those whose offsets are known; ``unknown`` counts the others with a commit.
+    """One group over all its partitions. Sums include the partitions whose offsets are known; ``unknown`` counts the others with a commit.
 
-    ``lag_ms`` is the largest lag in time that is known, by ``lag_ms_method``; ``lag_ms_is_bound`` says that the true one may be larger.
-    ``time_to_loss_ms`` is the least of its partitions; ``statuses`` counts these by status, worst first.
+    ``lag_ms``: the largest known lag in milliseconds, found by ``lag_ms_method``; if ``lag_ms_is_bound``, the true lag may be larger.
+    ``time_to_loss_ms``: the smallest of its partitions. ``statuses``: the number of partitions with each status, worst first.
     """
 
     group_id: str
@@ -59,13 +59,13 @@ class GroupLag:
 
     @property
     def limit_records(self) -> int | None:
-        """The SLA's limit that ``lag`` may be compared with: None unless one SLA covers every partition that it sums up."""
+        """The SLA limit to compare ``lag`` with, in records; None unless a single SLA covers every partition in the sum."""
         sla = self.slas[0] if len(self.slas) == 1 else None
         return sla.max_lag_records if sla is not None and (sla.partition_count or 0) >= self.known else None
 
 
 class GroupReader:
-    """Adds up batches of group partitions by group, beside the groups of the snapshot that read none."""
+    """Adds up batches of group partitions by group; groups of the snapshot without partitions are included."""
 
     def __init__(self, groups: Path) -> None:
         rows = (row for table in batches(groups, ("group_id", "group_type", "state")) for row in table.to_pylist())
@@ -73,19 +73,19 @@ class GroupReader:
         self._statuses: dict[str, Counter[str]] = {}
 
     def read(self, table: pa.Table) -> None:
-        """Take in one batch."""
+        """Add one batch."""
         for row in _per_group(table):
             words = {"group_id": row["group_id"], "group_type": row["group_type_max"], "state": row["state_max"]}
             self._groups[row["group_id"]] = _added(self._groups.get(row["group_id"]) or _group(words), row)
 
     def read_statuses(self, table: pa.Table) -> None:
-        """Take in the statuses of one batch; a partition without one is not assessed."""
+        """Add the statuses of one batch; a partition without a status counts as not assessed."""
         counts = table.group_by(["group_id", "status"]).aggregate([([], "count_all")])
         for row in counts.to_pylist():
             self._statuses.setdefault(row["group_id"], Counter())[row["status"] or "NOT_ASSESSED"] += row["count_all"]
 
     def worst_first(self, slas: Mapping[str, tuple[GroupSla, ...]]) -> list[GroupLag]:
-        """All groups with their statuses and their SLAs, the worst first."""
+        """All groups with their statuses and SLAs, worst first."""
         made = [
             replace(group, statuses=_ordered(self._statuses.get(group_id)), slas=slas.get(group_id, ()))
             for group_id, group in self._groups.items()
@@ -98,8 +98,8 @@ def _group(row: Mapping[str, Any]) -> GroupLag:
 
 
 def _per_group(table: pa.Table) -> list[dict[str, Any]]:
-    """One dict per group of the table: its words, row count, counts, sums and extremes."""
-    # NULL has_commit means the commit could not be read: its lag is unknown, the group is not "without a commit".
+    """One dict per group of the table: its text columns, number of rows, counts, sums and extremes."""
+    # has_commit is NULL if the commit could not be read: the lag is then unknown, and the partition is not "without a commit".
     without = pc.equal(pc.fill_null(table["has_commit"], True), False)
     unknown = pc.and_(pc.is_null(table["lag"]), pc.invert(without))
     no_time = pc.and_(pc.is_null(table["lag_ms"]), pc.or_(unknown, positive(table, "lag")))
@@ -131,7 +131,7 @@ def _added(group: GroupLag, row: Mapping[str, Any]) -> GroupLag:
 
 
 def _rank(status: str) -> int:
-    """Order of a status, 0 for the worst; a word that is not known comes last."""
+    """The position of a status in the order, 0 for the worst; an unknown word comes last."""
     return STATUSES.index(status) if status in STATUSES else len(STATUSES)
 
 
@@ -140,7 +140,7 @@ def _ordered(counts: Counter[str] | None) -> tuple[tuple[str, int], ...]:
 
 
 def _badness(group: GroupLag) -> tuple[float | str, ...]:
-    """What sorts groups worst first: loss, commits beyond the end, loss to come, status, broken SLAs, lag."""
+    """The key that sorts groups worst first: loss, commits beyond the log end, time to loss, status, broken SLAs, lag."""
     soonest = inf if group.time_to_loss_ms is None else group.time_to_loss_ms
     status = min((_rank(status) for status, _ in group.statuses), default=len(STATUSES))
     broken = sum(sla.target_met is False for sla in group.slas)

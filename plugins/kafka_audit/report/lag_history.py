@@ -1,4 +1,4 @@
-"""A group's lag and SLA compliance over the history, folded to as many columns as a small chart can show."""
+"""Reads a group's lag and SLA compliance over time, reduced to as many columns as a small chart can show."""
 
 import math
 from collections.abc import Collection
@@ -11,17 +11,17 @@ import pyarrow.compute as pc
 from kafka_audit.report.rows import batches
 
 COLUMNS = 240
-"""How many columns a history has at most."""
+"""The largest number of columns of a history."""
 
 _SERIES = ("group_id", "bucket_ms", "lag", "lost", "in_sla_share", "known_share")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LagHistory:
-    """Equal intervals of ``step_ms`` from ``start_ms`` (epoch); each tuple has one value per interval.
+    """Equal intervals of ``step_ms`` milliseconds from ``start_ms`` (epoch); each tuple has one value per interval.
 
-    ``lag`` and ``lost`` are the largest of the interval in records. ``known_share`` is the part of the interval that samples cover, 0 in
-    a gap; ``in_sla_share`` is the part of the judged time inside the SLA. None is not known, or not judged.
+    ``lag`` and ``lost``: the largest value in the interval, in records. ``known_share``: the share of the interval that samples cover, 0
+    in a gap. ``in_sla_share``: the share of the judged time inside the SLA. None: not known, or not judged.
     """
 
     start_ms: int
@@ -48,7 +48,7 @@ class _Columns:
         self.lost[column] = _larger(self.lost[column], lost)
         if known:
             self.lag[column] = _larger(self.lag[column], lag)
-        # A broken limit is proven by the partitions that are known; a kept one is not.
+        # The known partitions can prove that a limit is broken, but not that it is kept.
         weight = known or float(inside is not None and inside < 1)
         if inside is not None:
             self.judged[column] += weight
@@ -60,9 +60,9 @@ def _larger(kept: int | None, value: int | None) -> int | None:
 
 
 def read_histories(path: Path, groups: Collection[str]) -> dict[str, LagHistory]:
-    """The history of each of ``groups`` that ``lag_series.parquet`` holds, all over the same time.
+    """Read the history of each of ``groups`` in ``lag_series.parquet``, all over the same time span.
 
-    A bucket that is absent, or of which nothing is known, stays a gap. IntegrityError when the file is broken.
+    A bucket that is absent, or of which nothing is known, is a gap. IntegrityError if the file is broken.
     """
     if not groups:
         return {}

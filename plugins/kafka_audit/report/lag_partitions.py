@@ -1,4 +1,4 @@
-"""The partitions that groups read: what each lost, when it will lose more, how far it is behind, and its status."""
+"""Reads the partitions of groups: lost records, time to further loss, lag and status."""
 
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
@@ -18,7 +18,7 @@ _NEXT = (("time_to_loss_ms", "ascending"), *_LOST)
 
 @dataclass(frozen=True, kw_only=True)
 class GroupPartition:
-    """A partition that a group reads. Offsets and counts are records, rates records a second; None is not known, never 0."""
+    """A partition that a group reads. Counts are records, rates are records per second; None: not known, never 0."""
 
     group_id: str
     topic: str
@@ -64,9 +64,9 @@ _OPTIONAL = {name: kind for name, kind in arrow_types(GroupPartition).items() if
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """Loss over all group partitions: what has happened, and what the rates of the history say comes next.
+    """Loss over all group partitions: what has been lost, and what will be lost next at the rates of the history.
 
-    ``next_known`` is False when the audit holds no times to loss; then nothing is said of what comes next.
+    ``next_known`` is False if the audit has no times to loss; then nothing is known about what will be lost next.
     """
 
     next_known: bool = False
@@ -89,17 +89,17 @@ def absent_columns(path: Path) -> tuple[str, ...]:
 
 
 def as_partitions(table: pa.Table | None) -> tuple[GroupPartition, ...]:
-    """Rows of a table with the columns of GroupPartition."""
+    """The rows of a table that has the columns of GroupPartition."""
     return tuple(GroupPartition(**row) for row in table.to_pylist()) if table is not None else ()
 
 
 def positive(table: pa.Table, column: str) -> pa.ChunkedArray:
-    """Where a column is known and above 0, as a boolean array."""
+    """A boolean array: true where the column is known and above 0."""
     return pc.fill_null(pc.greater(table[column], 0), False)
 
 
 class LossReader:
-    """Collects the loss of batches of group partitions; memory does not grow with them, but for the ids of groups that lost."""
+    """Collects the loss over batches of group partitions; memory grows only with the number of groups that lost records."""
 
     def __init__(self) -> None:
         self._happened: pa.Table | None = None
@@ -108,7 +108,7 @@ class LossReader:
         self._partitions = self._records = self._within_a_day = 0
 
     def read(self, table: pa.Table) -> None:
-        """Take in one batch."""
+        """Add one batch."""
         lost = table.filter(positive(table, "lost"))
         self._partitions += lost.num_rows
         self._records += pc.sum(lost["lost"]).as_py() or 0
@@ -119,7 +119,7 @@ class LossReader:
         self._next = first_rows(self._next, losing, _NEXT, _LISTED)
 
     def loss(self, next_known: bool) -> Loss:
-        """The loss of all that was read."""
+        """The loss over all batches."""
         return Loss(
             next_known=next_known,
             partitions=self._partitions,

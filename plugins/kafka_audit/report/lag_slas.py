@@ -1,4 +1,4 @@
-"""What each group's lag SLAs demand, and how much of the window the group was inside them."""
+"""Reads each group's lag SLAs: the limits, and how much of the window the group was within them."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,9 +13,10 @@ _LEAST_KNOWN = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSla:
-    """One SLA over the partitions of a group that it covers; its limits, lag in records, and its window. None is not known or not demanded.
+    """One SLA of a group, over the partitions that it covers: limits, lag in records, and window. None: not known or not demanded.
 
-    ``availability_percent`` is the share of the judged minutes inside the limits; quiet minutes and those not assessed are not judged.
+    ``availability_percent``: the share of the judged minutes that were within the limits; quiet minutes and minutes that were not
+    assessed are not judged.
     """
 
     resource: str
@@ -44,7 +45,7 @@ class GroupSla:
 
     @property
     def target_met(self) -> bool | None:
-        """None without a target, or with less than half of the window known; False when the known minutes alone overspend the budget."""
+        """Whether the target is met: False if known minutes overspend the budget; None without a target or with less than half known."""
         minutes = (self.minutes_in, self.minutes_out, self.minutes_not_assessed)
         if self.target_percent is None or None in minutes:
             return None
@@ -64,9 +65,9 @@ _COLUMNS = ("policy", *(one.name for one in fields(GroupSla) if one.name not in 
 
 
 def read_group_slas(path: Path) -> dict[str, tuple[GroupSla, ...]]:
-    """The SLAs of each group by their name, from ``group_slas.parquet``: none of a group that no SLA covers.
+    """Read the SLAs of each group, sorted by name, from ``group_slas.parquet``; a group that no SLA covers is absent.
 
-    IntegrityError when the file is broken.
+    IntegrityError if the file is broken.
     """
     found: dict[str, list[GroupSla]] = {}
     for table in batches(path, _COLUMNS, pc.field("policy", "sla").is_valid()):

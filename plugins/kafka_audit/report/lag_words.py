@@ -1,4 +1,4 @@
-"""The words for lag and loss: durations, bounds, and what was or will be lost."""
+"""Formats lag and loss as text: durations, bounds, rates, and what was or will be lost."""
 
 from datetime import datetime, timezone
 from itertools import pairwise
@@ -12,7 +12,7 @@ _UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
 
 class LagTime(Protocol):
-    """What a lag in time is told by: milliseconds, the method, and whether it is only a lower bound."""
+    """An object with a lag in milliseconds, the method by which it was found, and whether it is only a lower bound."""
 
     @property
     def lag_ms(self) -> int | None: ...
@@ -23,7 +23,7 @@ class LagTime(Protocol):
 
 
 def duration(milliseconds: int | None) -> str:
-    """A time in its two largest units, rounded down: ``3 d 4 h``, ``5 s``, ``0.25 s``; a dash when it is not known."""
+    """A time in its two largest units, rounded down: ``3 d 4 h``, ``5 s``, ``0.25 s``; a dash if it is not known."""
     if milliseconds is None:
         return "\N{EN DASH}"
     if milliseconds < 0:
@@ -39,12 +39,12 @@ def duration(milliseconds: int | None) -> str:
 
 
 def beat(milliseconds: int | None) -> str:
-    """A time between commits: to three digits below a minute, ``4.99 s``, else as :func:`duration`."""
+    """A time between commits: with three digits if below a minute (``4.99 s``), else as :func:`duration`."""
     return f"{milliseconds / 1000:.3g} s" if milliseconds is not None and milliseconds < 60_000 else duration(milliseconds)
 
 
 def lag_time(one: LagTime) -> str:
-    """The lag in time, with ``≥`` where the true one may be larger; a dash when it is not known."""
+    """The lag in time, with ``≥`` if the true lag may be larger; a dash if it is not known."""
     bound = one.lag_ms is not None and (one.lag_ms_is_bound or one.lag_ms_method == "at least")
     return f"\N{GREATER-THAN OR EQUAL TO} {duration(one.lag_ms)}" if bound else duration(one.lag_ms)
 
@@ -55,7 +55,7 @@ def minute(epoch_ms: int) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """A rate in records: a second where there is at least one, else an hour."""
+    """A rate in records: per second if at least one, else per hour."""
     if per_second is None:
         return "\N{EN DASH}"
     if per_second == 0 or abs(per_second) >= 1:
@@ -64,7 +64,7 @@ def rate(per_second: float | None) -> str:
 
 
 def minutes(number: float | None) -> str:
-    """Minutes with their unit, in full when whole: ``216 min``; a dash when they are not known."""
+    """Minutes with their unit, without decimals if whole: ``216 min``; a dash if they are not known."""
     return "\N{EN DASH}" if number is None else f"{number:,.1f}".removesuffix(".0") + " min"
 
 
@@ -76,7 +76,7 @@ def percentage(percent: float | None) -> str:
 
 
 def loss(found: Loss) -> str:
-    """What was lost, and what will be within a day, as sentences; empty when neither is known to be."""
+    """What was lost and what will be lost within a day, as sentences; empty if there is no known loss."""
     said = []
     if found.records:
         where = f"{counted(found.partitions, 'partition')} of {counted(found.groups, 'group')}"

@@ -1,4 +1,4 @@
-"""The report as data, read from one audit's folder and its snapshot: every output format is written from this."""
+"""Reads one audit's folder and its snapshot into a Report, from which every output format is written."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from kafka_audit.policy import Policy
 
 LIMIT = 200
-"""How many findings of one control and status are listed; counts are always of all."""
+"""The largest number of findings that are listed per control and status; counts include all findings."""
 
 _PARTS = ((SETTINGS, "topics, partitions, brokers and the cluster"), (LAG, "consumer groups"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class AtSeverity:
-    """One severity: how many controls have results of it, which fail, and their failures of exactly this severity."""
+    """One severity: the number of controls with such results, the controls that fail with it, and the counts of results with it."""
 
     name: str
     controls: int
@@ -46,7 +46,7 @@ class AtSeverity:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Everything a report says. ``limit`` is how many findings per control and status were read at most."""
+    """The content of a report. ``limit``: the largest number of findings that were read per control and status."""
 
     audit_id: str
     cluster: str
@@ -72,7 +72,7 @@ class Report:
 
     @property
     def counts(self) -> Counts:
-        """All controls' counts together."""
+        """The counts of all controls together."""
         return total(result.counted for result in self.results)
 
     @property
@@ -87,11 +87,11 @@ class Report:
 
     @property
     def judged_nothing(self) -> tuple[ControlResult, ...]:
-        """Controls without a single pass or failure: they say nothing of this cluster."""
+        """Controls without a pass or a failure, which say nothing about this cluster."""
         return tuple(result for result in self.results if not result.counted.assessed)
 
     def by_severity(self) -> list[AtSeverity]:
-        """For each severity, worst first, the results that have it by their tier."""
+        """The results by the severity that their tier sets, worst first."""
         return [self._at(severity.value) for severity in Severity]
 
     def _at(self, severity: str) -> AtSeverity:
@@ -127,9 +127,9 @@ def read_report(
         if exists(summary) and exists(found):
             summaries.update(read_summary(summary))
             findings.read(found)
-            kinds, strangers = read_tally(found, held)
+            kinds, not_in_force = read_tally(found, held)
             tally.update(kinds)
-            unfounded.update(strangers)
+            unfounded.update(not_in_force)
         else:
             missing.append(f"verify left no {part} results: nothing was judged about {about}.")
     evidence_gate, findings_gate = (read_gate(audit.gate, name, snapshot) for name in ("evidence", "findings"))

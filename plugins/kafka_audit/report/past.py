@@ -21,7 +21,7 @@ class EarlierSnapshot:
 
 @dataclass(frozen=True, kw_only=True)
 class UsedHistory:
-    """What one or both parts used, oldest first, and what they left out and why; ``recorded`` is False when a part left no record."""
+    """The snapshots that one or both parts used, oldest first, and those left out, with the reason. ``recorded``: the parts left a record."""
 
     parts: tuple[str, ...]
     recorded: bool
@@ -30,7 +30,7 @@ class UsedHistory:
 
 
 def read_used_history(audit: Audit) -> tuple[UsedHistory, ...]:
-    """One record when both parts used the same snapshots, else one for each; IntegrityError when a file is broken."""
+    """Return one record if both parts used the same snapshots, else one per part; IntegrityError if a file is broken."""
     settings, lag = (_read(part, audit.path / part / "history.json") for part in (SETTINGS, LAG))
     if (settings.recorded, settings.used, settings.left_out) != (lag.recorded, lag.used, lag.left_out):
         return (settings, lag)

@@ -1,4 +1,4 @@
-"""What the controls found: counts per control from the summaries, and a bounded number of findings per control."""
+"""Reads the results of the controls: counts per control from the summaries, and a limited number of findings per control."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ _FINDING = (
     *("catalogue_severity", "loosened", "waiver"),
 )
 LISTED = (Status.FAIL, Status.ERROR, Status.NOT_ASSESSED)
-"""The statuses whose findings a report lists one by one; the others are counted."""
+"""The statuses whose findings a report lists one by one; results in other statuses are only counted."""
 
 _EXAMPLES = 3
 _RANK = "rank"
@@ -36,21 +36,21 @@ _RANK = "rank"
 
 @dataclass(frozen=True, kw_only=True)
 class Counts(Results):
-    """How many results a control has in each status, of how many resources."""
+    """The number of results of a control in each status, and the number of resources."""
 
     population: int = 0
     findings: int = 0
 
 
 def total(counts: Iterable[Counts]) -> Counts:
-    """The sum of counts, field by field."""
+    """Add up counts, field by field."""
     listed = list(counts)
     return Counts(**{name: sum(getattr(one, name) for one in listed) for name in (*_COUNTS, *_OF_TALLY)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One result of one control on one resource, as the job wrote it; None is "not known" or "does not apply"."""
+    """One result of one control on one resource, as the job wrote it; None: not known, or does not apply."""
 
     control_id: str
     code: str
@@ -74,17 +74,17 @@ class Finding:
 
     @property
     def names(self) -> dict[str, str]:
-        """The names that a remediation's placeholders stand for; a group's or a broker's result names its own resource."""
+        """The names for a remediation's placeholders; for a result of a group or broker, the name is the resource."""
         known = {"topic": self.topic, "partition": self.partition, "group": self.group_id, "broker": self.broker_id}
         return {key: str(value) for key, value in known.items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControlResult:
-    """One control, what it counted and the first of its failures, errors and unassessed resources: worst first, then by resource.
+    """One control, its counts, and the first of its failures, errors and unassessed resources: worst first, then by resource.
 
-    ``severity`` is the catalogue's; ``tally`` has the results by their own. ``counts`` is None when the control did not run; ``control``
-    is None when the catalogue at hand does not hold it.
+    ``severity`` is the catalogue's; ``tally`` counts the results by their own severity. ``counts`` is None if the control did not run;
+    ``control`` is None if the given catalogue does not contain it.
     """
 
     control_id: str
@@ -102,12 +102,12 @@ class ControlResult:
 
     @property
     def counted(self) -> Counts:
-        """The counts, all 0 when the control did not run."""
+        """The counts; all 0 if the control did not run."""
         return self.counts or Counts()
 
     @cached_property
     def by_severity(self) -> dict[str, Results]:
-        """Its results by the severity that their tier gives them, worst first; the catalogue's severity when it has none."""
+        """Its results by the severity that their tier sets, worst first; with the catalogue's severity if there are no results."""
         return by_severity(self.tally) or {self.severity: Results()}
 
     @property
@@ -117,13 +117,13 @@ class ControlResult:
 
     @property
     def worst(self) -> str:
-        """The worst severity of its failures; the catalogue's when nothing fails."""
+        """The worst severity of its failures; the catalogue's if nothing fails."""
         return next(iter(self.failing_severities), self.severity)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why results are missing: one reason, once, with how many results it covers, of which controls, and examples."""
+    """One reason why results are missing: how many results it concerns, of which controls, and example resources."""
 
     status: str
     reason: str
@@ -133,7 +133,7 @@ class Reason:
 
 
 def read_summary(path: Path) -> dict[str, dict[str, Any]]:
-    """The summary's rows by control id; IntegrityError when a control has two."""
+    """The summary's rows by control id; IntegrityError if a control has two rows."""
     found: dict[str, dict[str, Any]] = {}
     for row in all_rows(path, _SUMMARY):
         if row["control_id"] in found:
@@ -143,7 +143,7 @@ def read_summary(path: Path) -> dict[str, dict[str, Any]]:
 
 
 class FindingReader:
-    """Reads findings folders in one pass each: the first ``limit`` per control and status, and all reasons with their counts."""
+    """Reads findings folders, each in one pass: the first ``limit`` findings per control and status, and all reasons with their counts."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -152,7 +152,7 @@ class FindingReader:
         self._examples: dict[tuple[str, str], list[str]] = {}
 
     def read(self, path: Path) -> None:
-        """Take in one findings folder (columns as in the findings contract); IntegrityError when it cannot be read."""
+        """Read one findings folder (with the columns of the findings contract); IntegrityError if it cannot be read."""
         wanted = pc.field("status").isin([status.value for status in LISTED])
         for table in batches(path, _FINDING, wanted):
             for control_id in pc.unique(table["control_id"]).to_pylist():
@@ -163,7 +163,7 @@ class FindingReader:
 
     def _keep(self, control_id: str, status: str, rows: pa.Table) -> None:
         key = (control_id, status)
-        ranks = pc.index_in(rows["severity"], value_set=pa.array(SEVERITIES))  # an unknown word is NULL, and comes last
+        ranks = pc.index_in(rows["severity"], value_set=pa.array(SEVERITIES))  # an unknown severity becomes NULL, which sorts last
         order = [(_RANK, "ascending"), ("resource", "ascending")]
         self._kept[key] = first_rows(self._kept.get(key), rows.append_column(_RANK, ranks), order, self._limit)
         if status == Status.FAIL.value:
@@ -176,12 +176,12 @@ class FindingReader:
             examples[:] = sorted({*examples, *row["resource_list"]})[:_EXAMPLES]
 
     def findings(self, control_id: str, status: Status) -> tuple[Finding, ...]:
-        """The first findings of one control in one status: worst first, then by resource."""
+        """The first findings of one control with one status: worst first, then by resource."""
         table = self._kept.get((control_id, status.value))
         return tuple(Finding(**row) for row in table.drop_columns([_RANK]).to_pylist()) if table is not None else ()
 
     def reasons(self) -> tuple[Reason, ...]:
-        """Why results are missing, most results first, each reason once over all controls; errors before not assessed."""
+        """The reasons why results are missing, each once over all controls: errors before not assessed, then most results first."""
         counts: Counter[tuple[str, str]] = Counter()
         codes: dict[tuple[str, str], set[str]] = {}
         for (status, reason, code), count in self._reasons.items():
@@ -216,7 +216,7 @@ def control_results(
 
 
 def _word(value: object) -> str:
-    """The plain text of a word that may be an enum's member."""
+    """The text of a value that may be a member of an enum."""
     return str(getattr(value, "value", value))
 
 
@@ -246,5 +246,5 @@ def _result(
 
 
 def worst_first(results: Sequence[ControlResult]) -> tuple[ControlResult, ...]:
-    """Results by their worst failure, then code."""
+    """Sort results by their worst failure, then by code."""
     return tuple(sorted(results, key=lambda one: (rank(one.worst), one.code, one.control_id)))

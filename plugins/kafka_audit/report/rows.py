@@ -1,4 +1,4 @@
-"""Streams rows out of Parquet files and Spark's Parquet folders, batch by batch, so that a report costs little memory."""
+"""Reads Parquet files and Spark's Parquet folders batch by batch, so that a report needs little memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,17 +19,17 @@ def _broken(path: Path, problem: object) -> IntegrityError:
 
 
 def exists(path: Path) -> bool:
-    """Whether a Parquet file, or a folder with at least one Parquet part, is there."""
+    """Whether the path is a Parquet file, or a folder with at least one Parquet part."""
     return path.is_file() or (path.is_dir() and any(path.glob("*.parquet")))
 
 
 def arrow_types(row: type) -> dict[str, pa.DataType]:
-    """The Arrow type of each field of a dataclass of texts, numbers and booleans, all of which may be None."""
+    """The Arrow type of each field of a dataclass whose fields are texts, numbers or booleans, or None."""
     return {name: _ARROW[next(one for one in (*get_args(kind), kind) if one in _ARROW)] for name, kind in get_type_hints(row).items()}
 
 
 def columns_of(path: Path) -> frozenset[str]:
-    """The names of the columns that a Parquet file or folder has; IntegrityError when it cannot be read."""
+    """The names of the columns that a Parquet file or folder has; IntegrityError if it cannot be read."""
     try:
         return frozenset(ds.dataset(path, format="parquet").schema.names)
     except (OSError, pa.ArrowException) as problem:
@@ -41,7 +41,7 @@ def batches(
 ) -> Iterator[pa.Table]:
     """Tables of at most 32,768 rows with exactly ``columns`` and the ``optional`` ones, filtered by ``only``.
 
-    An optional column that the file does not have is NULL; IntegrityError when the file or its columns are not usable.
+    An optional column that is missing in the file is NULL. IntegrityError if the file or its columns cannot be used.
     """
     further = optional or {}
     try:
@@ -61,11 +61,11 @@ def batches(
 
 
 def all_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Every row as a dict, for tables that are small by nature (brokers, capabilities, the control summary)."""
+    """Every row as a dict; for tables that are always small (brokers, capabilities, the control summary)."""
     return [row for table in batches(path, columns) for row in table.to_pylist()]
 
 
 def first_rows(kept: pa.Table | None, table: pa.Table, order: Sequence[tuple[str, str]], count: int) -> pa.Table:
-    """The first ``count`` rows, in ``order`` (column, ascending|descending), of what was kept so far and a further table; nulls last."""
+    """The first ``count`` rows of ``kept`` and ``table`` together, in ``order`` (column, ascending|descending); nulls last."""
     joined = table if kept is None else pa.concat_tables([kept, table])
     return joined.take(pc.sort_indices(joined, sort_keys=list(order))[:count])

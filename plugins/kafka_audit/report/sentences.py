@@ -1,4 +1,4 @@
-"""The plain sentences of a report: what the verdict means, and how big the failures are."""
+"""Writes the sentences of a report that summarize verdict, failures, coverage and waivers."""
 
 from collections import Counter
 
@@ -14,7 +14,7 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def coverage(report: Report) -> str:
-    """How much of what applies was assessed, as a sentence part; never a percentage of nothing."""
+    """How much of what applies was assessed, as a part of a sentence; without a percentage if nothing applies."""
     counts = report.counts
     if not counts.applicable:
         return "nothing that applies was assessed"
@@ -22,7 +22,7 @@ def coverage(report: Report) -> str:
 
 
 def failures(report: Report) -> str:
-    """How many controls fail, by their worst failure; says so when none does."""
+    """How many controls fail, by the severity of their worst failure, as a part of a sentence."""
     failing = report.failing
     ran = sum(result.counts is not None for result in report.results)
     if not failing:
@@ -35,13 +35,13 @@ def failures(report: Report) -> str:
 
 
 def waiver_sentence(waiver: WaiverUse) -> str:
-    """Who answers for a waived failure, and until when."""
+    """Who accepted a waived failure, and until when."""
     who = f"owner {waiver.owner}, approved by {waiver.approver}"
     return f"{waiver.id} until {utc(waiver.expires)}, {who}, ticket {waiver.ticket}"
 
 
 def summary(report: Report) -> str:
-    """One sentence that says what the verdict is and why."""
+    """One sentence with the verdict and the reason for it."""
     verdict = report.outcome.verdict
     if verdict == PASSED:
         if report.failing:

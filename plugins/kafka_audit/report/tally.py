@@ -1,4 +1,4 @@
-"""All results of an audit, counted by tier, severity, waiver and loosened requirement."""
+"""Counts all results of an audit by tier, severity, waiver and loosened requirement."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ _COLUMNS = ("control_id", "code", "status", "severity", "tier", "loosened", "wai
 
 
 class Kind(NamedTuple):
-    """What results that are counted together have in common. ``loosened`` says what the tier loosened; ``waiver`` is one in force."""
+    """The key by which results are counted. ``loosened``: what the tier loosened; ``waiver``: the id of a waiver in force."""
 
     control_id: str
     code: str
@@ -32,7 +32,7 @@ Tally = Mapping[Kind, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """How many results there are in each status. ``waived`` are failures; ``loosened`` are passes and failures."""
+    """The number of results in each status. ``waived`` counts failures; ``loosened`` counts passes and failures."""
 
     passed: int = 0
     failed: int = 0
@@ -53,7 +53,7 @@ class Results:
 
 @dataclass(frozen=True, kw_only=True)
 class Loosened:
-    """A control's results in one tier that were judged by something looser than the catalogue's value."""
+    """A control's results in one tier that were judged by a looser value than the catalogue's."""
 
     code: str
     tier: str | None
@@ -63,7 +63,7 @@ class Loosened:
 
 
 def read_tally(path: Path, waivers: Collection[str]) -> tuple[Counter[Kind], Counter[str]]:
-    """Count a findings folder; also the findings by waivers that are not among ``waivers``, the ids in force: these are not waived."""
+    """Count a findings folder by kind, and the findings by waiver id that name a waiver not in force (``waivers`` are the ids in force)."""
     found: Counter[Kind] = Counter()
     unfounded: Counter[str] = Counter()
     for table in batches(path, _COLUMNS):
@@ -77,7 +77,7 @@ def read_tally(path: Path, waivers: Collection[str]) -> tuple[Counter[Kind], Cou
 
 
 def results_of(kinds: Iterable[tuple[Kind, int]]) -> Results:
-    """The counts of some results together."""
+    """Add up the counts of some kinds of results."""
     by_status: Counter[str] = Counter()
     waived = loosened = 0
     for kind, number in kinds:
@@ -96,24 +96,24 @@ def results_of(kinds: Iterable[tuple[Kind, int]]) -> Results:
 
 
 def rank(severity: str) -> int:
-    """Order of a severity's name, 0 for critical; unknown names come last."""
+    """The position of a severity in the order, 0 for critical; unknown names come last."""
     return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
 
 
 def by_severity(tally: Tally) -> dict[str, Results]:
-    """Results by their own severity, worst first."""
+    """The results by their own severity, worst first."""
     names = sorted({kind.severity for kind in tally}, key=rank)
     return {name: results_of((kind, number) for kind, number in tally.items() if kind.severity == name) for name in names}
 
 
 def by_tier(tally: Tally, tiers: Collection[str]) -> list[tuple[str, Results]]:
-    """Results of each tier of the policy, in its order; a tier that findings name and the policy lacks comes last."""
+    """The results of each tier, in the policy's order; tiers that only findings name come last."""
     names = [*tiers, *sorted({str(kind.tier) for kind in tally} - set(tiers))]
     return [(name, results_of((kind, number) for kind, number in tally.items() if str(kind.tier) == name)) for name in names]
 
 
 def loosened_results(tally: Tally) -> list[Loosened]:
-    """What was judged by a loosened requirement, by code and tier."""
+    """The results that were judged by a loosened requirement, by code and tier."""
     groups: dict[tuple[str, str, str], Counter[str]] = {}
     for kind, number in tally.items():
         if kind.loosened is not None and kind.status in (Status.PASS.value, Status.FAIL.value):

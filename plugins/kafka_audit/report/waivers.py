@@ -1,4 +1,4 @@
-"""The waivers of the policy and what came of each in one audit."""
+"""Lists the policy's waivers and the failures that each covers in one audit."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ UNUSED = "unused"
 
 @dataclass(frozen=True, kw_only=True)
 class WaiverUse:
-    """One waiver, and how many failures it covers. ``status``: used, unused, expired or not yet approved."""
+    """One waiver and the number of failures that it covers. ``status``: used, unused, expired or not yet approved."""
 
     id: str
     control: str
@@ -31,18 +31,18 @@ class WaiverUse:
 
 @dataclass(frozen=True, kw_only=True)
 class WaiverTable:
-    """All waivers of the policy in their order, and waivers that findings name and that were not in force, with their failures."""
+    """``listed``: the policy's waivers. ``unfounded``: (id, number of findings) of waivers that findings name but were not in force."""
 
     listed: tuple[WaiverUse, ...] = ()
     unfounded: tuple[tuple[str, int], ...] = ()
 
     def find(self, waiver_id: str | None) -> WaiverUse | None:
-        """The waiver of that id when it covers failures of this audit."""
+        """The waiver with this id if it covers failures of this audit, else None."""
         return next((one for one in self.listed if one.id == waiver_id and one.status == USED), None)
 
 
 def waiver_table(waivers: Sequence[Waiver], tally: Tally, unfounded: Mapping[str, int], at: datetime) -> WaiverTable:
-    """What the waivers covered; ``at`` is when the audit began."""
+    """Make the table from the counted results; ``at`` is when the audit began."""
     covered: Counter[str] = Counter()
     for kind, number in tally.items():
         if kind.waiver is not None:

@@ -1,4 +1,4 @@
-"""The audit's own principal on secured brokers: a listener of its own, a password, and the rights to read and nothing else."""
+"""The audit's own principal on secured brokers: its listener, its password, and its rights, which allow reading only."""
 
 import secrets
 from collections.abc import Iterable
@@ -21,9 +21,9 @@ _READS = (
 
 
 def properties(port: int, password: str) -> dict[str, str]:
-    """Return what a broker's properties need for the auditor's listener and Kafka's authorizer.
+    """Return the broker properties for the auditor's listener and Kafka's authorizer.
 
-    The workload's own listener has no authentication: its clients are super users, as an administrator on the machine would be.
+    The workload's listener has no authentication: its clients are super users, like an administrator on the machine.
     """
     user = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{PRINCIPAL}="{password}";'
     return {
@@ -43,7 +43,7 @@ def new_password() -> str:
 
 
 def write_connection(planned: Iterable[BrokerState], password: str, folder: Folder) -> None:
-    """Write the connection file that an audit is given; only its owner may read it."""
+    """Write the connection file for an audit; only its owner may read it."""
     bootstrap = ",".join(f"{_HOST}:{broker.audit_port}" for broker in planned)
     lines = {
         "bootstrap.servers": bootstrap,
@@ -58,7 +58,7 @@ def write_connection(planned: Iterable[BrokerState], password: str, folder: Fold
 
 
 def grant_reading(admin: KafkaAdminClient) -> None:
-    """Give the principal the rights an audit needs. Raises CollectionError when the brokers refuse one."""
+    """Give the principal the rights that an audit needs. Raises CollectionError if the brokers refuse one."""
     acls = [
         ACL(
             principal=f"User:{PRINCIPAL}",

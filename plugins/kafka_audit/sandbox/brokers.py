@@ -1,4 +1,4 @@
-"""Three Kafka brokers in KRaft mode on this machine: their properties, their storage, their start."""
+"""Three Kafka brokers in KRaft mode on this machine: writes their properties, formats their storage and starts them."""
 
 import base64
 import random
@@ -24,19 +24,19 @@ START_TIMEOUT_S = 120
 PORTS = range(20_000, 32_000)
 _HOST = "127.0.0.1"
 _LOG4J = Path(__file__).with_name("log4j2.properties")
-# Brokers live for minutes: the second compiler never pays for itself. An archive of shared classes is the JVM's default.
+# Brokers live for minutes, too short for the optimizing compiler (C2) to pay off. The JVM uses a class-data archive by default.
 _JVM = (
     *("-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
     *("-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", f"-Dlog4j2.configurationFile={_LOG4J}"),
 )
-# Sizes for a laptop; nothing here is what an audit judges.
+# Sizes for a laptop; no control judges these settings.
 _SMALL = {
     "num.network.threads": "2",
     "num.io.threads": "4",
     "num.recovery.threads.per.data.dir": "1",
     "log.cleaner.dedupe.buffer.size": str(8 << 20),
     "replica.high.watermark.checkpoint.interval.ms": "1000",
-    # Some of a seed's records are days old: brokers would forget who wrote them at the first check, after ten minutes.
+    # Some of a seed's records are days old: at the first check, after ten minutes, brokers would forget the producers that wrote them.
     "producer.id.expiration.check.interval.ms": "86400000",
 }
 
@@ -67,7 +67,7 @@ def plan(brokers: Brokers, folder: Folder) -> tuple[BrokerState, ...]:
 def properties(
     brokers: Brokers, planned: Iterable[BrokerState], broker: BrokerState, folder: Folder, *, password: str = ""
 ) -> dict[str, str]:
-    """Return the server.properties of one broker: the seed's own keys win over the sandbox's sizes, never over its addresses.
+    """Return the server.properties of one broker: the seed's keys override the sandbox's sizes, but never its addresses.
 
     ``password`` is the auditor's on secured brokers.
     """
@@ -100,7 +100,7 @@ def properties(
 
 
 def write_properties(values: dict[str, str], path: Path) -> None:
-    """Write a Java properties file: pure ASCII, with every character Java would read otherwise escaped."""
+    """Write a Java properties file: pure ASCII, with every character escaped that Java would read differently."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [f"{key}={_escaped(values[key])}" for key in sorted(values)]
     path.write_text("\n".join(lines) + "\n", encoding="ascii")
@@ -109,7 +109,7 @@ def write_properties(values: dict[str, str], path: Path) -> None:
 def format_storage(
     classpath: str, cluster_id: str, planned: Iterable[BrokerState], folder: Folder, *, features: Mapping[str, int] | None = None
 ) -> None:
-    """Run Kafka's StorageTool for every broker at once. Raises CollectionError with its words when one fails."""
+    """Run Kafka's StorageTool for all brokers in parallel. If one fails, raises CollectionError with the end of its log."""
     runs = []
     for broker in planned:
         log = folder.log(f"format-{broker.id}")
@@ -131,7 +131,7 @@ def format_storage(
 
 
 def launch(classpath: str, broker: BrokerState, folder: Folder) -> ProcessRecord:
-    """Start one broker process; it is not ready yet when this returns."""
+    """Start one broker process; returns before the broker is ready."""
     argument = str(folder.properties(broker.id))
     role = f"broker-{broker.id}"
     command = [java(), *_JVM, "-cp", classpath, "kafka.Kafka", argument]
@@ -139,9 +139,9 @@ def launch(classpath: str, broker: BrokerState, folder: Folder) -> ProcessRecord
 
 
 def wait_until_registered(planned: tuple[BrokerState, ...], started: Iterable[ProcessRecord], folder: Folder) -> None:
-    """Return when every broker is in the metadata and none is fenced.
+    """Wait until every broker is in the metadata and none is fenced.
 
-    Raises CollectionError, with the end of a broker's log, when one dies or START_TIMEOUT_S passes.
+    Raises CollectionError with the end of a broker's log if one dies or START_TIMEOUT_S passes.
     """
     records = list(started)
 
@@ -152,7 +152,7 @@ def wait_until_registered(planned: tuple[BrokerState, ...], started: Iterable[Pr
                 raise CollectionError(f"{record.role} stopped while starting; {log} ends with:\n{processes.tail(log)}")
 
     deadline = time.monotonic() + START_TIMEOUT_S
-    # A refused connection makes kafka-python back off for seconds: ask it only once every port answers.
+    # After a refused connection kafka-python waits for seconds: use it only once every port answers.
     _poll(lambda: all(_listens(broker.port) for broker in planned), none_died, deadline, f"their ports to open; see {folder.logs}")
     with closing(KafkaAdminClient(bootstrap_servers=bootstrap(planned), client_id="sandbox")) as admin:
         _poll(lambda: _registered(admin) == len(planned), none_died, deadline, f"all of them to register; see {folder.logs}")
@@ -167,7 +167,7 @@ def _registered(admin: KafkaAdminClient) -> int:
     try:
         return sum(not broker["is_fenced"] for broker in admin.describe_cluster()["brokers"])
     except KafkaError:
-        return 0  # still electing; the deadline of the caller decides
+        return 0  # still electing a leader; the caller's deadline decides
 
 
 def _poll(done: Callable[[], bool], check: Callable[[], None], deadline: float, what: str) -> None:
@@ -185,7 +185,7 @@ def _listens(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return free ports below the range the system hands to outgoing connections, so that none takes them before the broker does."""
+    """Return free ports below the system's range for outgoing connections, so that no connection takes one before the broker does."""
     ports: list[int] = []
     for port in random.sample(PORTS, 2_000):
         with closing(socket.socket()) as probe:

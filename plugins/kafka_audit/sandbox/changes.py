@@ -1,4 +1,4 @@
-"""What happens to a seeded cluster between its earlier snapshots and its audit."""
+"""Changes a seeded cluster between its earlier snapshots and its audit."""
 
 import time
 from contextlib import closing
@@ -14,7 +14,7 @@ _DELETE_TIMEOUT_S = 30
 
 
 def apply(seed: Seed, bootstrap: str) -> None:
-    """Carry out the seed's change, if it has one. Raises CollectionError when the brokers refuse."""
+    """Make the seed's change, if it has one. Raises CollectionError if the brokers refuse."""
     change = seed.change
     if change is None:
         return

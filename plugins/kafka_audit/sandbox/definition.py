@@ -1,4 +1,4 @@
-"""What a seed file may say: brokers, topics, producers, groups, one disk failure, and the findings an audit must give."""
+"""The schema of a seed file: brokers, topics, producers, groups, a disk failure, and the findings that an audit must give."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,10 +30,10 @@ class Node(_Strict):
 
 
 class Brokers(_Strict):
-    """The three processes and the properties they share.
+    """The three broker processes and the properties that they share.
 
-    ``secured``: Kafka's own authorizer is on, and the audit connects as a principal that may only read. ``features``: levels that the
-    storage is formatted with, where they are not Kafka's defaults.
+    ``secured``: Kafka's authorizer is on, and the audit connects as a principal that may only read. ``features``: the feature levels to
+    format the storage with, if they differ from Kafka's defaults.
     """
 
     config: ConfigMap = {}
@@ -51,7 +51,7 @@ class Topic(_Strict):
 
 
 class Producer(_Strict):
-    """One producer and how many records it writes to each partition of its topics; ``ends: open`` leaves its transaction so."""
+    """One producer and how many records it writes to each partition of its topics; ``ends: open`` leaves its transaction open."""
 
     client: Literal["kafka-python", "confluent-kafka"]
     client_id: str
@@ -70,10 +70,10 @@ class Producer(_Strict):
 
 
 class Group(_Strict):
-    """A consumer group: who its member is, what it reads, and where its commits are left.
+    """A consumer group: its member's client, the topics that it reads, and the offsets that it commits in the end.
 
-    behind maps "topic-partition" to the distance between the commit and the log end; negative is beyond the end.
-    Partitions it does not name are committed at their end. ``static``: the member has a group.instance.id.
+    behind maps "topic-partition" to the distance of the commit below the log end; negative: beyond the end. The commits of other
+    partitions are at their log end. ``static``: the member has a group.instance.id.
     """
 
     id: Annotated[str, Field(min_length=1)]
@@ -90,7 +90,7 @@ class Group(_Strict):
         if self.client == "admin" and (self.stays or self.commits != "by hand"):
             raise ValueError("the admin client joins no group: set stays: false and commits: by hand")
         if (self.protocol == "consumer" or self.commits == "auto") and self.client != "confluent-kafka":
-            raise ValueError("protocol consumer and auto-commit are confluent-kafka's part")
+            raise ValueError("protocol consumer and auto-commit need client: confluent-kafka")
         if self.static and not self.stays:
             raise ValueError("a static member that leaves still belongs to its group: set stays: true or static: false")
         if self.behind and self.commits != "by hand":
@@ -108,8 +108,8 @@ class LogDirFailure(_Strict):
 class Change(_Strict):
     """What happens to the cluster between the last earlier snapshot and the audit.
 
-    ``recreate``: topics that are deleted and made again. ``add_partitions``: topic -> how many more. ``rewind``: group without members ->
-    "topic-partition" -> offset it is committed back to.
+    ``recreate``: topics to delete and create again. ``add_partitions``: topic -> how many to add. ``rewind``: group without members ->
+    "topic-partition" -> the earlier offset to commit.
     """
 
     recreate: tuple[str, ...] = ()
@@ -118,19 +118,19 @@ class Change(_Strict):
 
 
 class Verdict(_Strict):
-    """One control on one resource, as an audit names them."""
+    """One expected result: a control's code and a resource, as an audit names them."""
 
     control: str
     resource: str
 
     @property
     def needs_own_brokers(self) -> bool:
-        """True where the verdict comes from how the brokers are run, which another cluster does not share."""
+        """True if the verdict depends on how the brokers are run, so that another cluster would not give it."""
         return self.control.startswith(("BRK-", "QRM-", "REP-", "AUD-", "SEC-", "TXN-03"))
 
 
 class Seed(_Strict):
-    """One whole sandbox: how its brokers run, what is written to them, and what an audit of it must find."""
+    """One sandbox: how its brokers run, what is written to them, and what an audit of them must find."""
 
     name: str
     description: str
@@ -147,7 +147,7 @@ class Seed(_Strict):
     not_assessed: tuple[Verdict, ...] = ()
 
     def partitions(self) -> dict[str, tuple[int, ...]]:
-        """Return "topic-partition" -> replica broker ids, over all topics."""
+        """Return "topic-partition" -> broker ids of its replicas, for all topics."""
         return {f"{t.name}-{p}": replicas for t in self.topics for p, replicas in enumerate(t.replicas)}
 
     @model_validator(mode="after")
@@ -171,12 +171,12 @@ class Seed(_Strict):
             for name, offsets in change.rewind.items():
                 _known(f"change, rewind {name}", offsets, partitions)
             if not self.earlier_snapshots:
-                raise ValueError("change: without earlier_snapshots nothing would show it")
+                raise ValueError("change: needs earlier_snapshots, or no control would see it")
         if failure := self.log_dir_failure:
             _known("log_dir_failure", (failure.broker,), nodes)
             _known("log_dir_failure", failure.replicas, [n for n, replicas in partitions.items() if failure.broker in replicas])
             if nodes[failure.broker].log_dirs < 2:
-                raise ValueError("a broker whose only log dir fails stops: give it two")
+                raise ValueError("a broker whose only log dir fails stops: give it two log dirs")
         for kind, items in (("topic", [t.name for t in self.topics]), ("group", [g.id for g in self.groups])):
             if len(set(items)) != len(items):
                 raise ValueError(f"a {kind} is named twice")

@@ -1,4 +1,4 @@
-"""Which replicas live in a broker's last log dir, and how that dir fails while the broker runs on."""
+"""Places replicas in a broker's last log dir, and makes that dir fail while the broker keeps running."""
 
 import time
 from collections.abc import Callable
@@ -13,33 +13,33 @@ from kafka_audit.sandbox.definition import LogDirFailure, Seed
 from kafka_audit.sandbox.state import BrokerState
 
 _TIMEOUT_S = 60
-# A broker keeps the wish in all three cases, and says which of them it is (KIP-113; the last one is what 4.3 answers).
+# With each of these answers the broker remembers the requested log dir (KIP-113; Kafka 4.3 gives the last one).
 _REMEMBERED = (NoError, ReplicaNotAvailableError, UnknownTopicOrPartitionError)
 
 
 def prefer_log_dirs(admin: KafkaAdminClient, seed: Seed, broker: BrokerState) -> None:
-    """Tell the broker, before topics exist, to put the doomed replicas in its last log dir and all others in its first.
+    """Ask the broker, before the topics exist, to put the replicas that will fail into its last log dir and all others into its first.
 
-    A broker remembers the wish of a replica that it does not have yet (KIP-113), though it answers with an error.
+    A broker remembers the log dir for a replica that it does not have yet (KIP-113), although it answers with an error.
     """
-    doomed = set(seed.log_dir_failure.replicas) if seed.log_dir_failure else set()
+    failing = set(seed.log_dir_failure.replicas) if seed.log_dir_failure else set()
     names = {name for name, replicas in seed.partitions().items() if broker.id in replicas}
     for topic, key in (
         ("__consumer_offsets", "offsets.topic.num.partitions"),
         ("__transaction_state", "transaction.state.log.num.partitions"),
     ):
         names |= {f"{topic}-{p}" for p in range(int(seed.brokers.config.get(key, "50")))}
-    wishes = {(*_split(name), broker.id): broker.log_dirs[-1] if name in doomed else broker.log_dirs[0] for name in names}
+    wishes = {(*_split(name), broker.id): broker.log_dirs[-1] if name in failing else broker.log_dirs[0] for name in names}
     answers = admin.alter_replica_log_dirs(wishes)
     refused = {replica: error for replica, error in answers.items() if error not in _REMEMBERED}
     if refused or len(answers) != len(wishes):
-        raise CollectionError(f"broker {broker.id} did not accept where its replicas go: {refused or 'some were not answered'}")
+        raise CollectionError(f"broker {broker.id} did not accept the log dirs of its replicas: {refused or 'some were not answered'}")
 
 
 def fail_last_log_dir(admin: KafkaAdminClient, failure: LogDirFailure, broker: BrokerState) -> None:
-    """Put a plain file where the log dir was, and return once the broker reports the dir offline and the metadata its replicas.
+    """Replace the log dir by a plain file, and wait until the broker reports the dir offline and the metadata shows its replicas offline.
 
-    The broker notices at its next high-watermark checkpoint. Raises CollectionError when other replicas live there, or after a minute.
+    The broker notices at its next high-watermark checkpoint. Raises CollectionError if the dir holds other replicas, or after a minute.
     """
     path = Path(broker.log_dirs[-1])
     wanted = set(failure.replicas)
@@ -54,7 +54,7 @@ def _wait(done: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + _TIMEOUT_S
     while not done():
         if time.monotonic() > deadline:
-            raise CollectionError(f"Waited {_TIMEOUT_S} s in vain for {what}.")
+            raise CollectionError(f"Waited {_TIMEOUT_S} s without success for {what}.")
         time.sleep(0.2)
 
 
@@ -75,7 +75,7 @@ def _replicas_in(admin: KafkaAdminClient, broker_id: int, path: Path) -> set[str
 
 
 def _not_yet_offline(admin: KafkaAdminClient, failure: LogDirFailure) -> list[str]:
-    """Return the failed replicas a reader of the metadata would still take for healthy."""
+    """Return the failed replicas that the metadata does not yet show as offline."""
     lost = {_split(name) for name in failure.replicas}
     return [
         f"{topic['name']}-{partition['partition_index']}"

@@ -1,4 +1,4 @@
-"""Start, stop and look at a sandbox; a crashed one is cleaned up by the next start or stop."""
+"""Starts, stops and inspects a sandbox; the next start or stop cleans up after a crash."""
 
 import sys
 from collections.abc import Callable
@@ -19,13 +19,13 @@ from kafka_audit.sandbox.seed import Target, execute
 from kafka_audit.sandbox.state import Folder, State
 
 NO_SEED = "none"
-# A broker whose quorum is gone waits for it far longer than this, and its data is thrown away anyway.
+# A broker that has lost its quorum would wait much longer, and its data is deleted anyway.
 STOP_GRACE_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sandbox:
-    """A running sandbox. As a context manager it stops at the end of the block."""
+    """A running sandbox. Used as a context manager, it stops at the end of the block."""
 
     directory: Path
     bootstrap: str
@@ -33,7 +33,7 @@ class Sandbox:
 
     @property
     def audit_connection(self) -> dict[str, str]:
-        """Connection keys for an audit: on secured brokers those of the principal that may only read."""
+        """Connection keys for an audit; on secured brokers, those of the principal that may only read."""
         path = Folder(self.directory).audit_connection
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else [f"bootstrap.servers={self.bootstrap}"]
         return dict(line.split("=", 1) for line in lines)
@@ -47,13 +47,13 @@ class Sandbox:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stop, whatever happened in the block."""
+        """Stop the sandbox, also after an exception."""
         self.stop()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """What runs: up (everything started is alive), degraded (a part died) or down; processes maps role to pid, None where dead."""
+    """The condition up (all started processes live), degraded (some died) or down; processes maps role to pid, None for a dead one."""
 
     directory: Path
     condition: Literal["up", "degraded", "down"]
@@ -67,8 +67,8 @@ def start(
 ) -> Sandbox:
     """Start three brokers and write the seed ("none": brokers as in the healthy seed, nothing written).
 
-    replace=True stops a sandbox that runs in the folder; otherwise that is a ConfigurationError. What a crash left is removed.
-    Raises CollectionError when jars, brokers or clients fail; nothing is left running then, nor after Ctrl-C.
+    If a sandbox already runs in the folder, replace=True stops it first; without it that is a ConfigurationError. Remains of a crash are
+    removed. Raises CollectionError if jars, brokers or clients fail; then, and after Ctrl-C, nothing is left running.
     """
     definition = load("healthy" if seed == NO_SEED else seed)
     folder = Folder(directory)
@@ -81,7 +81,7 @@ def start(
             state = _start_brokers(definition, seed, classpath, folder, progress)
             if seed != NO_SEED:
                 state = _write(definition, state, folder, progress)
-        except BaseException:  # also Ctrl-C: brokers in sessions of their own would outlive it
+        except BaseException:  # also Ctrl-C: the brokers, in their own sessions, would survive it
             progress("Stopping what was started")
             processes.stop(folder.processes(), grace=STOP_GRACE_S)
             folder.remove_data()
@@ -117,10 +117,10 @@ def status(*, directory: Path | None = None) -> Status:
 def seed_running(
     name: str, *, bootstrap: str | None = None, directory: Path | None = None, progress: Progress = lambda message: None
 ) -> tuple[Verdict, ...]:
-    """Write a seed to the running sandbox or, with bootstrap, to another Kafka; broker-level faults cannot be made there.
+    """Write a seed to the running sandbox or, with bootstrap, to another Kafka, where faults of brokers cannot be seeded.
 
-    Returns the expected findings that were therefore skipped. The live consumers run until the sandbox of this folder is stopped.
-    Raises ConfigurationError when nothing runs, when it was seeded before, or when the cluster has topics of the same names.
+    Returns the expected findings that were skipped for that reason. The consumers run until the sandbox of this folder is stopped.
+    Raises ConfigurationError if no sandbox is up, if it has a seed already, or if the cluster has topics of the same names.
     """
     definition = load(name)
     folder = Folder(directory)
@@ -139,12 +139,12 @@ def seed_running(
         else:
             loaded = folder.load()
             if loaded is None or loaded.seeded:
-                raise ConfigurationError(f"The sandbox in {folder.path} is seeded already: stop it, then start it with --seed {name}.")
+                raise ConfigurationError(f"The sandbox in {folder.path} already has a seed: stop it, then start it with --seed {name}.")
             state = loaded
         try:
             _write(definition, state, folder, progress)
         except BaseException:
-            # Only the workload is ours to end here; a running sandbox's brokers stay.
+            # Stop only the workload that was started here; the brokers of a running sandbox stay up.
             processes.stop(processes.running([str(folder.workload_plan)]), grace=STOP_GRACE_S)
             if bootstrap is not None:
                 folder.remove_data()

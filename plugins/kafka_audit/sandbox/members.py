@@ -1,4 +1,4 @@
-"""Consumer group members written with two client libraries: each reads its topics, leaves its commits as told, and may stay."""
+"""Consumer group members, with two client libraries: each reads its topics, commits the offsets of the seed, and may stay in the group."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ FOR_NOW = {
     *("_WAIT_COORD", "_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT", "UNKNOWN_TOPIC_OR_PART"),
     *("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"),
 }
-"""librdkafka's names of what is tried again; its own ``retriable()`` is true for errors of transactions only."""
+"""librdkafka's names of the errors after which a commit is retried; its ``retriable()`` is true only for errors of transactions."""
 _A_DAY_MS = 86_400_000
 
 
@@ -38,10 +38,10 @@ class Member(Protocol):
     """One member of one group."""
 
     def settle(self) -> None:
-        """Join, read to the end of every assigned partition, leave the commits as the group says."""
+        """Join, read to the end of every assigned partition, and commit the offsets that the group's definition asks for."""
 
     def hold(self, stop: threading.Event) -> None:
-        """Stay in the group until stop is set, without reading or committing anything more."""
+        """Stay in the group until stop is set, without reading or committing anything else."""
 
     def close(self) -> None:
         """Leave the group."""
@@ -65,7 +65,7 @@ class HandCommitting:
             auto_offset_reset="earliest",
             isolation_level="read_committed",
             allow_auto_create_topics=False,
-            metadata_max_age_ms=_A_DAY_MS,  # one that sees a new partition would take it: CON-08 is about those that do not yet
+            metadata_max_age_ms=_A_DAY_MS,  # CON-08 needs a consumer that has not noticed a new partition yet
             max_poll_interval_ms=_A_DAY_MS,
             fetch_max_wait_ms=100,
         )
@@ -74,14 +74,14 @@ class HandCommitting:
         """See Member."""
         deadline, patience = _Deadline(self._group.id), _JOIN_PATIENCE_S
         while not self._read_and_commit(deadline, patience=time.monotonic() + patience):
-            # kafka-python 3.0.12: metadata that arrives while the group is joining leaves the member, now and then, without
-            # partitions or rebalancing for ever. A new member is what an operator would try, and what works.
+            # kafka-python 3.0.12: if metadata arrives while the group is joining, the member is sometimes left without
+            # partitions, or rebalances for ever. Replacing it by a new member works.
             self._consumer.close(autocommit=False)
             self._consumer = self._connect()
-            patience *= 2  # a machine may be too slow for the first
+            patience *= 2  # on a slow machine the first may not be enough
 
     def _read_and_commit(self, deadline: "_Deadline", *, patience: float) -> bool:
-        """Return False when the member does not come through its first rebalances until patience (monotonic seconds) ends."""
+        """Return False if the member has not finished its first rebalances by ``patience`` (monotonic seconds)."""
         consumer = self._consumer
         consumer.subscribe(list(self._group.topics))
         while time.monotonic() < patience:
@@ -104,10 +104,10 @@ class HandCommitting:
     def hold(self, stop: threading.Event) -> None:
         """See Member."""
         while not stop.is_set():
-            # Paused anew each time: a rebalance gives partitions back unpaused, and their commit may lie where a fetch would reset it.
+            # Pause again each time: after a rebalance partitions are not paused, and a fetch could reset a commit that is out of range.
             self._consumer.pause(*self._consumer.assignment())
             self._consumer.poll(timeout_ms=0)
-            # Not inside poll: with all partitions paused and records buffered it spins instead of waiting (kafka-python 3.0.12).
+            # Wait here, not in poll: with all partitions paused and records buffered, poll keeps a core busy (kafka-python 3.0.12).
             stop.wait(0.5)
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class HandCommitting:
 
 
 class Librdkafka:
-    """A confluent-kafka consumer, classic or KIP-848, on auto-commit or committing by hand."""
+    """A confluent-kafka consumer of a classic or KIP-848 group, with auto-commit or committing by hand."""
 
     def __init__(self, group: Group, bootstrap: str, partitions: Mapping[str, int]) -> None:
         """Create the consumer; it joins when it settles."""
@@ -167,14 +167,14 @@ class Librdkafka:
                 time.sleep(0.2)
 
     def _refused(self, offsets: list[confluent_kafka.TopicPartition]) -> list[confluent_kafka.KafkaError]:
-        """Commit; what the coordinator has against it."""
+        """Commit; returns the errors of the coordinator."""
         try:
             return [answer.error for answer in self._consumer.commit(offsets=offsets, asynchronous=False) if answer.error]
         except confluent_kafka.KafkaException as problem:
             return [problem.args[0]]
 
     def _has_read(self, ends: Mapping[tuple[str, int], int]) -> bool:
-        # A partition where nothing was read yet has no position (a negative number).
+        # Before anything is read from a partition, its position is a negative number.
         positions = self._consumer.position(self._consumer.assignment())
         return all(p.offset >= ends.get((p.topic, p.partition), 0) or ends.get((p.topic, p.partition)) == 0 for p in positions)
 
@@ -194,7 +194,7 @@ class Librdkafka:
 
 
 class OffsetsOnly:
-    """No member at all: commits written through the admin API, as offset tools and stores of their own do."""
+    """No member: commits are written through the admin API, as by offset tools and by consumers with their own offset store."""
 
     def __init__(self, group: Group, bootstrap: str, partitions: Mapping[str, int]) -> None:
         """Connect the admin client."""
@@ -218,7 +218,7 @@ class OffsetsOnly:
 
 
 def create(group: Group, bootstrap: str, partitions: Mapping[str, int]) -> Member:
-    """Return the member the group's definition asks for; partitions is topic -> partition count."""
+    """Return the member that the group's definition asks for; partitions is topic -> partition count."""
     kinds: dict[str, Callable[[Group, str, Mapping[str, int]], Member]] = {
         "kafka-python": HandCommitting,
         "confluent-kafka": Librdkafka,
@@ -228,10 +228,10 @@ def create(group: Group, bootstrap: str, partitions: Mapping[str, int]) -> Membe
 
 
 def commit_offsets(admin: KafkaAdminClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Commit for a group without members, again while its coordinator is being created, loads or does not know of a new topic yet.
+    """Commit for a group without members; retry while its coordinator is being created, loads, or does not know a new topic yet.
 
-    alter_group_offsets gives an error per partition instead of raising; here every one of them counts.
-    Raises CollectionError for a refused partition and when SETTLE_TIMEOUT_S passes.
+    alter_group_offsets returns an error per partition instead of raising; each of them counts here.
+    Raises CollectionError if a partition is refused or SETTLE_TIMEOUT_S passes.
     """
     deadline = _Deadline(group_id)
     while True:

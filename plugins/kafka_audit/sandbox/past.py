@@ -1,23 +1,23 @@
-"""A past for a seeded cluster: the snapshots that an audit compares with, and what happened since the last of them."""
+"""Takes the earlier snapshots of a seeded cluster that its audit compares with, and then makes the seed's change."""
 
 import time
 from datetime import datetime, timezone
 from pathlib import Path
 
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.jars.fetch import Progress
 from kafka_audit.sandbox import changes
 from kafka_audit.sandbox.definition import load
 from kafka_audit.sandbox.lifecycle import Sandbox
-from kafka_audit.snapshot import take_snapshot
 from kafka_audit.store.layout import EvidenceRoot, new_id
 
 _SECOND_LOOK_S = 1.0
-"""A disk that the seed failed stays failed: no need to give it time."""
+"""The disk that the seed fails stays failed, so the snapshot need not read unhealthy partitions twice."""
 
 
 def make_past(sandbox: Sandbox, seed: str, *, root: Path, cluster: str, progress: Progress = lambda message: None) -> None:
-    """Take the seed's earlier snapshots, at least a second apart, and change the cluster after the last of them."""
+    """Take the seed's earlier snapshots, at least a second apart, then change the cluster."""
     definition = load(seed)
     for number in range(definition.earlier_snapshots):
         started = time.monotonic()
@@ -31,5 +31,5 @@ def make_past(sandbox: Sandbox, seed: str, *, root: Path, cluster: str, progress
             now=lambda: datetime.now(timezone.utc),
             second_look_seconds=_SECOND_LOOK_S,
         )
-        time.sleep(max(0.0, 1.1 - (time.monotonic() - started)))  # ids are told apart, and ordered, by the second
+        time.sleep(max(0.0, 1.1 - (time.monotonic() - started)))  # ids differ, and sort, by the second
     changes.apply(definition, sandbox.bootstrap)

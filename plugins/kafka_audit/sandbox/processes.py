@@ -1,4 +1,4 @@
-"""The sandbox's own processes: started in sessions of their own, known again by pid, start time and argument."""
+"""Starts the sandbox's processes, each in its own session, and recognizes them later by pid, start time and argument."""
 
 import os
 import subprocess
@@ -9,12 +9,12 @@ from pathlib import Path
 import psutil
 from pydantic import BaseModel, ConfigDict
 
-# Kept so that a stopped child can be reaped, and so that Python does not warn of a child that outlives its Popen.
+# Kept so that a stopped child can be reaped, and so that Python does not warn about a child that outlives its Popen.
 _children: list[subprocess.Popen[bytes]] = []
 
 
 class ProcessRecord(BaseModel):
-    """A started process as the state file keeps it: role (broker-1, workload), pid, start time in epoch seconds, a telling argument."""
+    """A started process: role (broker-1, workload), pid, start time in epoch seconds, and an argument to recognize it by."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -24,11 +24,11 @@ class ProcessRecord(BaseModel):
     argument: str
 
     def find(self) -> psutil.Process | None:
-        """Return the live process, or None when it ended or its pid belongs to something else by now."""
+        """Return the live process, or None if it ended or its pid now belongs to another process."""
         try:
             process = psutil.Process(self.pid)
             words = process.cmdline()
-            # While the kernel replaces a fresh child's program its command line reads as empty: that is a start, not an end.
+            # While the kernel replaces a new child's program, its command line is empty: it is starting, it has not ended.
             same = abs(process.create_time() - self.started) < 2 and (not words or self.argument in words)
             return process if same and process.status() != psutil.STATUS_ZOMBIE else None
         except (psutil.NoSuchProcess, psutil.ZombieProcess, psutil.AccessDenied):
@@ -36,7 +36,7 @@ class ProcessRecord(BaseModel):
 
 
 def launch(role: str, command: Sequence[str], *, argument: str, log: Path, cwd: Path) -> ProcessRecord:
-    """Start a command in its own session, so that Ctrl-C in the terminal does not reach it; its output is appended to log."""
+    """Start a command in its own session, so that Ctrl-C in the terminal does not reach it; append its output to log."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         child = subprocess.Popen(
@@ -45,13 +45,13 @@ def launch(role: str, command: Sequence[str], *, argument: str, log: Path, cwd: 
     _children.append(child)
     try:
         started = psutil.Process(child.pid).create_time()
-    except psutil.NoSuchProcess:  # it is gone already: whoever waits for it will say why
+    except psutil.NoSuchProcess:  # it has ended already: the caller that waits for it reports why
         started = time.time()
     return ProcessRecord(role=role, pid=child.pid, started=started, argument=argument)
 
 
 def running(arguments: Iterable[str]) -> list[psutil.Process]:
-    """Return every live process of this user that carries one of these exact arguments, also those no state file names."""
+    """Return every live process of this user that has one of these exact arguments, including those that no state file lists."""
     wanted = set(arguments)
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
@@ -62,7 +62,7 @@ def running(arguments: Iterable[str]) -> list[psutil.Process]:
 
 
 def stop(targets: Sequence[psutil.Process], *, grace: float) -> None:
-    """Send SIGTERM to all, wait up to grace seconds in all, then SIGKILL what is left and wait until it is gone."""
+    """Send SIGTERM to all, wait up to grace seconds in total, then SIGKILL those that are left and wait until they are gone."""
     for process in targets:
         try:
             process.terminate()
@@ -79,7 +79,7 @@ def stop(targets: Sequence[psutil.Process], *, grace: float) -> None:
 
 
 def tail(log: Path, lines: int = 8) -> str:
-    """Return the last lines of a log for a message, each cut to 300 characters."""
+    """Return the last lines of a log, each cut to 300 characters, for an error message."""
     if not log.is_file():
         return "(no log)"
     with log.open("rb") as handle:

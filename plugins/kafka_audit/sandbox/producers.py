@@ -1,4 +1,4 @@
-"""Writing the seed's records: idempotent with kafka-python, acks=1 and transactional with confluent-kafka."""
+"""Writes the seed's records: idempotent with kafka-python, acks=1 and transactional with confluent-kafka."""
 
 import json
 import time
@@ -11,13 +11,13 @@ from kafka_audit.errors import CollectionError
 from kafka_audit.sandbox.definition import Producer
 
 _TIMEOUT_S = 60
-_LONG = {"transaction.timeout.ms": 900_000}  # what is left open has to outlive the audit; brokers allow no more by default
+_LONG = {"transaction.timeout.ms": 900_000}  # a transaction left open must outlive the audit; brokers allow no more than this by default
 
 
 def write(producer: Producer, partitions: dict[str, int], bootstrap: str) -> int:
     """Write the producer's records to every partition of its topics (topic -> partition count); returns how many records were acknowledged.
 
-    Raises CollectionError, KafkaError or KafkaException when one record is not.
+    Raises CollectionError, KafkaError or KafkaException if a record is not acknowledged.
     """
     timestamp_ms = int((time.time() - producer.age_hours * 3600) * 1000)
     records = list(_records(producer, partitions))
@@ -47,7 +47,7 @@ def _write_idempotent(producer: Producer, records: list[tuple[str, int, bytes, b
         ]
         client.flush(timeout=_TIMEOUT_S)
         for future in sent:
-            future.get(timeout=1)  # raises what kept this record from being written
+            future.get(timeout=1)  # raises if this record was not written
     finally:
         client.close(timeout=5)
 
@@ -63,7 +63,7 @@ def _write_librdkafka(producer: Producer, records: list[tuple[str, int, bytes, b
     guarantees: dict[str, object] = (
         {"transactional.id": producer.client_id, **_LONG} if transactional else {"acks": 1, "enable.idempotence": False}
     )
-    # Log level 3 is errors: a coordinator that still loads is retried, and no news for whoever starts a sandbox.
+    # Log level 3 is errors: retries while a coordinator loads are of no interest to the user.
     settings = {"bootstrap.servers": bootstrap, "client.id": producer.client_id, "linger.ms": 20, "log_level": 3, **guarantees}
     client = confluent_kafka.Producer(settings)
     if transactional:

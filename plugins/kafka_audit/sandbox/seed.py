@@ -1,4 +1,4 @@
-"""Executing a seed with real clients: topics, records, groups, deleted records, and last the disk that fails."""
+"""Writes a seed with real clients: topics, records, groups, deleted records, and finally a failed disk."""
 
 import json
 import time
@@ -19,13 +19,13 @@ from kafka_audit.sandbox.definition import Seed
 from kafka_audit.sandbox.state import Folder, State
 from kafka_audit.sandbox.workload import Plan, report_path
 
-_WORKLOAD_TIMEOUT_S = 300  # more than a member's SETTLE_TIMEOUT_S, which says what it waited for
+_WORKLOAD_TIMEOUT_S = 300  # longer than a member's SETTLE_TIMEOUT_S, whose error says what the member waited for
 _TOPICS_TIMEOUT_MS = 120_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where a seed goes: state.brokers is empty for a Kafka that is not the sandbox's own."""
+    """Where a seed is written to; state.brokers is empty for a Kafka other than the sandbox's."""
 
     state: State
     folder: Folder
@@ -33,10 +33,10 @@ class Target:
 
 
 def execute(seed: Seed, target: Target, progress: Progress) -> None:
-    """Write the seed; when this returns, nothing writes or commits any more and the figures stay as they are.
+    """Write the seed; when this returns, nothing writes or commits any more, so the offsets no longer change.
 
-    On another Kafka nothing existing is changed: a topic of the same name is a ConfigurationError, and what needs the brokers'
-    own settings or disks is left out. Raises CollectionError when a client or a broker refuses.
+    On another Kafka nothing that exists is changed: a topic of the same name is a ConfigurationError, and everything that needs the
+    brokers' own settings or disks is left out. Raises CollectionError if a client or a broker refuses.
     """
     own = target.state.brokers
     with refusals("connecting"), closing(KafkaAdminClient(bootstrap_servers=target.state.bootstrap, client_id="seed")) as admin:
@@ -49,7 +49,7 @@ def execute(seed: Seed, target: Target, progress: Progress) -> None:
             _refuse_existing(admin, seed)
             create_topics(admin, seed)
         if seed.groups:
-            # Its answer does not matter: asking makes the brokers create __consumer_offsets while records are being written.
+            # The answer does not matter: the request makes the brokers create __consumer_offsets while records are being written.
             with suppress(KafkaError):
                 admin.describe_groups([seed.groups[0].id])
         progress(f"Writing records with {len(seed.producers)} producers")
@@ -79,9 +79,9 @@ def _refuse_existing(admin: KafkaAdminClient, seed: Seed) -> None:
 
 
 def create_topics(admin: KafkaAdminClient, seed: Seed) -> None:
-    """Create the seed's topics with their replicas and settings; ConfigurationError when a broker is missing.
+    """Create the seed's topics with their replicas and settings; ConfigurationError if a broker is missing.
 
-    What is there already the brokers refuse. Nothing is asked first: one that lists a deleted topic may only be late.
+    The brokers refuse topics that exist. There is no check beforehand, because a broker may still list a topic that was just deleted.
     """
     if not seed.topics:
         return
@@ -89,7 +89,7 @@ def create_topics(admin: KafkaAdminClient, seed: Seed) -> None:
     found = sorted(broker["broker_id"] for broker in admin.describe_cluster()["brokers"])
     if len(found) < len(wanted):
         raise ConfigurationError(f"The seed needs {len(wanted)} brokers, the cluster has {len(found)}; nothing was changed.")
-    real = dict(zip(sorted(wanted), found, strict=False))  # another cluster may number its brokers otherwise
+    real = dict(zip(sorted(wanted), found, strict=False))  # another cluster may have other broker ids
     admin.create_topics(
         {
             topic.name: {
@@ -130,7 +130,7 @@ def _run_groups(seed: Seed, target: Target) -> None:
 
 
 def _wait_until_stable(admin: KafkaAdminClient, expected: set[str]) -> None:
-    """Return once every one of these groups was Stable in four reads in a row: a late rebalance would blur the first audit."""
+    """Wait until all these groups were Stable in four reads in a row: a late rebalance would change what the audit finds."""
     deadline, seen = time.monotonic() + _WORKLOAD_TIMEOUT_S, 0
     while seen < 4:
         states = {group["group_id"]: group["group_state"] for group in admin.list_groups()}
@@ -157,7 +157,7 @@ def partition_named(name: str) -> TopicPartition:
 
 @contextmanager
 def refusals(step: str) -> Iterator[None]:
-    """Turn what a Kafka client raises into one error that names the step."""
+    """Turn any error of a Kafka client into a CollectionError that names the step."""
     try:
         yield
     except (KafkaError, KafkaException) as error:

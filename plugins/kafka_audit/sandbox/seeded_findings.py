@@ -1,4 +1,4 @@
-"""Hold an audit's findings against what the seed is known to contain: none missed, none extra."""
+"""Compares an audit's findings with the faults of the seed: none may be missed, none may be extra."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Comparison:
 
 
 def found(audit: Audit, status: Status) -> set[Pair]:
-    """(code, resource) of every finding with that status, from both Spark jobs."""
+    """Return (code, resource) of every finding with that status, from both Spark jobs."""
     pairs: set[Pair] = set()
     for step in (audit.settings, audit.lag):
         table = ds.dataset(step / "findings.parquet").to_table(columns=["code", "resource"], filter=ds.field("status") == status.value)
@@ -40,10 +40,10 @@ def _compare(seeded: Iterable[Verdict], seen: set[Pair]) -> Comparison:
 
 
 def compare_failures(audit: Audit, seed: str) -> Comparison:
-    """The audit's failures against the faults that the seed lists."""
+    """Compare the audit's failures with the faults that the seed lists."""
     return _compare(load(seed).faults, found(audit, Status.FAIL))
 
 
 def compare_not_assessed(audit: Audit, seed: str) -> Comparison:
-    """What the audit could not assess against what the seed makes impossible to assess."""
+    """Compare the results that the audit could not assess with those that the seed makes impossible to assess."""
     return _compare(load(seed).not_assessed, found(audit, Status.NOT_ASSESSED) | found(audit, Status.ERROR))

@@ -1,4 +1,4 @@
-"""What is known about a sandbox between two commands: its state file and the processes that belong to its folder."""
+"""The state of a sandbox between two commands: its state file and the processes that belong to its folder."""
 
 import json
 import shutil
@@ -30,7 +30,7 @@ class BrokerState(BaseModel):
 
 
 class State(BaseModel):
-    """A sandbox: its seed (the name it was started with), what was written to it, where it listens, what runs."""
+    """A sandbox: the seed it was started with, the seed written to it, its bootstrap servers, and its processes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -44,31 +44,31 @@ class State(BaseModel):
 
 
 class Folder:
-    """A sandbox folder: conf and data are removed by stop, logs are kept until the next start."""
+    """A sandbox folder: stop removes conf and data; logs are kept until the next start."""
 
     def __init__(self, directory: Path | None = None) -> None:
-        """Name the folder (default: sandbox in the cache); nothing is created or read."""
+        """Use this folder (default: ``sandbox`` in the cache); creates and reads nothing."""
         self.path = (directory or cache_directory() / "sandbox").expanduser().absolute()
         self.data = self.path / "data"
         self.logs = self.path / "logs"
         self.lock = self.path / "lock"
 
     def log(self, role: str) -> Path:
-        """Return where a process of this role writes its output."""
+        """Return the log file of the process with this role."""
         return self.logs / f"{role}.log"
 
     def properties(self, broker_id: int) -> Path:
-        """Return a broker's server.properties, which is also the argument its process is known by."""
+        """Return a broker's server.properties; its process is recognized by this path in its arguments."""
         return self.data / f"broker-{broker_id}" / "server.properties"
 
     @property
     def audit_connection(self) -> Path:
-        """Return the connection file of the principal that may only read; it holds a password and is only there on secured brokers."""
+        """Return the connection file of the principal that may only read; it contains a password and exists only on secured brokers."""
         return self.data / "audit.properties"
 
     @property
     def workload_plan(self) -> Path:
-        """Return the file that tells the workload what to do, which is also the argument its process is known by."""
+        """Return the workload's plan; its process is recognized by this path in its arguments."""
         return self.data / "workload.json"
 
     def claim(self) -> None:
@@ -77,12 +77,12 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / _MARKER).touch()
         if not (self.path / _MARKER).exists():
-            raise ConfigurationError(f"{self.path} holds files that are not a sandbox's: choose an empty or a new --dir.")
+            raise ConfigurationError(f"{self.path} contains files that are not a sandbox's: choose an empty or a new --dir.")
         if "," in str(self.path):
             raise ConfigurationError(f"{self.path}: Kafka separates log dirs by commas, so a sandbox folder cannot have one in its name.")
 
     def load(self) -> State | None:
-        """Return the state, or None where there is none that can be read (a crash may have left anything)."""
+        """Return the state, or None if there is no readable state file (a crash may have left a broken one)."""
         try:
             return State.model_validate_json((self.path / _STATE).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValidationError):
@@ -95,19 +95,19 @@ class Folder:
         fresh.replace(self.path / _STATE)
 
     def processes(self) -> list[psutil.Process]:
-        """Return the sandbox's live processes, the workload first: those of the state file, and those a crash kept out of it."""
+        """Return the sandbox's live processes, the workload first, including those that a crash kept out of the state file."""
         state = self.load()
         named = [found for record in reversed(state.processes) if (found := record.find())] if state else []
         arguments = [str(self.workload_plan), *(str(self.properties(i)) for i in range(1, 10))]
         return list(dict.fromkeys([*named, *processes.running(arguments)]))
 
     def remove_data(self) -> None:
-        """Remove what a stopped sandbox leaves, except its logs. Only ever called on a claimed folder."""
+        """Remove everything that a stopped sandbox leaves, except its logs. Called only on a claimed folder."""
         (self.path / _STATE).unlink(missing_ok=True)
         shutil.rmtree(self.data, ignore_errors=True)
 
     def remove_logs(self) -> None:
-        """Remove the logs of the run before."""
+        """Remove the logs of the previous run."""
         shutil.rmtree(self.logs, ignore_errors=True)
 
     def is_sandbox(self) -> bool:

@@ -1,6 +1,6 @@
-"""Stops a sandbox when the process that it belongs to is gone: ``python -m kafka_audit.sandbox.watch PID DIRECTORY``.
+"""Stops a sandbox when the process that started it is gone: ``python -m kafka_audit.sandbox.watch PID DIRECTORY``.
 
-Brokers run in sessions of their own and outlive a killed command; those of the demo belong to nobody then.
+Brokers run in their own sessions and survive a killed command; without this, nobody would stop those of a killed demo.
 """
 
 import os
@@ -16,7 +16,7 @@ _LOOK_SECONDS = 0.5
 
 @contextmanager
 def stopped_when_killed(directory: Path) -> Iterator[None]:
-    """While the block runs, the sandbox in ``directory`` is stopped should this process be killed; leaving the block stops nothing."""
+    """Stop the sandbox in ``directory`` if this process is killed while the block runs; leaving the block stops nothing."""
     command = [sys.executable, "-m", "kafka_audit.sandbox.watch", str(os.getpid()), str(directory)]
     watcher = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -29,11 +29,11 @@ def stopped_when_killed(directory: Path) -> Iterator[None]:
 
 
 def main() -> None:
-    """Wait for the end of the process, then stop the sandbox."""
+    """Wait until the parent process ends, then stop the sandbox."""
     owner, directory = int(sys.argv[1]), Path(sys.argv[2])
     while os.getppid() == owner:
         time.sleep(_LOOK_SECONDS)
-    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415  (Kafka's clients: only when there is something to do)
+    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415  (imports Kafka's clients, only when needed)
 
     lifecycle.stop(directory=directory)
 

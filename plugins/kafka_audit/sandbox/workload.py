@@ -1,6 +1,6 @@
 """The process that keeps the seed's consumer groups alive: `python -m kafka_audit.sandbox.workload PLAN`, ended by SIGTERM.
 
-It reads and commits until every group is as the plan wants it, reports that, and from then on only sends heartbeats.
+It reads and commits until every group is in the state that the plan asks for, reports that, and then only sends heartbeats.
 """
 
 import json
@@ -23,7 +23,7 @@ log = logging.getLogger("kafka_audit.sandbox.workload")
 
 
 class Plan(BaseModel):
-    """What the process is to do; partitions is topic -> partition count. Groups that do not stay leave once they have committed."""
+    """The work of the process; partitions is topic -> partition count. Groups that do not stay leave after they have committed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -33,14 +33,14 @@ class Plan(BaseModel):
 
 
 def report_path(plan: Path) -> Path:
-    """Return the file in which the process says how each group of this plan went."""
+    """Return the file in which the process reports the outcome of each group of this plan."""
     return plan.with_suffix(".done.json")
 
 
 def run(plan: Plan, report: Path) -> None:
-    """Settle all groups at once, write the report (group id -> null or what went wrong), and hold those that stay until SIGTERM.
+    """Settle all groups in parallel, write the report (group id -> null or the error), and hold the groups that stay until SIGTERM.
 
-    To be called in the main thread, where Python delivers signals.
+    Call this in the main thread, because Python delivers signals there.
     """
     stop = threading.Event()
     outcome: dict[str, str | None] = {group.id: "its thread died, see the log" for group in plan.groups}
@@ -49,7 +49,7 @@ def run(plan: Plan, report: Path) -> None:
     for thread in threads:
         thread.start()
     reported.wait()
-    # Only from here is there something to leave in order; before, SIGTERM ends the process at once.
+    # From here on SIGTERM lets the members leave their groups in order; before, it ends the process at once.
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     fresh = report.with_suffix(".new")
     fresh.write_text(json.dumps(outcome), encoding="utf-8")
