@@ -118,7 +118,7 @@ def _errors(evidence: Evidence) -> Column:
 
 
 def _commitment() -> dict[str, Column]:
-    """assigned and has_commit boolean."""
+    """assigned, has_commit and abandoned boolean."""
     share = F.coalesce(F.col("group_type") == "share", F.lit(False))
     refused = F.map_contains_key("errors", F.lit("committed_offsets"))
     # Kafka leaves out of a group's commits the topics that the auditor may not describe; one that metadata shows is not among these.
@@ -127,6 +127,7 @@ def _commitment() -> dict[str, Column]:
     return {
         "assigned": F.coalesce("in_assignment", F.when(known, F.lit(False))),
         "has_commit": F.when(~share & F.col("committed").isNotNull(), F.lit(True)).otherwise(none),
+        "abandoned": F.col("abandoned") & known,
     }
 
 
