@@ -10,7 +10,7 @@ STAMP  := $(VENV)/.installed
 export KAFKA_AUDIT_ROOT := $(abspath $(ROOT))
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites install jars demo ui test test-fast lint types bench docs sbom lock lock-jars lock-images clean
+.PHONY: help prerequisites install jars demo ui test test-fast lint types record bench docs sbom lock lock-jars lock-images clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ test: jars lint ## Run lint, types and all tests, with real brokers, Spark, Airf
 
 test-fast: $(STAMP) ## Run only the tests that start no broker, Spark, Airflow or browser
 	@$(BIN)/pytest tests/unit tests/test_architecture.py -m "not kafka and not spark and not airflow and not browser"
+
+record: jars ## Record what real clients commit, for tests/recorded (two minutes, on a machine with nothing else to do)
+	@$(BIN)/python tests/integration/commit_clients.py tests/recorded/commits_of_real_clients.parquet
 
 bench: jars ## Measure this platform and Kafka's own tools side by side
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python bench/run.py

@@ -27,9 +27,9 @@ from pyspark.sql import SparkSession
 from kafka_audit.jars.fetch import broker_classpath, java, spark_connector_jars
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.definition import load
-from spark_jobs.offsets_topic.decoded import decode
-from spark_jobs.offsets_topic.history import History
-from spark_jobs.offsets_topic.source import SPARK_CONF, TOPIC
+from spark_jobs.commit_history.decode.batch import OFFSETS, decode_batch
+from spark_jobs.commit_history.history import History
+from spark_jobs.commit_history.read.source import SPARK_CONF, TOPIC
 from spark_jobs.read_commits import read
 from spark_jobs.session import spark_session
 from spark_jobs.submit import READ_COMMITS_CONF
@@ -179,7 +179,7 @@ def main() -> None:
 
         def decoding() -> int:
             with tempfile.TemporaryDirectory(dir=folder) as target:
-                decode(spark, raw, Path(target))
+                decode_batch(spark, OFFSETS, raw, Path(target))
             return count
 
         measured("decoding alone: raw to decoded Parquet", decoding, 3)

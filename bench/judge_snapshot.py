@@ -1,4 +1,4 @@
-"""One Spark application that judges one snapshot by every control, one part after the other in one session. Prints its seconds as JSON."""
+"""A Spark application that judges one snapshot by every control, settings then lag, in one session and prints the seconds as JSON."""
 
 import json
 import sys

@@ -5,6 +5,7 @@ from typing import Any
 
 from airflow.sdk import dag
 
+from kafka_audit.airflow.assets import audit_schedule
 from kafka_audit.airflow.audit_job import AuditJob
 from kafka_audit.airflow.gate import AuditGate
 from kafka_audit.airflow.params import audit_params
@@ -61,7 +62,7 @@ for one in dag_clusters():
     dag(
         dag_id=one.dag_id(DAG_ID),
         # None unless the installation sets KAFKA_AUDIT_SCHEDULE (such as "@daily"): nothing reads a cluster until a person decides to.
-        schedule=one.audit_schedule,
+        schedule=audit_schedule(one.name),
         start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
         catchup=False,  # a missed day cannot be audited afterwards: a snapshot shows only the present
         is_paused_upon_creation=False,

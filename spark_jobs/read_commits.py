@@ -1,6 +1,6 @@
-"""Reads what is new in ``__consumer_offsets`` and ``__transaction_state``, keeps it as it came, and decodes it.
+"""Copies new records of ``__consumer_offsets`` and ``__transaction_state`` into the history, decodes them, and describes what groups did.
 
-Killed at any point, it goes on where it was.
+After a kill at any point the next run continues without a missing or double record.
 """
 
 import argparse
@@ -18,13 +18,12 @@ from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import AuditError, CollectionError
 from kafka_audit.jars.fetch import spark_connector_jars
 from kafka_audit.store.durable_files import read_json, write_json
+from spark_jobs.commit_history.decode.batch import TRANSACTIONS
+from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
+from spark_jobs.commit_history.describe.open_transactions import holding_back
+from spark_jobs.commit_history.history import History
+from spark_jobs.commit_history.read.source import Bounds, bounds, check_transport, stream
 from spark_jobs.exit_code import exit_code_of, failure_of, say
-from spark_jobs.offsets_topic.behaviour import Window, describe
-from spark_jobs.offsets_topic.credentials import check_transport
-from spark_jobs.offsets_topic.history import History
-from spark_jobs.offsets_topic.source import Bounds, bounds, stream
-from spark_jobs.offsets_topic.topic import TRANSACTIONS
-from spark_jobs.offsets_topic.transactions import holding_back
 from spark_jobs.session import spark_session
 from spark_jobs.submit import READ_COMMITS_CONF
 
@@ -33,17 +32,17 @@ NAME = "read_commits"
 BEHAVIOUR_HOURS = 24.0
 
 MOST_OFFSETS = 5_000_000
-"""Offsets of one batch: what a kill can cost to read again, and what bounds the disk that a half-written batch takes."""
+"""The most offsets of one batch: what a kill costs to read again, and how much disk an incomplete batch takes."""
 
 
 def read(spark: SparkSession, history: History, client: Mapping[str, str], *, most: int = MOST_OFFSETS) -> Bounds:
-    """Bring ``history`` up to date; returns the topic's bounds as they were at the start.
+    """Copy and decode all new records of the history's topic; returns the topic's offsets as they were at the start.
 
     CollectionError when the topic cannot be read, IntegrityError when the history is not of this topic or its checkpoint does not fit it.
     """
     seen = bounds(spark, client, history.topic.name)
     history.check_source(seen)
-    failed: list[AuditError | OSError] = []  # Spark makes another error of it, which says neither what it is nor the whole of its text
+    failed: list[AuditError | OSError] = []  # Spark wraps it in an error of its own, without its type and with half of its text
 
     def land(rows: DataFrame, number: int) -> None:
         try:
@@ -103,12 +102,12 @@ def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, beha
             held_back=frozenset(behind),
         )
         unread = failure_of(NAME, lambda: _read_claimed(spark, transactions, client, most))
-        untold = failure_of(NAME, lambda: _tell(spark, history, transactions, behind, unread))
+        unwritten = failure_of(NAME, lambda: _write_last_run(spark, history, transactions, behind, unread))
         undescribed = failure_of(NAME, lambda: describe(spark, history.path, window))
     if isinstance(unread, CollectionError):
-        say(unread)  # without this topic the run is a success: not everyone may read it
+        say(unread)  # the run succeeds without this topic: many accounts may not read it
         unread = None
-    failures = [problem for problem in (unread, untold, undescribed) if problem is not None]
+    failures = [problem for problem in (unread, unwritten, undescribed) if problem is not None]
     for problem in failures[:-1]:
         say(problem)
     if failures:
@@ -126,23 +125,25 @@ def _jars() -> dict[str, str]:
     return {} if submitted else {"spark.jars": ",".join(map(str, spark_connector_jars(lambda _: None)))}
 
 
-def _tell(spark: SparkSession, history: History, transactions: History, behind: Mapping[int, int], unread: AuditError | None) -> None:
+def _write_last_run(
+    spark: SparkSession, history: History, transactions: History, behind: Mapping[int, int], unread: AuditError | None
+) -> None:
     """Write last_run.json; ``behind``: how many offsets open transactions hold back, by partition."""
     file = history.path / "last_run.json"
     accounted = _newest(read_json(file).get("accounted", ()) if file.is_file() else ())
-    told = _summary(history, accounted)
+    summary = _summary(history, accounted)
     of_transactions = {"not_read": str(unread)} if unread else _summary(transactions, accounted)
-    told |= {
+    summary |= {
         "held_back": sum(behind.values()),
         "held_back_by": None if unread else holding_back(spark, transactions.path, history.topic.name, behind),
         "transactions": of_transactions,
-        "accounted": sorted(_newest([*accounted.values(), *told["batches"], *of_transactions.get("batches", ())]).values()),
+        "accounted": sorted(_newest([*accounted.values(), *summary["batches"], *of_transactions.get("batches", ())]).values()),
     }
-    write_json(file, told)
+    write_json(file, summary)
 
 
 def _newest(batches: Iterable[str]) -> dict[str, str]:
-    """The newest of these batches by the query that read them: a name is its id and a number of eight digits."""
+    """The newest of these batches of each Spark query. A batch is named after the id of its query and a number of eight digits."""
     return {_query(batch): batch for batch in sorted(batches)}
 
 
@@ -151,7 +152,7 @@ def _query(batch: str) -> str:
 
 
 def _summary(history: History, accounted: Mapping[str, str]) -> dict[str, Any]:
-    """The batches of a topic that no run has told of yet, and how complete they are."""
+    """The batches of a topic that are in no earlier last_run.json, and how complete they are."""
     batches = [batch for batch in history.raw_batches() if batch > accounted.get(_query(batch), "")]
     sums = [history.raw_manifest(batch)["totals"] for batch in batches]
     totals = {name: sum(each[name] for each in sums) for name in ("expected", "rows", "lost", "skipped")}

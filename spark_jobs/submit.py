@@ -52,12 +52,10 @@ LOOPBACK_CONF: Mapping[str, str] = {"spark.driver.bindAddress": "127.0.0.1", "sp
 SECRET_SETTINGS = "(?i)secret|password|token|access[.]?key|jaas|keystore[.]key"
 """Finds the names of settings whose values are secret, those of Kafka's Java client included."""
 
-_READ_COMMITS_JAVA_OPTIONS = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"
-
 READ_COMMITS_CONF: Mapping[str, str] = {
-    # It may run for long. Group records are taken apart by one generated method of more than 8,000 bytes, which the JVM would interpret.
-    "spark.driver.extraJavaOptions": _READ_COMMITS_JAVA_OPTIONS,
-    "spark.executor.extraJavaOptions": _READ_COMMITS_JAVA_OPTIONS,
+    # It may run for long.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+    "spark.executor.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.driver.memory": "2g",
     # Unlike the jobs that judge, this one is few expressions over many rows.
     "spark.sql.codegen.wholeStage": "true",
@@ -67,7 +65,7 @@ READ_COMMITS_CONF: Mapping[str, str] = {
     "spark.redaction.regex": SECRET_SETTINGS,
     "spark.sql.redaction.options.regex": f"{SECRET_SETTINGS}|url",
 }
-"""For read_commits, on top of DEFAULT_CONF; its ``--jars`` are the Kafka connector's (kafka_audit.sandbox.jars)."""
+"""For read_commits, on top of DEFAULT_CONF; its ``--jars`` are the Kafka connector's (kafka_audit.jars)."""
 
 
 def is_local(master: str) -> bool:

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.audit.inputs import RULES, rules_record
-from kafka_audit.behaviour_folders import RECORD, Behaviour
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.load import Catalogue
 from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.errors import CollectionError
 from kafka_audit.policy import Policy
+from kafka_audit.store.behaviour_tables import RECORD, Behaviour
 from kafka_audit.store.durable_files import replaced_folder, write_json
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence

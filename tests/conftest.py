@@ -1,5 +1,5 @@
-"""What holds for every test run: Ctrl-C works in the tests and in what they start, their Spark session has enough memory, and
-what one process must run is kept together when several share the tests."""
+"""Settings of every test run: Ctrl-C works in the tests and in the processes that they start, the Spark session has enough memory, and
+tests that must run in one process stay together if several processes share the tests."""
 
 import contextlib
 import os

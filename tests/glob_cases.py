@@ -1,4 +1,4 @@
-"""Globs and names that are hard to match right, for the matcher in Python and the one in Spark."""
+"""Globs and names that are hard to match correctly, for the matchers in Python and in Spark."""
 
 import random
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
-"""A batch of a commit history as tests make it: its manifest names the files that are there."""
+"""Writes a batch of a commit history with a manifest that lists its files."""
 
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.batch_files import file_hashes
+from kafka_audit.store.commit_batches import file_hashes
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.manifest import MANIFEST
 

@@ -1,14 +1,17 @@
-"""Who may import whom: the table of CONTRIBUTING, kept as a test."""
+"""Who may import whom: the contracts of pyproject.toml hold, and what they cannot say is read from the files."""
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from importlinter.api import read_configuration
+from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "plugins" / "kafka_audit"
 HEAVY = {"pyspark", "great_expectations", "kafka", "confluent_kafka", "pandas", "airflow"}
+MOST_IMPORTS_INSIDE = 48
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"}
 
 
@@ -16,7 +19,7 @@ def modules(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
 
 
-def imports(path: Path, *, top_level_only: bool = False) -> set[str]:
+def imports(tree: ast.AST, *, top_level_only: bool = False) -> set[str]:
     """Dotted names that a file imports; with ``top_level_only`` those that run when it is loaded."""
 
     def walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -29,7 +32,7 @@ def imports(path: Path, *, top_level_only: bool = False) -> set[str]:
             yield from walk(child)
 
     found: set[str] = set()
-    for node in walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -37,61 +40,83 @@ def imports(path: Path, *, top_level_only: bool = False) -> set[str]:
     return found
 
 
+def loaded_by(path: Path) -> set[str]:
+    return imports(ast.parse(path.read_text(encoding="utf-8")), top_level_only=True)
+
+
 def roots(names: set[str]) -> set[str]:
     return {name.split(".")[0] for name in names}
 
 
-def test_the_tables_tree_exists_so_that_the_other_tests_cannot_pass_on_nothing() -> None:
-    for folder in (PACKAGE, PACKAGE / "airflow", PACKAGE / "cluster", ROOT / "spark_jobs", ROOT / "expectations", ROOT / "dags"):
-        assert modules(folder), folder
+def test_the_tree_exists_so_that_the_other_tests_cannot_pass_on_nothing() -> None:
+    folders = (PACKAGE, PACKAGE / "airflow", PACKAGE / "cluster", ROOT / "spark_jobs", ROOT / "expectations", ROOT / "dags")
+    assert [folder for folder in folders if not modules(folder)] == []
+    configuration = read_configuration(str(ROOT / "pyproject.toml"))
+    assert configuration["session_options"]["root_packages"] == ["kafka_audit", "spark_jobs", "expectations"]
+    assert len(configuration["contracts_options"]) == 7
 
 
-@pytest.mark.parametrize("path", modules(PACKAGE), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_the_core_package_imports_no_airflow_spark_or_great_expectations(path: Path) -> None:
-    part = path.relative_to(PACKAGE).parts[0]
-    allowed = {"airflow": {"airflow", "expectations", "spark_jobs"}, "cluster": {"kafka"}, "sandbox": {"kafka", "confluent_kafka"}}.get(
-        part, set()
-    )
-    forbidden = {"airflow", "pyspark", "great_expectations", "kafka", "confluent_kafka", "pandas"} - allowed
-    assert not roots(imports(path)) & forbidden
+def test_every_contract_on_imports_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    code = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
+    assert code == 0, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("path", modules(ROOT / "dags"), ids=lambda p: p.name)
-def test_a_dag_file_imports_only_airflow_and_the_folders_of_an_audit(path: Path) -> None:
-    loaded = imports(path, top_level_only=True)
-    assert {name for name in loaded if name.split(".")[0] == "kafka_audit"} <= {
-        n for n in loaded if n.startswith(("kafka_audit.airflow.", "kafka_audit.audit."))
+def test_the_contracts_name_every_room_of_the_package() -> None:
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    contracts = {one["name"]: one for one in read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]}
+    sources = {
+        source.removeprefix("kafka_audit.")
+        for name, contract in contracts.items()
+        if name.startswith("Only kafka_audit.airflow")
+        for source in contract["source_modules"]
     }
-    assert not roots(loaded) & (HEAVY - {"airflow"})
-    assert len(path.read_text().splitlines()) <= 120, "a DAG file holds the order of tasks, not logic"
+    assert sources == rooms - {"airflow", "cli"}, "cli starts Airflow, airflow uses it; every other room must do without"
+
+
+def test_a_dag_file_imports_only_airflow_and_the_folders_of_an_audit() -> None:
+    for path in modules(ROOT / "dags"):
+        loaded = loaded_by(path)
+        ours = {name for name in loaded if name.split(".")[0] == "kafka_audit"}
+        assert ours <= {name for name in ours if name.startswith(("kafka_audit.airflow.", "kafka_audit.audit."))}, path
+        assert not roots(loaded) & (HEAVY - {"airflow"}), path
+        assert len(path.read_text().splitlines()) <= 120, f"{path}: a DAG file holds the order of tasks, not logic"
 
 
 def test_the_plugin_file_loads_nothing_heavy() -> None:
-    loaded = imports(ROOT / "plugins" / "kafka_audit_plugin.py", top_level_only=True)
-    assert roots(loaded) <= {"airflow", "typing", "collections", "kafka_audit", "urllib", "functools", "__future__"}
-    assert "fastapi" not in roots(loaded)
+    loaded = roots(loaded_by(ROOT / "plugins" / "kafka_audit_plugin.py"))
+    assert loaded <= {"airflow", "typing", "collections", "kafka_audit", "urllib", "functools", "__future__"}
 
 
-@pytest.mark.parametrize("path", modules(ROOT / "spark_jobs"), ids=lambda p: str(p.relative_to(ROOT)))
-def test_spark_jobs_import_no_airflow_kafka_or_great_expectations(path: Path) -> None:
-    assert not roots(imports(path)) & {"airflow", "kafka", "confluent_kafka", "great_expectations", "expectations"}
+def test_every_module_has_a_telling_name_a_docstring_and_one_way_to_be_imported() -> None:
+    wrong = []
+    for path in [p for f in ("plugins", "spark_jobs", "expectations", "dags", "tests", "bench") for p in modules(ROOT / f)]:
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        if path.stem in NAMELESS:
+            wrong.append(f"{path}: the name says nothing")
+        if not ((path.name == "__init__.py" and not text.strip()) or ast.get_docstring(tree)):
+            wrong.append(f"{path}: say in one sentence what the module is")
+        if roots(imports(tree)) & {"plugins", "dags"}:
+            wrong.append(f"{path}: import kafka_audit, spark_jobs or expectations; they are installed packages")
+        if path != Path(__file__) and "sys.path." in text:
+            wrong.append(f"{path}: nothing edits sys.path")
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", modules(ROOT / "expectations"), ids=lambda p: str(p.relative_to(ROOT)))
-def test_expectations_import_no_airflow_kafka_or_spark_jobs(path: Path) -> None:
-    assert not roots(imports(path)) & {"airflow", "kafka", "confluent_kafka", "pyspark", "spark_jobs"}
+def test_every_room_says_its_rule_and_no_product_file_has_more_than_300_lines() -> None:
+    silent = [path for path in PACKAGE.glob("*/__init__.py") if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))]
+    product = [path for folder in ("plugins", "spark_jobs", "expectations", "dags") for path in modules(ROOT / folder)]
+    long = [path for path in product if len(path.read_text(encoding="utf-8").splitlines()) > 300]
+    assert (silent, long) == ([], [])
 
 
-@pytest.mark.parametrize(
-    "path",
-    [p for f in ("plugins", "spark_jobs", "expectations", "dags", "tests", "bench") for p in modules(ROOT / f)],
-    ids=lambda p: str(p.relative_to(ROOT)),
-)
-def test_every_module_has_a_telling_name_a_docstring_and_one_way_to_be_imported(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    assert path.stem not in NAMELESS
-    assert (path.name == "__init__.py" and not text.strip()) or ast.get_docstring(tree), "say in one sentence what the module is"
-    loaded = roots(imports(path))
-    assert not loaded & {"plugins", "dags"}, "import kafka_audit, spark_jobs or expectations; they are installed packages"
-    assert path == Path(__file__) or "sys.path." not in text, "nothing edits sys.path"
+def test_imports_inside_functions_stay_few() -> None:
+    """Ruff asks for the reason of each; what a task, a command or a checker of signatures must not load is a reason."""
+    found = []
+    for path in [path for folder in ("plugins", "spark_jobs", "expectations", "dags") for path in modules(ROOT / folder)]:
+        functions = [
+            n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        lines = {n.lineno for one in functions for n in ast.walk(one) if isinstance(n, ast.Import | ast.ImportFrom)}
+        found += [f"{path.relative_to(ROOT)}:{line}" for line in sorted(lines)]
+    assert len(found) <= MOST_IMPORTS_INSIDE, found

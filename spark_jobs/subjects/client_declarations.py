@@ -7,9 +7,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.rows import SUBJECTS
+from kafka_audit.clients.declared import Client
 from kafka_audit.clients.rows import declared_row
 from kafka_audit.policy import Policy, glob_to_regex
-from kafka_audit.policy.clients import Client
 from spark_jobs.datasets import Evidence
 
 _DECLARED = (

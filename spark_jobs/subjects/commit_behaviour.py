@@ -5,8 +5,8 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.behaviour_folders import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour, find_behaviour
 from kafka_audit.catalogue.rows.behaviour import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
+from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour, find_behaviour
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects.tiers import matches_any
 
@@ -56,7 +56,7 @@ def with_partition_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
 def group_table(evidence: Evidence) -> DataFrame | None:
     """What the report shows of the groups in the audit's scope, one row for each; None without a commit history.
 
-    Columns of groups.parquet (spark_jobs.offsets_topic.group_behaviour), and over its partitions: interval_low_ms, interval_ms,
+    Columns of groups.parquet (spark_jobs.commit_history.describe.group_behaviour), and over its partitions: interval_low_ms, interval_ms,
     interval_high_ms, longest_gap_ms, largest_rewind, gaps_over_session, expired, deleted, topic_deleted and removed_unknown bigint,
     last_rewind and last_removed text in UTC, removed_reason of the newest removal. And of how its records were read, text in UTC:
     incomplete_until and lost_until, where records, or even newest ones, of the window are missing before; held_back_since, where an open

@@ -6,8 +6,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from kafka_audit.clients import effective
+from kafka_audit.clients.declared import Client
 from kafka_audit.policy import Policy
-from kafka_audit.policy.clients import Client
 from spark_jobs.subjects.tiers import matches_any
 
 _TYPE = "array<struct<name:string,settings:map<string,string>>>"

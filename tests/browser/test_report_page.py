@@ -1,4 +1,4 @@
-"""The report in a real browser: nothing loaded, nothing run, nothing cut off, legible on screen and paper."""
+"""The report in a real browser: it loads nothing, runs no scripts, cuts nothing off, and is legible on screen and paper."""
 
 import importlib.util
 import shutil

@@ -1,4 +1,4 @@
-"""An Airflow of the tests' own: its home, its SQLite database and its audit folder are temporary."""
+"""An Airflow for the tests: its home, SQLite database and audit folder are temporary."""
 
 import os
 import shutil

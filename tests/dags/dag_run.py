@@ -1,4 +1,4 @@
-"""Runs a DAG to its end within the test's process."""
+"""Runs a DAG to its end in the test's own process."""
 
 from datetime import datetime, timezone
 from typing import Any

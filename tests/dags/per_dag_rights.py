@@ -1,4 +1,4 @@
-"""An auth manager that grants rights DAG by DAG, as those of companies do; Airflow's simple one grants all DAGs or none."""
+"""An auth manager that grants rights per DAG, as companies use; Airflow's simple auth manager grants rights on all DAGs or none."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Stand-ins for the platform's steps: they keep each step's contract with the folders, and do as a test tells them."""
+"""Fake steps of the platform: they read and write the same folders as the real ones, with the outcome that a test chooses."""
 
 import json
 from pathlib import Path

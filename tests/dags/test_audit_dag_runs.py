@@ -1,4 +1,4 @@
-"""Whole runs of the audit DAG with stand-in steps: which run turns red, what its gate says, and what is left in the folders."""
+"""Complete runs of the audit DAG with fake steps: which run turns red, what its gate says, and what is in the folders afterwards."""
 
 from datetime import date
 from pathlib import Path

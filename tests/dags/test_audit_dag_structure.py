@@ -1,4 +1,4 @@
-"""The audit DAG: the order of its tasks, what is tried again, and which parameters it takes."""
+"""The audit DAG: the order of its tasks, which tasks are retried, and which parameters it accepts."""
 
 import copy
 

@@ -48,8 +48,10 @@ def test_an_empty_setting_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         "KAFKA_AUDIT_CLUSTER",
     ):
         monkeypatch.setenv(name, "")
+    from kafka_audit.airflow.assets import audit_schedule
+
     (plain,) = dag_clusters()
-    assert (plain.audit_schedule, plain.offsets_schedule, plain.commits_schedule) == (None, "*/5 * * * *", "*/15 * * * *")
+    assert (audit_schedule(plain.name), plain.offsets_schedule, plain.commits_schedule) == (None, "*/5 * * * *", "*/15 * * * *")
 
 
 @pytest.mark.parametrize(

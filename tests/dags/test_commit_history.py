@@ -1,4 +1,4 @@
-"""The DAG of the commit history: what Spark is given, what is refused, and which failures are tried again; a script is spark-submit."""
+"""The DAG of the commit history: Spark's arguments, what is refused, and which failures are retried. A script replaces spark-submit."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def test_the_job_gets_its_history_the_jars_and_the_connection_but_no_password_on
     assert arguments[arguments.index("--history") + 1] == str(root / "history" / "orders" / "commits")
     assert float(arguments[arguments.index("--behaviour-hours") + 1]) == 48
     assert "spark-sql-kafka" in arguments[arguments.index("--jars") + 1]
-    assert any("DontCompileHugeMethods" in argument for argument in arguments)
+    assert any("UseParallelGC" in argument for argument in arguments)
     assert "hunter2" in submit.seen["client"]["sasl.jaas.config"]
     assert not any("hunter2" in argument for argument in arguments)
     assert submit.seen["mode"].endswith("700")

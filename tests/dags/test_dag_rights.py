@@ -1,4 +1,4 @@
-"""A right to run one DAG reaches one cluster, one connection and its evidence: whatever a run asks for, and whoever edits its XComs."""
+"""The right to run one DAG gives access to one cluster, one connection and its evidence only, whatever a run's parameters or XComs say."""
 
 import json
 import os

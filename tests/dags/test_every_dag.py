@@ -1,4 +1,4 @@
-"""What every DAG of this project keeps, and what loading one may cost."""
+"""Rules for every DAG of this project, and how long loading one may take."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Which folders a run may read its policy and its controls from, and which hold when it names none."""
+"""The folders from which a run may read policy and controls, and the defaults if it names none."""
 
 import os
 from pathlib import Path
@@ -97,8 +97,8 @@ def test_the_installations_policy_is_told_without_links(folders: Path, monkeypat
 def test_the_command_line_takes_the_same_variables(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 
-    import kafka_audit.cli.summary
-    from kafka_audit.cli import main
+    from kafka_audit.cli import audit
+    from kafka_audit.cli.main import app
 
     given: list[dict] = []
 
@@ -108,18 +108,18 @@ def test_the_command_line_takes_the_same_variables(folders: Path, monkeypatch: p
 
         return SimpleNamespace(exit_code=0)
 
-    monkeypatch.setattr(main, "need_java", lambda: None)
-    monkeypatch.setattr(main, "check_rules", lambda policy, controls: None)
-    monkeypatch.setattr(kafka_audit.cli.summary, "audit_and_summarise", audited)
+    monkeypatch.setattr(audit, "need_java", lambda: None)
+    monkeypatch.setattr(audit, "check_rules", lambda policy, controls: None)
+    monkeypatch.setattr(audit, "audit_and_summarise", audited)
     command = ["audit", "--bootstrap", "127.0.0.1:1", "--root", str(folders / "root")]
     said = {
         "KAFKA_AUDIT_POLICY": f"{folders}/own",
         "KAFKA_AUDIT_CONTROLS": f"{folders}/mine{os.pathsep}{folders}/own",
         "KAFKA_AUDIT_CLUSTER": "orders",
     }
-    assert CliRunner().invoke(main.app, command, env=said).exit_code == 0
-    assert CliRunner().invoke(main.app, command, env=dict.fromkeys(said, "")).exit_code == 0
-    assert CliRunner().invoke(main.app, [*command, "--policy", f"{folders}/mine", "--cluster", "c"], env=said).exit_code == 0
+    assert CliRunner().invoke(app, command, env=said).exit_code == 0
+    assert CliRunner().invoke(app, command, env=dict.fromkeys(said, "")).exit_code == 0
+    assert CliRunner().invoke(app, [*command, "--policy", f"{folders}/mine", "--cluster", "c"], env=said).exit_code == 0
     found = [(call["cluster"], call["policy"], call["controls"]) for call in given]
     own, mine = folders / "own", folders / "mine"
     assert found == [("orders", own, [mine, own]), ("kafka", None, []), ("c", mine, [mine, own])]

@@ -1,4 +1,4 @@
-"""The Kafka hook: which Airflow connections it takes, and what it says of the others."""
+"""The Kafka hook: which Airflow connections it accepts, and its errors for the others."""
 
 import json
 

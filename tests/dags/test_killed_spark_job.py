@@ -1,4 +1,4 @@
-"""A real Spark job of a real operator: where it listens, what it is told of Airflow, and that it ends when its task is killed."""
+"""A real Spark job started by a real operator: the address it listens on, the Airflow settings it gets, and that it ends with its task."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The offsets DAG: what one run leaves behind, tells and refuses, with a stand-in for the cluster."""
+"""The offsets DAG with a fake cluster: the files of a run, its asset event, and what it refuses."""
 
 from pathlib import Path
 

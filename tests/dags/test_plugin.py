@@ -1,4 +1,4 @@
-"""The plugin: what loading it does to an Airflow process, and what its pages give to whom."""
+"""The plugin: what loading it costs an Airflow process, and what its pages show to whom."""
 
 import re
 from datetime import datetime, timezone

@@ -1,4 +1,4 @@
-"""Who sees which audit, where rights are granted DAG by DAG."""
+"""Who sees which audit if rights are granted per DAG."""
 
 import json
 from collections.abc import Callable, Iterator

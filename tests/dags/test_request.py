@@ -1,4 +1,4 @@
-"""The second check of a run's parameters, which Airflow's own leaves open."""
+"""The platform's own check of a run's parameters, for what Airflow's check lets through."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The roll-up DAG: what Spark is told, and what is deleted after that and only after that."""
+"""The roll-up DAG: Spark's arguments, and that files are deleted only after a successful roll-up."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The Spark operator: what it submits, and what becomes of a job's exit code. A script stands in for spark-submit."""
+"""The Spark operator: what it submits, and how it treats a job's exit code. A script replaces spark-submit."""
 
 import json
 import os

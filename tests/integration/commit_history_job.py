@@ -1,7 +1,7 @@
 """The job that reads the coordinators' topics, what it wrote, and what Kafka's formatters print.
 
-``job`` is a process of its own. ``run`` and ``ended`` share one: in a JVM that has run the job once it takes a third
-of the time, and a run must not lean on what the one before left in memory.
+``job`` starts a separate process. ``run`` and ``ended`` share one process: in a JVM that has already run the job, it takes a third of the
+time. A run must not depend on what the previous run left in memory.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A healthy sandbox whose settings are changed and restored, by an admin client and, what it cannot do, by Kafka's own tools."""
+"""A healthy sandbox whose settings are changed and restored, with an admin client or, where it cannot, with Kafka's own tools."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Requests that no Python client makes, byte by byte: members of share and streams groups, and commits with an expiry of their own.
+"""Builds the bytes of requests that no Python client can send: members of share and streams groups, and commits with their own expiry time.
 
 Layouts: ShareGroupHeartbeatRequest v1 (KIP-932), StreamsGroupHeartbeatRequest v0 (KIP-1071) and OffsetCommitRequest v2, as in Kafka 4.3.
 """

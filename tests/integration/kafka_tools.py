@@ -1,4 +1,4 @@
-"""Kafka's own command line tools, run from the class path of the sandbox's brokers."""
+"""Runs Kafka's own command line tools with the class path of the sandbox's brokers."""
 
 import shlex
 import subprocess

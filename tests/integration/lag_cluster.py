@@ -1,4 +1,4 @@
-"""Three brokers whose failures a test chooses: each can be stopped, killed and started again by its number."""
+"""Three brokers that a test can stop, kill and restart by number."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

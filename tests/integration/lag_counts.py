@@ -1,4 +1,4 @@
-"""What is true of a cluster by hand: Kafka's own tools and a consumer that counts, without a line of the auditor."""
+"""The expected figures of a cluster, from Kafka's own tools and a counting consumer, without any code of the auditor."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """One story on one cluster: groups that fall behind, recover, stop, leave, and lose records in every way Kafka knows.
 
-Ten snapshots are taken, most of them five minutes apart by the story's clock and a second or two apart in truth. That clock gives snapshots their
-ids, ``started_at`` and ``read_at``, and the writers their records' CreateTime, so all times that are compared are shifted alike, and
-by nothing at the last snapshot. The brokers' own clock is not: it dates commits and transactions, and it decides what retention
+Ten snapshots are taken, most of them five minutes apart by a simulated clock and a second or two apart in real time. The simulated clock gives
+the snapshots their ids, ``started_at`` and ``read_at``, and the records their CreateTime, so all times that are compared are shifted by the same
+amount, which is 0 at the last snapshot. The brokers use the real clock: for the times of commits and transactions, and for what retention
 deletes.
 """
 

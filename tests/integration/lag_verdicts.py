@@ -1,4 +1,4 @@
-"""What the audit says of the story: the wide rows of both whole snapshots, and the findings on the last."""
+"""The audit's results for the story in lag_scenarios: the wide rows of both whole snapshots, and the findings on the last."""
 
 from dataclasses import dataclass
 from datetime import datetime, timezone

@@ -1,4 +1,4 @@
-"""One real broker with SASL/PLAIN, TLS if asked for, and Kafka's own authorizer: an auditor may see some things and not others."""
+"""One real broker with SASL/PLAIN, optional TLS and Kafka's authorizer, which allows the auditor to read some resources but not others."""
 
 import base64
 import contextlib

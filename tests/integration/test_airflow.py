@@ -1,4 +1,4 @@
-"""A real Airflow with its scheduler, workers and UI audits real brokers; and one audit is run without services, and interrupted."""
+"""A real Airflow with scheduler, workers and UI audits real brokers; another audit runs without these services and is interrupted."""
 
 import contextlib
 import json

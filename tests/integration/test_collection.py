@@ -1,4 +1,4 @@
-"""Snapshots of real brokers: whole, restricted by ACLs, and with faults."""
+"""Snapshots of real brokers: complete, restricted by ACLs, and with faults."""
 
 import subprocess
 from datetime import datetime, timezone

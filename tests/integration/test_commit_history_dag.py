@@ -1,4 +1,4 @@
-"""A real Airflow reads a real broker's offsets topic by SASL and by TLS, is refused without the right, and an audit uses what was read."""
+"""A real Airflow reads a real broker's offsets topic over SASL and TLS; it is refused without the right to; an audit uses what was read."""
 
 import contextlib
 import json

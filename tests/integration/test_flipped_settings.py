@@ -1,7 +1,8 @@
-"""Settings of a healthy cluster are changed, by an ordinary admin client and Kafka's own tools, and each verdict changes with its setting and back.
+"""Settings of a healthy cluster are changed and restored with an admin client and Kafka's own tools, and each verdict follows its setting.
 
-What brokers read only at their start (BRK-01, 02, 05, 07, 08, QRM-01) and what takes clients or disks is shown by the faulty seed
-(test_whole_audit.py). All changes are made at once, each on its own topic, group or broker; the cluster is gone when Spark judges.
+Settings that brokers read only at their start (BRK-01, 02, 05, 07, 08, QRM-01), and those that need clients or disks, are tested with the
+faulty seed (test_whole_audit.py). All changes are made together, each on its own topic, group or broker. The cluster is stopped
+before Spark judges its snapshots.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Airflow with its UI ends with the command that started it, also when that is killed."""
+"""Airflow and its UI end with the command that started them, also if that command is killed."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Lag, loss and statuses on real brokers are what a hand count gives: Kafka's own tools, and records counted by a consumer."""
+"""Lag, loss and statuses on real brokers equal independent counts: those of Kafka's own tools and of a consumer that counts records."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Offsets snapshots and `kafka-audit lag` on real brokers, held against Kafka's own tool and against records of known times."""
+"""Offsets snapshots and `kafka-audit lag` on real brokers, compared with Kafka's own tool and with records whose times are known."""
 
 import json
 import subprocess

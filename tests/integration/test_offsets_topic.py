@@ -1,4 +1,4 @@
-"""The commit history of real brokers, held against Kafka's own formatters; kills, gaps and aborted transactions."""
+"""The commit history of real brokers, compared with Kafka's own formatters; killed runs, gaps and aborted transactions."""
 
 import json
 import os

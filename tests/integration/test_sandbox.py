@@ -1,4 +1,4 @@
-"""The seeds are really on the brokers, and nothing of a sandbox outlives it."""
+"""The brokers contain what the seeds say, and nothing of a sandbox is left after it was stopped."""
 
 import time
 from collections.abc import Iterator

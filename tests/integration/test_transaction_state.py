@@ -1,4 +1,4 @@
-"""``__transaction_state`` of real brokers, held against Kafka's own formatter; open transactions, and an audit without permission."""
+"""``__transaction_state`` of real brokers, compared with Kafka's own formatter; open transactions; an audit without permission."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""The whole path on real brokers: exactly the seeded faults are found, the result can be checked again, and bad input is refused."""
+"""Complete audits of real brokers: exactly the seeded faults are found, the result can be verified later, and bad input is refused."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Certificates of a test's own authority, for one broker and one client: PEM files, the client's key encrypted."""
+"""Certificates from a test's own certificate authority for one broker and one client: PEM files, with the client's key encrypted."""
 
 import ipaddress
 import socket

@@ -1,4 +1,4 @@
-"""Records of the offsets topic as a test writes them down, decoded."""
+"""Decoded records of the offsets topic, as a test defines them."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, timezone
@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_jobs.offsets_topic.commits import SCHEMA
+from spark_jobs.commit_history.decode.commits import SCHEMA
 
 START = datetime(2026, 11, 20, 20, 0, tzinfo=timezone.utc)
 WEEK_MS = 7 * 86_400_000

@@ -1,4 +1,4 @@
-"""One Spark session for all Spark tests: starting it costs more than all of them."""
+"""One Spark session for all Spark tests, because starting one is expensive."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Two days of samples, an hour apart unless said otherwise, of groups whose figures can be counted by hand."""
+"""Two days of samples of groups, an hour apart unless a group says otherwise, with figures that can be counted by hand."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Builds small sealed snapshots by hand, with the collectors' own schemas: the evidence of one case at a time."""
+"""Builds small sealed snapshots with the collectors' schemas, each with the evidence of one test case."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""An audit with a commit history: the tables of a recorded offsets topic decide, are recorded, and must be what they were."""
+"""An audit with a commit history: the behaviour tables decide verdicts, are named in the audit, and must be unchanged if it is repeated."""
 
 import shutil
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from offsets_topic_rows import recorded
+from coordinator_records import recorded
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from sealed_batch import seal
@@ -19,9 +19,9 @@ from kafka_audit.report.commit_history import read_commit_history
 from kafka_audit.store.durable_files import read_json, sha256_of, write_json
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, seal_audit
 from kafka_audit.store.manifest import verify
-from spark_jobs.offsets_topic.behaviour import Window, describe
-from spark_jobs.offsets_topic.completeness import coverage, totals
-from spark_jobs.offsets_topic.history import History
+from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
+from spark_jobs.commit_history.history import History
+from spark_jobs.commit_history.read.raw_writer import coverage, totals
 from spark_jobs.parquet_folder import write_parquet
 from spark_jobs.verify import main
 

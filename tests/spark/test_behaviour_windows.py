@@ -1,4 +1,4 @@
-"""Behaviour tables of windows that follow one another: what the newest one does not show is known from the one before."""
+"""Behaviour tables of consecutive windows: what the newest window does not contain is taken from the previous one."""
 
 import json
 from datetime import timedelta
@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 from commit_log import START, WEEK_MS, Log
-from offsets_topic_rows import decoded, recorded
+from coordinator_records import decoded, recorded
 from pyspark.sql import DataFrame, Row, SparkSession
 from sealed_batch import seal
 from snapshot_builder import Synthetic
 
-from kafka_audit.behaviour_folders import Behaviour, open_behaviour
+from kafka_audit.store.behaviour_tables import Behaviour, open_behaviour
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.times import stamp
+from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
+from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
+from spark_jobs.commit_history.describe.group_behaviour import group_behaviour
 from spark_jobs.datasets import Evidence
-from spark_jobs.offsets_topic.behaviour import Window, describe
-from spark_jobs.offsets_topic.commit_behaviour import commit_behaviour
-from spark_jobs.offsets_topic.group_behaviour import group_behaviour
 from spark_jobs.parquet_folder import write_parquet
 from spark_jobs.subjects.commit_behaviour import group_table, remember_behaviour, with_group_behaviour, with_partition_behaviour
 

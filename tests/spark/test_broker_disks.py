@@ -1,4 +1,4 @@
-"""How full brokers' disks are, and how soon they will be, from this snapshot and earlier ones."""
+"""How full brokers' disks are and when they will be full, from this snapshot and earlier ones."""
 
 import pytest
 from snapshot_builder import Synthetic

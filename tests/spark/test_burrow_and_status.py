@@ -1,4 +1,4 @@
-"""Burrow's evaluator and ours on the same histories, side by side as docs/lag.md shows them."""
+"""Burrow's evaluator and ours on the same histories, compared with the table in docs/lag.md."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""check-clients: the files of a service are judged by the catalogue, and the exit code says what came of it."""
+"""check-clients: judges the files of a service by the catalogue; the exit code gives the outcome."""
 
 from pathlib import Path
 

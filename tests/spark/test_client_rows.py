@@ -1,4 +1,4 @@
-"""Producers and consumers: declared ones with what the cluster shows of them, and those that nobody declared."""
+"""Wide rows of producers and consumers: declared ones, with what the cluster shows about them, and undeclared ones."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The series of snapshots behind the cluster's row, and its feature levels."""
+"""The cluster's wide row: columns from a series of snapshots, and feature levels."""
 
 from datetime import timedelta
 from pathlib import Path

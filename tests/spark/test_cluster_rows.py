@@ -1,4 +1,4 @@
-"""The cluster's row, brokers, and what the policy declares."""
+"""Wide rows of the cluster, of brokers, and of what the policy declares."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every control's own examples, judged by the engine that judges clusters."""
+"""The engine that judges clusters gives every control's examples the verdicts that they name."""
 
 import json
 

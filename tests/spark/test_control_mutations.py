@@ -1,4 +1,4 @@
-"""Every control decides on what it says: change a deciding value of a passing example and it fails, remove it and it is not assessed."""
+"""Every control depends on the values that it names: if a deciding value of a passing example is changed it fails, if removed it is not assessed."""
 
 import copy
 import json

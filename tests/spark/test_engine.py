@@ -1,4 +1,4 @@
-"""The engine's verdicts: three-valued logic, missing evidence, rules that raise, and what a finding holds."""
+"""The engine's verdicts: three-valued logic, missing evidence, rules that raise, and the columns of a finding."""
 
 import json
 from datetime import datetime, timezone

@@ -1,4 +1,4 @@
-"""Groups over five snapshots an hour apart: lag in time, movement, rewinds and absence, as rows and as verdicts."""
+"""Groups over five snapshots an hour apart: lag in time, movement, rewinds and missing groups, as rows and as verdicts."""
 
 from datetime import timedelta
 from typing import Any

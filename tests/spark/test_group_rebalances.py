@@ -4,12 +4,12 @@ from datetime import datetime, timezone
 
 import pytest
 from commit_log import WEEK_MS, Log
-from offsets_topic_rows import decoded, recorded
+from coordinator_records import decoded, recorded
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.offsets_topic.commit_behaviour import commit_behaviour
-from spark_jobs.offsets_topic.group_behaviour import group_behaviour
+from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
+from spark_jobs.commit_history.describe.group_behaviour import group_behaviour
 
 pytestmark = pytest.mark.spark
 

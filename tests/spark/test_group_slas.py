@@ -1,4 +1,4 @@
-"""Lag SLAs of groups: which rows there are, what they say, and the verdicts on them."""
+"""Lag SLAs of groups: their rows and the verdicts on them."""
 
 from collections.abc import Iterator
 from datetime import timedelta

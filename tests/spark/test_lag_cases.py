@@ -1,4 +1,4 @@
-"""The lag cases that users of other tools reported as wrong, each as evidence and the row that must come of it."""
+"""Cases in which users of other tools reported a wrong lag, each as evidence and the expected row."""
 
 import pytest
 from snapshot_builder import Synthetic

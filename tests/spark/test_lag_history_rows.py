@@ -1,4 +1,4 @@
-"""Rows of the lag history: what one sample proves, and what it takes the sample before for."""
+"""Rows of the lag history: what one sample proves alone, and what needs the previous sample."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Windows over the lag history: figures that a hand count gives, whether days are rolled up or not."""
+"""Windows over the lag history: figures equal those counted by hand, whether days are rolled up or not."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""What is concluded from commits and group records: each case a series of records as real clients write them."""
+"""What is concluded from commits and group records; each case is a series of records as real clients write them."""
 
 import json
 import random
@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 from commit_log import START, WEEK_MS, Log
-from offsets_topic_rows import decoded, recorded
+from coordinator_records import decoded, recorded
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from sealed_batch import seal
 
-from spark_jobs.offsets_topic.behaviour import Window, describe
-from spark_jobs.offsets_topic.commit_behaviour import commit_behaviour
-from spark_jobs.offsets_topic.group_behaviour import emptied, group_behaviour
-from spark_jobs.offsets_topic.history import History
+from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
+from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
+from spark_jobs.commit_history.describe.group_behaviour import emptied, group_behaviour
+from spark_jobs.commit_history.history import History
 from spark_jobs.parquet_folder import write_parquet
 
 pytestmark = pytest.mark.spark

@@ -1,4 +1,4 @@
-"""What a history folder keeps, what it refuses, and the arithmetic of completeness; no Kafka is needed for it."""
+"""The folder of a commit history: what it keeps and refuses, and how completeness is computed. Needs no Kafka."""
 
 import json
 import os
@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from offsets_topic_rows import recorded
+from coordinator_records import recorded
 from pyspark.sql import SparkSession
 
-from kafka_audit.batch_files import REPAIR_OF_DECODED, verify_batch
-from kafka_audit.commit_batches import note_reached
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store import durable_files
+from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, note_reached, verify_batch
 from kafka_audit.store.durable_files import sync_tree, write_json
 from kafka_audit.store.unfinished import hidden_name
-from spark_jobs.offsets_topic.behaviour_sources import newest_record
-from spark_jobs.offsets_topic.completeness import coverage, totals
-from spark_jobs.offsets_topic.history import History
-from spark_jobs.offsets_topic.source import TOPIC, Bounds
+from spark_jobs.commit_history.describe.behaviour_sources import newest_record
+from spark_jobs.commit_history.history import History
+from spark_jobs.commit_history.read.raw_writer import coverage, totals
+from spark_jobs.commit_history.read.source import TOPIC, Bounds
 
 START = {0: 0, 1: 0}
 
@@ -196,7 +195,7 @@ def test_a_topic_that_lost_its_end_is_refused_without_a_checkpoint_too(tmp_path:
     keep(tmp_path, "a-00000000", p0=1000)
     history = History(path=tmp_path)
     history.check_source(bounds(end=1000))
-    with pytest.raises(IntegrityError, match=r"partitions \[0\] were read further than they reach"):
+    with pytest.raises(IntegrityError, match=r"partitions \[0\] end before offsets that were already read"):
         history.check_source(bounds(end=800))
     note_reached(tmp_path)
     shutil.rmtree(tmp_path / "raw")

@@ -1,4 +1,4 @@
-"""Open transactions of partitions: those that their coordinator knows, those that nobody will end, and those that cannot be told."""
+"""Open transactions of partitions: known to their coordinator, hanging, or impossible to classify."""
 
 import pytest
 from snapshot_builder import HOUR_MS, READ_MS, Synthetic

@@ -1,19 +1,19 @@
-"""What a run that reads commits says of its batches, and of what went wrong in Spark's stream; no Kafka is needed for it."""
+"""What a run that reads commits reports about its batches and about errors of Spark's stream. Needs no Kafka."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from coordinator_records import RAW_DDL
 from pyspark.sql import SparkSession
 
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.store.durable_files import write_json
 from spark_jobs import read_commits
-from spark_jobs.offsets_topic.history import History
-from spark_jobs.offsets_topic.records import RAW_DDL
-from spark_jobs.offsets_topic.source import Bounds
-from spark_jobs.offsets_topic.topic import TRANSACTIONS
+from spark_jobs.commit_history.decode.batch import TRANSACTIONS
+from spark_jobs.commit_history.history import History
+from spark_jobs.commit_history.read.source import Bounds
 
 pytestmark = pytest.mark.spark
 
@@ -30,7 +30,7 @@ class Runs:
         write_json((history or self.history).path / "raw" / batch / "manifest.json", {"totals": totals})
 
     def tell(self, unread: CollectionError | None = None) -> dict[str, Any]:
-        read_commits._tell(self.spark, self.history, self.transactions, {}, unread)
+        read_commits._write_last_run(self.spark, self.history, self.transactions, {}, unread)
         return json.loads((self.history.path / "last_run.json").read_text())
 
 

@@ -1,4 +1,4 @@
-"""Adding a control of one's own, exactly as the README says."""
+"""Adding your own control, exactly as the README says."""
 
 import re
 import shutil

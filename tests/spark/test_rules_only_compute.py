@@ -1,6 +1,6 @@
-"""A control reaches nothing but its rows: no environment, no Java property, no command, whatever its texts say.
+"""A control can read only its rows: no environment variables, Java properties or commands, whatever its texts contain.
 
-The checker refuses such texts (tests/unit/test_catalogue.py, test_rule_sql.py). Here it is passed over, so that the engine stands alone.
+The checker refuses such texts (tests/unit/test_catalogue.py, test_rule_sql.py). These tests bypass the checker to test the engine alone.
 """
 
 from enum import Enum

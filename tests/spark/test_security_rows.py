@@ -1,4 +1,4 @@
-"""Who may change the cluster, as its row tells: authorizer, grants, and the auditor's own rights."""
+"""Columns of the cluster's wide row on security: authorizer, grants, and the auditor's own rights."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A small cluster's tables are rows of the driver, a large one's are read and joined in parallel: what is found is the same."""
+"""Small clusters are judged from rows in the driver, large ones with parallel reads and joins; both give the same findings."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What a Spark of ours lets others see: its sockets, the options of its sources, and what it sends to executors."""
+"""What this project's Spark jobs expose: their sockets, the options of their sources, and what they send to executors."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The wide rows that rules are checked against are the wide rows that Spark builds."""
+"""The columns against which rules are checked are the columns that Spark builds."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a fake cluster answers when a test says nothing else, and makers of other answers."""
+"""The default answers of a fake cluster, and functions that build other answers."""
 
 from typing import Any
 

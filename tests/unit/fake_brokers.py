@@ -1,4 +1,4 @@
-"""Brokers that speak Kafka's protocol on real sockets and answer what a test tells them to."""
+"""Fake brokers that speak Kafka's protocol on real sockets and give the answers that a test defines."""
 
 import socketserver
 import struct

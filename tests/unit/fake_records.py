@@ -1,4 +1,4 @@
-"""Record batches as they lie on disk, and Fetch answers that hold them."""
+"""Builds record batches in their format on disk, and Fetch answers that contain them."""
 
 import struct
 from collections.abc import Callable, Sequence

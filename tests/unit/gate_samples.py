@@ -1,4 +1,4 @@
-"""Small snapshots and audits that pass both gates, for the tests to damage one thing at a time."""
+"""Small snapshots and audits that pass both gates; each test damages one thing in them."""
 
 import glob
 import json

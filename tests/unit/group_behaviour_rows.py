@@ -1,4 +1,4 @@
-"""Rows of group_behaviour and the record beside them, as verify leaves them, for the tests of the report."""
+"""Rows of group_behaviour and their record, as verify writes them, for the tests of the report."""
 
 from pathlib import Path
 

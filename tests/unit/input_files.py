@@ -1,4 +1,4 @@
-"""Valid policy, control, client and connection files, to be damaged, and what the product loads each with."""
+"""Valid policy, control, client and connection files for tests to damage, and the function that loads each."""
 
 import json
 from functools import cache

@@ -1,4 +1,4 @@
-"""Readings of a cluster as `kafka-audit lag` takes them, made of a few figures."""
+"""Builds readings of a cluster, like those of `kafka-audit lag`, from a few figures."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""Rows of the group_slas and lag_series that verify leaves, for the tests of the report."""
+"""Rows of group_slas and lag_series, as verify writes them, for the tests of the report."""
 
 import pyarrow as pa
 

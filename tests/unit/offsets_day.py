@@ -1,4 +1,4 @@
-"""Offsets snapshots of one UTC day, for tests of what it is made of and what is deleted."""
+"""Offsets snapshots of one UTC day, for tests of rolling it up and deleting its snapshots."""
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""Small sealed audits with real files: a snapshot, jobs that recorded earlier evidence, rules, a report."""
+"""Small sealed audits with real files: a snapshot, the jobs' records of earlier evidence, policy and controls, a report."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Audits are numbered and chained: in whatever order and at whatever time they are sealed, and whoever rewrites one is found."""
+"""Audits are numbered and chained in the order in which they are sealed, and a rewritten audit is detected."""
 
 import json
 import multiprocessing

@@ -1,4 +1,4 @@
-"""Whoever removes, rewrites, forks, reorders or adds an audit is found by the chain, and at its end by a witness outside of the folder."""
+"""The chain detects audits that were removed, rewritten, forked, reordered or added; for the newest ones it needs a witness outside the folder."""
 
 import shutil
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Whatever stands in .chain.json or in a manifest beside the audits, a seal removes no evidence, and one clear error names what is wrong."""
+"""Whatever .chain.json or a manifest contains, sealing removes no evidence, and one clear error says what is wrong."""
 
 import json
 import shutil

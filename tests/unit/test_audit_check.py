@@ -1,4 +1,4 @@
-"""``kafka-audit verify AUDIT`` follows every hash that the audit names, and says what it found of each."""
+"""``kafka-audit verify AUDIT`` checks every hash that the audit contains and prints the result of each."""
 
 import contextlib
 import os

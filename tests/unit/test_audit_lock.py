@@ -1,4 +1,4 @@
-"""Nobody but the account that seals can hold the lock of the audits, nothing waits for it without end, and a check needs it not at all."""
+"""Only the account that seals can hold the lock of the audits, every wait for it ends, and a check works without it."""
 
 import fcntl
 import os

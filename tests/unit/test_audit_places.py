@@ -1,4 +1,4 @@
-"""What is checked follows from where a folder stands, never from what its manifest says that it is."""
+"""The place of a folder decides what is checked, never its manifest."""
 
 import json
 import shutil
@@ -10,7 +10,8 @@ from test_audit_check import said
 
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.sealed_place import place_of
-from kafka_audit.store.signing import VARIABLE, new_key
+from kafka_audit.store.signing import new_key
+from kafka_audit.store.signing_key import VARIABLE
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A snapshot or a rolled-up day that is not as this release writes it is told and kept, and stops neither the roll-up nor the retention."""
+"""A broken snapshot or rolled-up day is reported and kept, and stops neither the roll-up nor the retention."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The catalogue loader: what it accepts, and that it refuses everything else in one clear message."""
+"""The catalogue loader: what it accepts, and that it refuses everything else with one clear message."""
 
 from pathlib import Path
 from typing import Any

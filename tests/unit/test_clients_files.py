@@ -1,14 +1,14 @@
-"""Client files as services keep them: which clients they configure, and what becomes of broken ones."""
+"""Files of client settings in services: which clients they configure, and how broken files are treated."""
 
 from pathlib import Path
 
 import pytest
 
 from kafka_audit.clients import effective
+from kafka_audit.clients.declared import ClientFile
 from kafka_audit.clients.files import FoundClient, Reading, read_clients
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
-from kafka_audit.policy.clients import ClientFile
 
 
 def files(folder: Path, **content: str) -> Path:

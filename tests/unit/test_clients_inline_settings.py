@@ -1,4 +1,4 @@
-"""Settings that stand in clients.yaml itself: what another reader of YAML would take for a boolean or a number is refused, and placeholders."""
+"""Settings inside clients.yaml: placeholders are refused, and so are texts that YAML 1.1 would read as booleans or numbers."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ from test_policy import SLAS, TIERS
 from test_policy_fit import CLIENT
 
 from kafka_audit.clients import effective
+from kafka_audit.clients.declared import load_client_file
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
-from kafka_audit.policy.clients import load_client_file
 
 CONSUMER = {**CLIENT, "kind": "consumer", "group": "g", "topics": []}
 REFUSED = [

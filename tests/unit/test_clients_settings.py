@@ -1,4 +1,4 @@
-"""What clients make of their settings: as the real ones of Kafka 4.3.1, librdkafka 2.16.0 and kafka-python 3.0.12 were seen to do."""
+"""The effective settings of clients equal the observed behaviour of Kafka 4.3.1's clients, librdkafka 2.16.0 and kafka-python 3.0.12."""
 
 from dataclasses import dataclass, field
 from typing import Any

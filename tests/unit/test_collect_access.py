@@ -1,4 +1,4 @@
-"""Who may do what: ACLs, the principal's own operations, and what the members of groups subscribe to."""
+"""Collection of ACLs, the principal's own permissions, and the topics that members of groups subscribe to."""
 
 import struct
 

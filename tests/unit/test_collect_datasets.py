@@ -1,4 +1,4 @@
-"""What each dataset holds when brokers answer, refuse, lie or stay silent."""
+"""The rows of each dataset if brokers answer, refuse, give wrong answers or do not answer."""
 
 from fake_answers import described, fetched, listed
 from fake_brokers import SILENCE

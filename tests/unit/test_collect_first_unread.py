@@ -1,4 +1,4 @@
-"""The time of the first unread record is read from the record itself, or said to be unknown."""
+"""The time of the first unread record is read from the record itself, or reported as unknown."""
 
 import sys
 

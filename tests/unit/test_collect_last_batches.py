@@ -1,4 +1,4 @@
-"""The header of each partition's last batch is read whole, whatever else the brokers answer."""
+"""The header of each partition's last batch is read completely, whatever else the brokers answer."""
 
 from fake_brokers import FakeCluster
 from fake_records import batch, records_of

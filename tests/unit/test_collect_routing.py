@@ -1,4 +1,4 @@
-"""Items reach the broker that answers for them, and one bad item never spoils the rest."""
+"""Each request reaches the broker that can answer it, and one bad item does not affect the others."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""docker-compose.yaml follows the Compose Specification, and holds what it promises. No container engine is needed."""
+"""docker-compose.yaml follows the Compose Specification and does what its comments say. Needs no container engine."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Connection keys are mapped, or refused with what to write instead."""
+"""Connection keys are translated, or refused with a message that says what to write instead."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Nothing but reading requests leaves the process, and a cluster out of reach is explained."""
+"""Only read requests leave the process, and the error for an unreachable cluster explains itself."""
 
 import pytest
 from fake_answers import request_classes

@@ -1,4 +1,4 @@
-"""docs/controls.md is what the catalogue says, and it says all of it."""
+"""docs/controls.md equals what is generated from the catalogue, and covers all of it."""
 
 from pathlib import Path
 

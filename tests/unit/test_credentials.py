@@ -1,9 +1,9 @@
-"""Kafka's credentials leave this machine encrypted, to executors that know the application's secret, or not at all."""
+"""Kafka's credentials leave this machine only encrypted, and only for executors that know the application's secret."""
 
 import pytest
 
 from kafka_audit.errors import ConfigurationError
-from spark_jobs.offsets_topic.credentials import check_transport
+from spark_jobs.commit_history.read.source import check_transport
 
 PASSWORD = {"bootstrap.servers": "a:9093", "sasl.jaas.config": 'x required password="hunter2";'}
 KEY = {"bootstrap.servers": "a:9093", "ssl.keystore.type": "PEM", "ssl.keystore.key": "hunter2"}

@@ -1,4 +1,4 @@
-"""What is written outlasts a power cut before it counts, and is for its owner and group only."""
+"""Files are synced to disk before they are used, and only their owner and group may read them."""
 
 import errno
 import os

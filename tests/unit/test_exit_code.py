@@ -1,4 +1,4 @@
-"""How a job's failure is said."""
+"""The message and exit code of a job that fails."""
 
 from pathlib import Path
 

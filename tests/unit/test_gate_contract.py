@@ -1,4 +1,4 @@
-"""The gate's idea of a snapshot is the collectors' idea of it."""
+"""The gate and the collectors agree on the datasets of a snapshot."""
 
 import subprocess
 import sys

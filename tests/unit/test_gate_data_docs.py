@@ -1,4 +1,4 @@
-"""Data Docs of both gates: offline, inert, and every verdict in words."""
+"""Data Docs of both gates: they work offline, run no scripts, and show every verdict in words."""
 
 import re
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""The evidence gate against a healthy snapshot and against one damage at a time."""
+"""The evidence gate on a healthy snapshot, and on snapshots with one damage each."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The findings gate against healthy summaries and against one damage at a time."""
+"""The findings gate on healthy summaries, and on summaries with one damage each."""
 
 import json
 

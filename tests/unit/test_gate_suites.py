@@ -1,4 +1,4 @@
-"""Suite files are loaded whole or not at all."""
+"""Suite files are loaded completely or refused."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Great Expectations' fail-open answers do not become a pass."""
+"""Great Expectations' fail-open results never count as a pass."""
 
 import logging
 import subprocess

@@ -1,4 +1,4 @@
-"""The findings gate and waivers: what they keep from blocking, and every way in which they do not."""
+"""The findings gate and waivers: which failures they keep from blocking, and all cases in which they do not."""
 
 import pytest
 from gate_samples import Case, judge, lagging, statuses, waiver

@@ -1,4 +1,4 @@
-"""Whatever stands in a policy, control, client or connection file: it is loaded, or refused in one error with exit code 2."""
+"""Every generated policy, control, client or connection file is either loaded or refused with one error and exit code 2."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A group's timeline from decoded Parquet, and hostile names in it."""
+"""A group's timeline from decoded Parquet files, also with hostile names."""
 
 import shutil
 from collections.abc import Callable
@@ -12,10 +12,10 @@ import pytest
 from sealed_batch import seal
 from typer.testing import CliRunner
 
-from kafka_audit import batch_files
 from kafka_audit.cli.main import app, main
+from kafka_audit.cli.timeline import timeline
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.group_timeline import timeline
+from kafka_audit.store import commit_batches
 from kafka_audit.store.layout import EvidenceRoot
 
 START = datetime(2026, 11, 20, 20, tzinfo=timezone.utc)
@@ -37,7 +37,7 @@ def generation(offset: int, minute: float, number: int, members: int, group: str
 
 
 def write(folder: Path, batch: str, commits: list[dict[str, Any]], records: list[dict[str, Any]]) -> None:
-    from kafka_audit.group_timeline import _COMMIT_COLUMNS, _GROUP_COLUMNS
+    from kafka_audit.cli.timeline import _COMMIT_COLUMNS, _GROUP_COLUMNS
 
     member = pa.struct([("member_id", pa.string()), ("instance_id", pa.string()), ("session_timeout_ms", pa.int32())])
     group = pa.struct([("generation", pa.int32()), ("protocol", pa.string()), ("members", pa.list_(member))])
@@ -125,7 +125,7 @@ def test_a_batch_that_is_not_what_its_manifest_says_ends_with_exit_code_5_and_on
 
 def test_only_batches_with_rows_of_the_group_are_hashed_and_each_file_once(root: EvidenceRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[Path] = []
-    real = batch_files.sha256_of
-    monkeypatch.setattr(batch_files, "sha256_of", lambda path: (hashed.append(path), real(path))[1])
+    real = commit_batches.sha256_of
+    monkeypatch.setattr(commit_batches, "sha256_of", lambda path: (hashed.append(path), real(path))[1])
     timeline(root.commit_history("kafka"), HOSTILE, quiet=timedelta(minutes=10))
     assert sorted(hashed) == sorted(root.commit_history("kafka").glob("decoded/b-00000000/*/*.parquet"))

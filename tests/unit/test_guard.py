@@ -1,4 +1,4 @@
-"""Whoever is killed with SIGKILL, nothing of what was started goes on, and nobody takes a living run for a dead one."""
+"""Whichever process is killed with SIGKILL, all processes it started end, and a living run is never mistaken for a dead one."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Client and connection files that are malformed, slow to read, no files at all, or not theirs to name."""
+"""Client and connection files that are malformed, slow to read, not regular files, or outside their folder."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Malformed YAML and values that cannot be are refused with file and place, soon; plain values are what they look like."""
+"""Malformed YAML and impossible values are refused quickly, with file and place; plain values mean what they look like."""
 
 import time
 from pathlib import Path

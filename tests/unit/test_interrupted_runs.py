@@ -1,4 +1,4 @@
-"""What Ctrl-C leaves open in Airflow's database is ended before the next run."""
+"""Runs that Ctrl-C leaves open in Airflow's database are ended before the next run."""
 
 import sqlite3
 from pathlib import Path

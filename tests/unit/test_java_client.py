@@ -1,4 +1,4 @@
-"""A connection in the words of Kafka's Java client."""
+"""A connection translated to the settings of Kafka's Java client."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""docs/lag.md is whole."""
+"""docs/lag.md covers every status and every method."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What one reading decides of a group partition, case by case."""
+"""What one reading says about a group partition, case by case."""
 
 from functools import partial
 

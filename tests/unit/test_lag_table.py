@@ -1,4 +1,4 @@
-"""The view's text and JSON, its order, its rates, and the loop that redraws it."""
+"""`kafka-audit lag`: its text and JSON, order, rates, and the loop that redraws it."""
 
 import io
 import json

@@ -25,8 +25,8 @@ OTHER_OFFSETS = {
     "plugins/kafka_audit/cluster": "reads offsets from brokers",
     "plugins/kafka_audit/collect": "decides which offsets to ask brokers for next",
     "plugins/kafka_audit/sandbox": "produces and commits records of the demo",
-    "plugins/kafka_audit/group_timeline.py": "lists single commits from the offsets topic",
-    "spark_jobs/offsets_topic": "describes single commits from the offsets topic, and the offsets of that topic itself",
+    "plugins/kafka_audit/cli/timeline.py": "lists single commits from the offsets topic",
+    "spark_jobs/commit_history": "describes single commits from the offsets topic, and the offsets of that topic itself",
     "spark_jobs/read_commits.py": "how far the offsets topic itself was read",
 }
 _IN_SQL = re.compile(

@@ -1,4 +1,4 @@
-"""The light pass reads what lag needs, in as few requests as there are brokers, and says which SLA offset was asked for."""
+"""An offsets snapshot reads what lag needs with few requests per broker, and records which SLA offsets it asked for."""
 
 import pytest
 from fake_answers import fetched, listed

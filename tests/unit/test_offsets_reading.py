@@ -1,4 +1,4 @@
-"""Since when each partition of the offsets topic was read without a hole."""
+"""Computes since when each partition of the offsets topic was read without a hole."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_audit.store.durable_files import write_json
-from spark_jobs.offsets_topic.reading import Reading, new_batches, readings
+from spark_jobs.commit_history.describe.read_coverage import Reading, new_batches, readings
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 LATER = NOON + timedelta(minutes=15)

@@ -1,4 +1,4 @@
-"""Records of ``__transaction_state`` decoded a batch at a time, without Spark."""
+"""Decoding of records of ``__transaction_state`` batch by batch, without Spark."""
 
 import struct
 import sys
@@ -7,8 +7,8 @@ from types import FrameType
 
 import pyarrow as pa
 
-from spark_jobs.offsets_topic.commits import RAW
-from spark_jobs.offsets_topic.transaction_values import SCHEMA, regular_transactions
+from spark_jobs.commit_history.decode.transactions import SCHEMA, regular_transactions
+from spark_jobs.commit_history.read.raw_writer import RAW
 
 LINES = (Path(__file__).parents[1] / "recorded" / "transaction_values.txt").read_text().splitlines()
 VALUES = {(name, version): bytes.fromhex(text) for name, version, text in map(str.split, LINES)}

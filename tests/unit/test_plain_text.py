@@ -1,4 +1,4 @@
-"""Texts of controls and policies are data: what a program could replace by a value of its environment is refused."""
+"""Texts of controls and policies are data: placeholders that a program could replace with values of its environment are refused."""
 
 import copy
 import shutil

@@ -1,4 +1,4 @@
-"""Waivers, frameworks and overrides: what their files may hold, what of the catalogue they may name, and when they hold."""
+"""Waivers, frameworks and overrides: their files, the controls that they may name, and the times at which they are valid."""
 
 import re
 from datetime import datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""Lag SLAs: which rule decides for a partition of a group, when an SLA is quiet, and what ``slas.yaml`` may not say."""
+"""Lag SLAs: which rule decides for a partition of a group, when quiet hours apply, and what ``slas.yaml`` may not contain."""
 
 from datetime import datetime
 from pathlib import Path

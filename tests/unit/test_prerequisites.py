@@ -1,4 +1,4 @@
-"""The first thing a newcomer meets: what is missing and how to get it."""
+"""The check of prerequisites: which programs are missing and how to install them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Nothing that a child process started outlives it, however the block around it ends."""
+"""However the block around a child process ends, no process that the child started survives."""
 
 import os
 import signal

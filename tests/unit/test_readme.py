@@ -1,4 +1,4 @@
-"""What the README tells people to type exists, and the figures it states about the product are true."""
+"""The commands in the README exist, and its figures about the product are true."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Offsets and timestamps of records are those that kafka-python decodes, and take bounded memory and time whatever a batch holds."""
+"""Offsets and timestamps of records equal those that kafka-python decodes; memory and time are bounded for every batch."""
 
 import gzip
 import struct

@@ -1,4 +1,4 @@
-"""Commands for hostile names, tried on a real shell."""
+"""Commands with hostile names, executed by a real shell."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""What groups did, in the report: bounded, worst first, with what is inferred called so, or one sentence that says why not."""
+"""The report's section on commit history: a limited list, worst first, inferences marked as such, or the reason why there is none."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the page shows, and that names from a cluster stay text on it."""
+"""The content of the HTML page, and that names from a cluster are shown as text only."""
 
 import base64
 import hashlib

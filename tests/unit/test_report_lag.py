@@ -1,4 +1,4 @@
-"""Lag and loss in the report: what is lost and when, SLAs and histories of groups, and what an earlier release did not write."""
+"""Lag and loss in the report: lost records, time to loss, SLAs and histories of groups, and files of an earlier release."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The chart of a group's lag: its scale, its gaps, its words, and names that stay text."""
+"""The chart of a group's lag: its scale, gaps and description, and that names are shown as text only."""
 
 import re
 from xml.etree import ElementTree as ET

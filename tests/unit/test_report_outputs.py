@@ -1,4 +1,4 @@
-"""The files of a report: JSON against its schema, JUnit, and the same bytes for the same audit."""
+"""The files of a report: JSON that matches its schema, JUnit, and the same bytes for the same audit."""
 
 import json
 import re

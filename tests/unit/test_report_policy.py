@@ -1,4 +1,4 @@
-"""What the policy lays over the results: severities by tier, loosened requirements, waivers, frameworks, and the history that was used."""
+"""The policy in the report: severities by tier, loosened requirements, waivers, frameworks, and the history that was used."""
 
 import json
 from dataclasses import replace

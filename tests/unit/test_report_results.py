@@ -1,4 +1,4 @@
-"""Reading findings, reasons and lag: bounded lists, full counts, unknown never 0."""
+"""Reading findings, reasons and lag: limited lists, complete counts, and unknown values that are never 0."""
 
 from pathlib import Path
 

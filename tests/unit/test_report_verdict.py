@@ -1,4 +1,4 @@
-"""The verdict that follows from the gates; never a pass by absence."""
+"""The verdict that follows from the gates; a missing gate is never a pass."""
 
 from pathlib import Path
 

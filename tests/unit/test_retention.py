@@ -1,4 +1,4 @@
-"""Which batches of a commit history are deleted, and which stay whatever their age."""
+"""Which batches of a commit history are deleted, and which are kept regardless of their age."""
 
 import errno
 import fcntl
@@ -14,15 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_audit import commit_batches
-from kafka_audit.commit_batches import has_deleted, reached
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.policy.tiers import CommitsHistory, History
-from kafka_audit.store import retention
+from kafka_audit.store import commit_batches, retention
+from kafka_audit.store.commit_batches import has_deleted, reached
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.retention import delete_expired
-from spark_jobs.offsets_topic.commits import RAW
+from spark_jobs.commit_history.read.raw_writer import RAW
 
 TODAY = date(2026, 11, 21)
 QUERY = "11111111-2222-3333-4444-555555555555"

@@ -1,4 +1,4 @@
-"""What a rule may build from a row is bounded, and the rules that ship stay far below the bound."""
+"""The size of the values that a rule may build is limited, and the shipped rules stay far below the limit."""
 
 import pytest
 

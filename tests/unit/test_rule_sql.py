@@ -1,4 +1,4 @@
-"""What a rule's SQL may do, and every way around that which was thought of."""
+"""What a rule's SQL may do, and every known attempt to get around that."""
 
 import contextlib
 import random

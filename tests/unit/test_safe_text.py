@@ -1,4 +1,4 @@
-"""Text from a cluster made visible, cut, linked and counted."""
+"""Making text from a cluster visible, cutting it, linking and counting."""
 
 from datetime import datetime, timezone
 

@@ -1,4 +1,4 @@
-"""The properties a broker is started with, and the ports and ids chosen for it."""
+"""The properties with which a broker is started, and the ports and ids that are chosen for it."""
 
 import re
 from pathlib import Path

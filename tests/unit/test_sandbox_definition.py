@@ -1,4 +1,4 @@
-"""Seed files: the shipped ones cover every control, wrong ones are refused with file, field and reason."""
+"""Seed files: the shipped ones cover every control; wrong ones are refused with file, field and reason."""
 
 from typing import Any
 

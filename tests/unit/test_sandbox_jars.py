@@ -1,4 +1,4 @@
-"""Jars are fetched once, from Maven Central alone, and used only with the sha256 that was recorded; what cannot be fetched is named."""
+"""Jars are fetched once, only from Maven Central, and used only with the recorded sha256; errors name the jars that cannot be fetched."""
 
 import hashlib
 import importlib.metadata

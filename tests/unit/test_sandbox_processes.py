@@ -1,4 +1,4 @@
-"""Processes are known again by more than their pid, and none survives a stop."""
+"""Processes are recognized by more than their pid, and none survives a stop."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""The demo's brokers end with it, however it is ended."""
+"""The demo's brokers end when the demo ends, however it ends."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""`make sbom` writes a valid CycloneDX document of what the locks and the list of jars say."""
+"""`make sbom` writes a valid CycloneDX document with everything in the lock files and the list of jars."""
 
 import json
 import re

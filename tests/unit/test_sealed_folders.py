@@ -1,4 +1,4 @@
-"""A sealed folder holds regular files that its manifest lists, and nothing else: what is read is what was hashed."""
+"""A sealed folder may contain only regular files that its manifest lists, so that only hashed files are read."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A secret is handed over without ever being on disk."""
+"""A secret is passed to a process without being written to disk."""
 
 import json
 import signal

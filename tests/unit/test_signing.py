@@ -1,4 +1,4 @@
-"""Seals are signed with the installation's key where it has one, and anyone with the public half can check them with other programs."""
+"""Seals are signed if the installation has a key, and other programs can check them with the public key."""
 
 import base64
 import hashlib
@@ -22,7 +22,8 @@ from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import EvidenceRoot, unseal_audit
 from kafka_audit.store.manifest import problems_of
-from kafka_audit.store.signing import VARIABLE, new_key, signing_key
+from kafka_audit.store.signing import new_key
+from kafka_audit.store.signing_key import VARIABLE, signing_key
 
 
 @pytest.fixture

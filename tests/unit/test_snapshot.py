@@ -1,4 +1,4 @@
-"""A snapshot is whole or absent, repeatable, and says what it covers."""
+"""A snapshot is complete or absent, can be repeated, and records what it covers."""
 
 import errno
 import subprocess
@@ -79,7 +79,7 @@ def test_a_disk_that_fills_leaves_no_folder_and_names_the_reason(take, tmp_path,
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("kafka_audit.store.snapshot_writer.pq.write_table", full)
+    monkeypatch.setattr("pyarrow.parquet.write_table", full)
     with pytest.raises(CollectionError, match="disk is full"):
         take()
 

@@ -1,4 +1,4 @@
-"""Which snapshots a day is made of, which of them may go once it is rolled up, and which never do."""
+"""Which snapshots go into a rolled-up day, which of them may be deleted afterwards, and which never."""
 
 import shutil
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What callers of spark-submit import must work without Spark."""
+"""Modules that callers of spark-submit import must work without Spark."""
 
 import subprocess
 import sys

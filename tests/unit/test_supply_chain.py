@@ -1,4 +1,4 @@
-"""What is installed, built from and started is named by its sha256, and nothing else is accepted."""
+"""Everything that is installed, built from or started is pinned by its sha256, and nothing else is accepted."""
 
 import base64
 import hashlib

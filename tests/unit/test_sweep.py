@@ -1,4 +1,4 @@
-"""What killed writers leave is swept at the next start; what a living one writes, and what was sealed, is not touched."""
+"""The next start removes unfinished files of killed processes, but not those of living ones and nothing that is sealed."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""What the sweep may not look into, or cannot give its place back, it tells and leaves; it goes on with the rest."""
+"""The sweep reports and leaves what it may not read or cannot restore, and continues with the rest."""
 
 import errno
 import os

@@ -5,12 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from kafka_audit.airflow.hook import KafkaAuditHook
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.secret_pipe import readable_once
 from kafka_audit.airflow.spark_job import SparkJob
 from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.request import CommitHistoryRequest, check_request
+from kafka_audit.cluster.java_client import java_client
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.jars.fetch import spark_connector_jars
+from kafka_audit.store.layout import EvidenceRoot
+from spark_jobs.submit import DEFAULT_CONF, READ_COMMITS_CONF
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
@@ -20,18 +25,12 @@ class ReadCommits(SparkJob):
     """Brings a cluster's commit history up to date, as the run's Params say (CommitHistoryRequest)."""
 
     def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401  (the operator's own)
-        from spark_jobs.submit import DEFAULT_CONF, READ_COMMITS_CONF  # noqa: PLC0415  (pyspark-free)
 
         super().__init__(job="read_commits", **kwargs)
         self.conf = {**DEFAULT_CONF, **READ_COMMITS_CONF}
 
     def execute(self, context: "Context") -> None:
         """Check the request, submit the job and wait for it; the credentials reach it by a pipe that only this user may read."""
-        from kafka_audit.airflow.hook import KafkaAuditHook  # noqa: PLC0415  (heavy)
-        from kafka_audit.cluster.java_client import java_client  # noqa: PLC0415  (heavy)
-        from kafka_audit.jars.fetch import spark_connector_jars  # noqa: PLC0415  (not at DAG parse)
-        from kafka_audit.store.layout import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
-
         run = context["dag_run"]
         with final_errors():
             request = check_request(CommitHistoryRequest, run.dag_id, context["params"], run.conf)

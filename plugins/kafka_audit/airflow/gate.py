@@ -9,8 +9,9 @@ from airflow.sdk import BaseOperator, BaseOperatorLink
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_audit.airflow.plan_check import checked_plan
-from kafka_audit.airflow.step import STEPS, tell_seal
+from kafka_audit.airflow.step import tell_seal
 from kafka_audit.audit.outcome import audit_result
+from kafka_audit.audit.steps import STEPS
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
+from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.errors import AuditError, ConfigurationError
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ class KafkaAuditHook(BaseHook):
 
     def get_settings(self) -> "ConnectionSettings":
         """The checked settings; ConfigurationError (exit 2) names a missing connection, a wrong type or every unusable key."""
-        from kafka_audit.cluster.connection import ConnectionSettings  # noqa: PLC0415  (kafka: not at DAG parse)
-
         name = self.kafka_config_id
         try:
             connection = self.get_connection(name)

@@ -13,6 +13,8 @@ from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.spark_job import SparkJob
 from kafka_audit.audit.installation import POLICY_VARIABLE, audit_root
 from kafka_audit.audit.request import RollUpRequest, check_request
+from kafka_audit.policy import load_policy
+from kafka_audit.store.layout import EvidenceRoot
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
@@ -28,7 +30,6 @@ def plan_roll_up(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol 
     """Refuse what cannot be run; else {request, today, arguments}. ``today`` is the run's own day (UTC), and is not rolled up."""
     if params is None or dag_run is None:
         raise AirflowFailException("this task runs only as part of a DAG run")
-    from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
 
     with final_errors():
         planned = _planned(params, dag_run)
@@ -69,9 +70,7 @@ def delete_expired(
     """
     if params is None or dag_run is None:
         raise AirflowFailException("this task runs only as part of a DAG run")
-    from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
-    from kafka_audit.store import retention  # noqa: PLC0415  (heavy)
-    from kafka_audit.store.layout import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
+    from kafka_audit.store import retention  # noqa: PLC0415  - pyarrow: not at DAG parse
 
     with final_errors():
         # What is deleted, and of which cluster, must not hang on an XCom, which can be edited.

@@ -22,6 +22,7 @@ from kafka_audit.audit.outcome import ERROR, AuditResult, audit_result
 from kafka_audit.audit.plan import audit_id_of
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.store.durable_files import keep_new_files_private
+from kafka_audit.store.layout import EvidenceRoot
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -95,8 +96,6 @@ def _load_dag() -> "DAG":
 
 
 def _result(run: "DagRun", conf: Mapping[str, Any], plan_error: BaseException | str | None) -> tuple[AuditResult, Path | None]:
-    from kafka_audit.store.layout import EvidenceRoot  # noqa: PLC0415  (pyarrow)
-
     states = {instance.task_id: str(instance.state) for instance in run.get_task_instances()}
     if states.get("plan") != "success":
         problem = expected_error(plan_error) if isinstance(plan_error, BaseException) else None

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,20 +11,11 @@ from typing import Any
 
 from kafka_audit.airflow.retries import expected_error, final_errors
 from kafka_audit.audit.plan import AuditPlan
+from kafka_audit.audit.steps import FAILURES, RESULTS
 from kafka_audit.errors import CollectionError
-
-STEPS = ("snapshot", "evidence_gate", "verify", "findings_gate", "report")
-FAILURES = "failures"
-
-# What a step makes, with everything that later steps make from it. A step that runs again removes these first: if it fails this
-# time, nothing that an earlier try left behind can pass for its result.
-_RESULTS: Mapping[str, tuple[str, ...]] = {
-    "snapshot": ("gate", "settings", "lag", "report"),
-    "evidence_gate": ("gate", "report"),
-    "verify": ("settings", "lag", "gate/findings.json", "report"),
-    "findings_gate": ("gate/findings.json", "report"),
-    "report": ("report",),
-}
+from kafka_audit.store.chain import sealed_as
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import unseal_audit
 
 log = logging.getLogger(__name__)
 
@@ -38,9 +29,6 @@ def audit_step(plan: AuditPlan, name: str) -> Iterator[bool]:
     is being rewritten must not look sealed. A failure is kept as ``failures/<step>.json`` with its exit code and message until
     the step succeeds.
     """
-    from kafka_audit.store.durable_files import write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
-    from kafka_audit.store.layout import unseal_audit  # noqa: PLC0415  (pyarrow: not at DAG parse)
-
     audit = plan.audit
     with final_errors():
         may_change = unseal_audit(audit)
@@ -49,7 +37,7 @@ def audit_step(plan: AuditPlan, name: str) -> Iterator[bool]:
         yield False
         return
     note = audit.path / FAILURES / f"{name}.json"
-    for stale in (note, *(audit.path / result for result in _RESULTS[name])):
+    for stale in (note, *(audit.path / result for result in RESULTS[name])):
         _remove(stale)
     with final_errors():
         try:
@@ -72,22 +60,12 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def failures_of(audit: Path) -> list[Mapping[str, Any]]:
-    """The failures that steps of this audit left behind, in the order of the steps: {step, exit_code, error, message}."""
-    from kafka_audit.store.durable_files import read_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
-
-    notes = ((audit / FAILURES / f"{step}.json") for step in STEPS)
-    return [read_json(note) for note in notes if note.is_file()]
-
-
 def tell_seal(plan: AuditPlan, logger: logging.Logger) -> dict[str, Any]:
     """Log the audit's number and the sha256 of its manifest, and return them for the XCom: {audit_id, sequence, manifest_sha256}.
 
     Kept outside of the folder, they show whether it was rewritten: ``kafka-audit verify --chain CLUSTER --head SHA256``. Empty while the
     audit is not sealed.
     """
-    from kafka_audit.store.chain import sealed_as  # noqa: PLC0415  (not at DAG parse)
-
     with final_errors():
         seal = sealed_as(plan.audit.path)
     if seal is None:
@@ -101,8 +79,6 @@ def clock_of(plan: AuditPlan) -> datetime:
 
     Kept in ``run.json``, so that a repeated step gives the same result.
     """
-    from kafka_audit.store.durable_files import write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
-
     run = plan.audit.run()
     if "judged_at" not in run:
         run["judged_at"] = datetime.now(timezone.utc).isoformat()

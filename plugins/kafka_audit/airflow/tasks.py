@@ -8,20 +8,30 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from kafka_audit.airflow.hook import KafkaAuditHook
 from kafka_audit.airflow.plan_check import checked_plan
 from kafka_audit.airflow.retries import final_errors, while_unreachable
 from kafka_audit.airflow.step import audit_step, clock_of, tell_seal
+from kafka_audit.audit.gate_result import read_gate
+from kafka_audit.audit.inputs import keep_rules, keep_used, policy_files
 from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.plan import AuditPlan, make_plan
+from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.audit.request import AuditRequest, check_request
+from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Severity
+from kafka_audit.policy import load_policy
+from kafka_audit.store.durable_files import read_json, write_json
+from kafka_audit.store.layout import Snapshot, seal_audit, unseal_audit
+from kafka_audit.store.manifest import FileHashes, verify
+from kafka_audit.store.signing_key import signing_key
+from kafka_audit.store.sweep import sweep
 
 if TYPE_CHECKING:
     from airflow.sdk.types import DagRunProtocol
 
     from kafka_audit.catalogue.load import Catalogue
-    from kafka_audit.store.layout import Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -31,21 +41,13 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
     """Refuse what cannot be run, give the run its ids, write ``run.json``; the plan is the XCom of all later tasks."""
     if params is None or dag_run is None:
         raise AirflowFailException("this task runs only as part of a DAG run")
-    from kafka_audit.audit.inputs import policy_files  # noqa: PLC0415  (heavy)
-    from kafka_audit.audit.policy_fit import check_policy  # noqa: PLC0415  (heavy)
-    from kafka_audit.collect.scope import Scope  # noqa: PLC0415  (heavy)
-    from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
-    from kafka_audit.store.durable_files import read_json, write_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
-    from kafka_audit.store.layout import unseal_audit  # noqa: PLC0415  (pyarrow: not at DAG parse)
-    from kafka_audit.store.signing import signing_key  # noqa: PLC0415  (heavy)
-    from kafka_audit.store.sweep import sweep  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     with final_errors():
         request = check_request(AuditRequest, dag_run.dag_id, params, dag_run.conf)
         # Read here only to refuse what cannot be used before the cluster is touched; each step reads them again.
         Scope.from_text(topics=request.topics, groups=request.groups)
         policy = load_policy(request.policy_folder)
-        check_policy(policy, _catalogue(request))
+        check_policy(policy, _catalogue(request)[0])
         policy_files(policy)
         signing_key()
     made = make_plan(request, root=audit_root(), dag_id=dag_run.dag_id, run_id=dag_run.run_id, run_after=dag_run.run_after)
@@ -78,11 +80,7 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
 @task(**while_unreachable(), multiple_outputs=False)
 def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
     """Read the cluster into a sealed snapshot. A snapshot that is already there is verified and kept: evidence never changes."""
-    from kafka_audit.airflow.hook import KafkaAuditHook  # noqa: PLC0415  (heavy)
-    from kafka_audit.collect.scope import Scope  # noqa: PLC0415  (heavy)
-    from kafka_audit.collect.snapshot import take_snapshot  # noqa: PLC0415  (heavy)
-    from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
-    from kafka_audit.store.manifest import verify  # noqa: PLC0415  (heavy)
+    from kafka_audit.collect.snapshot import take_snapshot  # noqa: PLC0415 - kafka-python and pyarrow: not at DAG parse
 
     made = checked_plan(plan)
     with audit_step(made, "snapshot"):
@@ -107,7 +105,7 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
 @task(multiple_outputs=False)
 def evidence_gate(plan: dict[str, Any]) -> dict[str, Any]:
     """Judge whether the evidence is fit to be judged; records the answer and never fails the run."""
-    from expectations.gate import judge_evidence  # noqa: PLC0415  (heavy)
+    from expectations.gate import judge_evidence  # noqa: PLC0415 - pyarrow: not at DAG parse
 
     made = checked_plan(plan)
     with audit_step(made, "evidence_gate") as due:
@@ -120,8 +118,7 @@ def evidence_gate(plan: dict[str, Any]) -> dict[str, Any]:
 @task(multiple_outputs=False)
 def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
     """Judge the findings against the policy; records the answer and never fails the run."""
-    from expectations.gate import judge_findings  # noqa: PLC0415  (heavy)
-    from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
+    from expectations.gate import judge_findings  # noqa: PLC0415 - as above
 
     made = checked_plan(plan)
     with audit_step(made, "findings_gate") as due:
@@ -133,7 +130,7 @@ def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
                 made.audit.gate,
                 fail_on=Severity(made.fail_on),
                 min_coverage=made.min_coverage,
-                controls={control.id: control.severity for control in _catalogue(made).controls},
+                controls={control.id: control.severity for control in _catalogue(made)[0].controls},
                 waivers=load_policy(made.policy_folder).waivers,
             )
     return _said(made, "findings", found)
@@ -145,11 +142,7 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
 
     The log and the XCom get the audit's number and the sha256 of its manifest: witnesses outside of the folder.
     """
-    from kafka_audit.audit.inputs import keep_rules, keep_used  # noqa: PLC0415  (heavy)
-    from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
-    from kafka_audit.report import write_report  # noqa: PLC0415  (heavy)
-    from kafka_audit.store.layout import seal_audit  # noqa: PLC0415  (heavy)
-    from kafka_audit.store.manifest import FileHashes  # noqa: PLC0415  (heavy)
+    from kafka_audit.report import write_report  # noqa: PLC0415 - pyarrow and pandas: not at DAG parse
 
     made = checked_plan(plan) if plan else None
     found = made.snapshot if made else None
@@ -157,9 +150,9 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
         raise AirflowSkipException("there is no snapshot, so there is nothing to report on; the gate says why")
     with audit_step(made, "report") as due:
         if due:
-            catalogue, policy, file_hashes = _catalogue(made), load_policy(made.policy_folder), FileHashes()
+            (catalogue, folders), policy, file_hashes = _catalogue(made), load_policy(made.policy_folder), FileHashes()
             keep_used(made.audit, made.evidence_root, made.cluster, file_hashes)
-            keep_rules(made.audit, policy, catalogue, _controls(made))
+            keep_rules(made.audit, policy, catalogue, folders)
             write_report(made.audit, found, catalogue, policy, generated_at=clock_of(made))
             hashes = {"catalogue_sha256": catalogue.sha256, "policy_sha256": policy.sha256}
             evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
@@ -171,21 +164,15 @@ def _now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def _controls(request: AuditRequest) -> list[Path]:
-    from kafka_audit.catalogue.load import shipped_controls  # noqa: PLC0415  (heavy)
+def _catalogue(request: AuditRequest) -> "tuple[Catalogue, list[Path]]":
+    """The controls that a run judges by, and the folders that they came from."""
+    from kafka_audit.catalogue.load import load_catalogue, shipped_controls  # noqa: PLC0415 - sqlglot: not at DAG parse
 
-    return [shipped_controls(), *request.controls_folders]
-
-
-def _catalogue(request: AuditRequest) -> "Catalogue":
-    from kafka_audit.catalogue.load import load_catalogue  # noqa: PLC0415  (heavy)
-
-    return load_catalogue(_controls(request))
+    folders = [shipped_controls(), *request.controls_folders]
+    return load_catalogue(folders), folders
 
 
-def _said(made: AuditPlan, gate: str, snapshot: "Snapshot") -> dict[str, Any]:
-    from kafka_audit.audit.gate_result import read_gate  # noqa: PLC0415  (heavy)
-
+def _said(made: AuditPlan, gate: str, snapshot: Snapshot) -> dict[str, Any]:
     result = read_gate(made.audit.gate, gate, snapshot)
     for reason in result.reasons:
         log.info("%s gate: %s", gate, reason)

@@ -1,10 +1,22 @@
 """The web pages of the Airflow UI: the list of audits, and each audit's report and files, for people who may read runs of its DAG."""
 
-# No "from __future__ import annotations": FastAPI could not resolve the dependency types that are imported inside app().
+# No "from __future__ import annotations": FastAPI could not resolve the dependency types that are defined inside app().
 from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import get_user
+from airflow.models.dag import DagModel
+from airflow.models.dagrun import DagRun
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from sqlalchemy import select
 
 from kafka_audit.audit.clusters import of_kind
 from kafka_audit.audit.installation import audit_root
@@ -13,10 +25,6 @@ from kafka_audit.audit.plan import audit_id_of
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.safe_text import visible
 from kafka_audit.store.layout import EvidenceRoot
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-    from jinja2 import Environment
 
 _HTML = "text/html; charset=utf-8"
 
@@ -31,9 +39,7 @@ _DOWNLOADS = {"report.json": "application/json", "junit.xml": "application/xml"}
 
 
 @cache
-def _pages() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  (only the api-server renders pages)
-
+def _pages() -> Environment:
     folder = Path(__file__).parent / "templates"
     made = Environment(loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     # What stands in an audit's files comes from the cluster and from whoever holds the folder.
@@ -45,21 +51,11 @@ def _render(template: str, **facts: object) -> str:
     return _pages().get_template(template).render(**facts)
 
 
-def app() -> "FastAPI":
+def app() -> FastAPI:
     """The FastAPI application. Every route needs a login, and shows only audits of DAGs whose runs the person may read.
 
     What a person may not read is answered as what does not exist: 404, with the same words.
     """
-    from airflow.api_fastapi.app import get_auth_manager  # noqa: PLC0415
-    from airflow.api_fastapi.auth.managers.models.base_user import BaseUser  # noqa: PLC0415
-    from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails  # noqa: PLC0415
-    from airflow.api_fastapi.common.db.common import SessionDep  # noqa: PLC0415
-    from airflow.api_fastapi.core_api.security import get_user  # noqa: PLC0415
-    from airflow.models.dag import DagModel
-    from airflow.models.dagrun import DagRun
-    from fastapi import Depends, FastAPI, HTTPException, Request  # noqa: PLC0415
-    from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response  # noqa: PLC0415
-    from sqlalchemy import select  # noqa: PLC0415
 
     # The interactive API pages would be public: they are outside the dependencies.
     web = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])

@@ -3,14 +3,11 @@
 import os
 import re
 from dataclasses import dataclass
-from typing import Any
 
-from kafka_audit.airflow.assets import asset, offsets_asset
 from kafka_audit.errors import ConfigurationError
 
 CLUSTER_VARIABLE = "KAFKA_AUDIT_CLUSTER"
 CLUSTERS_VARIABLE = "KAFKA_AUDIT_CLUSTERS"
-SCHEDULE_VARIABLE = "KAFKA_AUDIT_SCHEDULE"
 OFFSETS_SCHEDULE_VARIABLE = "KAFKA_AUDIT_OFFSETS_SCHEDULE"
 COMMITS_SCHEDULE_VARIABLE = "KAFKA_AUDIT_COMMITS_SCHEDULE"
 CLUSTER_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
@@ -38,24 +35,12 @@ class DagCluster:
         return f"{kind}__{self.name}" if self.listed else kind
 
     @property
-    def audit_schedule(self) -> Any:  # noqa: ANN401
-        """When audits run by themselves, by ``KAFKA_AUDIT_SCHEDULE``; None when that is not set.
-
-        ``asset``: after each offsets snapshot of this cluster. A text with ``://``: on updates of the asset of that uri.
-        Anything else: a cron expression or preset.
-        """
-        said = os.environ.get(SCHEDULE_VARIABLE) or None
-        if said == "asset":
-            return [offsets_asset(self.name)]
-        return [asset(said)] if said and "://" in said else said
-
-    @property
-    def offsets_schedule(self) -> Any:  # noqa: ANN401
+    def offsets_schedule(self) -> str:
         """When offsets snapshots are taken: ``KAFKA_AUDIT_OFFSETS_SCHEDULE``, else every 5 minutes."""
         return os.environ.get(OFFSETS_SCHEDULE_VARIABLE) or _EVERY_5_MINUTES
 
     @property
-    def commits_schedule(self) -> Any:  # noqa: ANN401
+    def commits_schedule(self) -> str:
         """When the offsets topic is read: ``KAFKA_AUDIT_COMMITS_SCHEDULE``, else every 15 minutes."""
         return os.environ.get(COMMITS_SCHEDULE_VARIABLE) or _EVERY_15_MINUTES
 

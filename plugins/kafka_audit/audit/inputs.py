@@ -19,17 +19,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kafka_audit.behaviour_folders import RECORD
-from kafka_audit.catalogue.load import Catalogue
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.input_files.read import MOST_BYTES
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.load import shipped_policy_folder
+from kafka_audit.store.behaviour_tables import RECORD
 from kafka_audit.store.durable_files import replaced_folder, write_failed
 from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, list_files, parse_object, problems_of
+
+if TYPE_CHECKING:
+    from kafka_audit.catalogue.load import Catalogue
 
 POLICY, CONTROLS, FRAMEWORKS = "policy", "controls", "frameworks"
 RULES = "rules.json"
@@ -167,7 +169,7 @@ def _remove_others(inputs: Path, wanted: set[PurePosixPath]) -> None:
             shutil.rmtree(manifest.parent)
 
 
-def keep_rules(audit: Audit, policy: Policy, catalogue: Catalogue, controls: Sequence[Path]) -> None:
+def keep_rules(audit: Audit, policy: Policy, catalogue: "Catalogue", controls: Sequence[Path]) -> None:
     """Copy the files of the policy and of all controls into the audit, so that their hashes can be computed again.
 
     ConfigurationError (exit 2) when they are not those that a job judged with, or changed while they were copied, or a policy file lies
@@ -187,7 +189,7 @@ def keep_rules(audit: Audit, policy: Policy, catalogue: Catalogue, controls: Seq
         )
 
 
-def rules_record(policy: Policy, catalogue: Catalogue) -> dict[str, str]:
+def rules_record(policy: Policy, catalogue: "Catalogue") -> dict[str, str]:
     """What a job writes as rules.json: the hashes of the rules that it judged with."""
     return {"policy_sha256": policy.sha256, "catalogue_sha256": catalogue.sha256}
 

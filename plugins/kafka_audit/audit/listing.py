@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.airflow.step import failures_of
 from kafka_audit.audit.outcome import ERROR
 from kafka_audit.audit.request import DAG_ID
+from kafka_audit.audit.steps import failures_of
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.safe_text import visible
 from kafka_audit.store.durable_files import read_json

@@ -3,13 +3,14 @@
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kafka_audit.airflow.step import STEPS, failures_of
+from kafka_audit.audit.gate_result import judge, read_gate
+from kafka_audit.audit.steps import STEPS, failures_of
 from kafka_audit.errors import AuditError
-
-if TYPE_CHECKING:
-    from kafka_audit.store.layout import Audit, Snapshot
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.layout import Audit, Snapshot
+from kafka_audit.store.manifest import MANIFEST
 
 ERROR = "ERROR"
 _INTERNAL = AuditError.exit_code
@@ -31,16 +32,12 @@ class AuditResult:
         return "\n".join([*lines, f"Report: {self.report}" if self.report else "There is no report."])
 
 
-def audit_result(audit: "Audit", snapshot: "Snapshot | None", states: Mapping[str, Any]) -> AuditResult:
+def audit_result(audit: Audit, snapshot: Snapshot | None, states: Mapping[str, Any]) -> AuditResult:
     """Combine the gates, the failures, the report and the task states (task id -> state) into one result.
 
     A void evidence gate comes first (whatever failed after it failed on unfit evidence), then a failed step, then what gates and
     report say. Nothing that is missing ends in PASSED: not a step's success, not the report, not the seal.
     """
-    from kafka_audit.audit.gate_result import judge, read_gate  # noqa: PLC0415  (heavy)
-    from kafka_audit.store.durable_files import read_json  # noqa: PLC0415  (pyarrow: not at DAG parse)
-    from kafka_audit.store.manifest import MANIFEST  # noqa: PLC0415  (pyarrow: not at DAG parse)
-
     failures = failures_of(audit.path)
     crashed = [f"Step {failure['step']} failed: {failure['message']}" for failure in failures]
     crashed += _silent_failures(states, {str(failure["step"]) for failure in failures})

@@ -2,14 +2,12 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ConfigDict
 
 from kafka_audit.audit.request import AuditRequest
-
-if TYPE_CHECKING:
-    from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id
 
 
 class AuditPlan(AuditRequest):
@@ -24,17 +22,15 @@ class AuditPlan(AuditRequest):
     run_id: str
 
     @property
-    def evidence_root(self) -> "EvidenceRoot":
-        from kafka_audit.store.layout import EvidenceRoot  # noqa: PLC0415  (pyarrow: not at DAG parse)
-
+    def evidence_root(self) -> EvidenceRoot:
         return EvidenceRoot(path=Path(self.root))
 
     @property
-    def audit(self) -> "Audit":
+    def audit(self) -> Audit:
         return self.evidence_root.audit(self.cluster, self.audit_id)
 
     @property
-    def snapshot(self) -> "Snapshot | None":
+    def snapshot(self) -> Snapshot | None:
         """The sealed snapshot; None while there is none."""
         return self.evidence_root.find_snapshot(self.cluster, self.snapshot_id)
 
@@ -49,15 +45,11 @@ class AuditPlan(AuditRequest):
 
 def audit_id_of(dag_id: str, run_id: str, run_after: datetime) -> str:
     """The id of the audit that a DAG run makes."""
-    from kafka_audit.store.layout import new_id  # noqa: PLC0415  (pyarrow: not at DAG parse)
-
     return new_id(run_after, f"audit:{dag_id}/{run_id}")
 
 
 def snapshot_id_of(dag_id: str, run_id: str, run_after: datetime) -> str:
     """The id of the snapshot, or offsets snapshot, that a DAG run takes."""
-    from kafka_audit.store.layout import new_id  # noqa: PLC0415  (pyarrow: not at DAG parse)
-
     return new_id(run_after, f"snapshot:{dag_id}/{run_id}")
 
 

@@ -1,12 +1,15 @@
-"""The demo: audits a seeded cluster of three real brokers through Airflow and compares the findings with the seed."""
+"""``kafka-audit demo``: audits a seeded cluster of three real brokers through Airflow and compares the findings with the seed."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
+from kafka_audit.airflow.run_dag import AuditOutcome
+from kafka_audit.cli.options import Root, need_java, page, say
 from kafka_audit.cli.summary import audit_and_summarise
 from kafka_audit.errors import ConfigurationError, GateFailedError
 from kafka_audit.sandbox import lifecycle
@@ -16,10 +19,16 @@ from kafka_audit.sandbox.seeded_findings import Comparison, compare_failures, co
 from kafka_audit.sandbox.watch import stopped_when_killed
 from kafka_audit.store.layout import Audit
 
-if TYPE_CHECKING:
-    from kafka_audit.airflow.run_dag import AuditOutcome
-
 POLICIES = SEEDS.with_name("policy")
+
+
+def demo(
+    seed: Annotated[str, typer.Option(help="faulty or healthy")] = "faulty",
+    root: Root = Path("audit-root"),
+) -> None:
+    """Start a three-broker Kafka with a seeded workload, audit it through Airflow, show the findings, stop it again."""
+    need_java()
+    raise typer.Exit(run_demo(seed=seed, root=root.resolve(), say=say, console=page()))
 
 
 def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Console) -> int:
@@ -51,7 +60,7 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     return 0 if as_seeded else 1
 
 
-def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[str], None], console: Console) -> "AuditOutcome":
+def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[str], None], console: Console) -> AuditOutcome:
     try:
         make_past(sandbox, seed, root=root, cluster=f"demo-{seed}", progress=say)
         say(f"Auditing {sandbox.bootstrap} through Airflow")

@@ -3,18 +3,22 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from kafka_audit.audit.check import check_audit, check_files
 from kafka_audit.cli.options import Root, printable
 from kafka_audit.errors import ConfigurationError, IntegrityError
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    from kafka_audit.store.checked import Checked
-    from kafka_audit.store.sealed_place import Place
+from kafka_audit.store.chain_check import check_chain
+from kafka_audit.store.checked import Checked
+from kafka_audit.store.durable_files import sha256_of
+from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.manifest import MANIFEST, FileHashes, read_manifest
+from kafka_audit.store.sealed_place import AUDIT, Place, place_of
+from kafka_audit.store.signing import new_key, read_public_key
+from kafka_audit.store.signing_key import VARIABLE
 
 _NO_WITNESS = (
     "note     neither a witness (--chain CLUSTER --head SHA256) nor a key (--key FILE) was given: the files agree with each other, which "
@@ -24,7 +28,7 @@ _NO_WITNESS = (
 keys_app = typer.Typer(help="The key with which an installation signs what it seals.", no_args_is_help=True)
 
 
-def verify(  # noqa: PLR0917 - each is an option of the command
+def verify(
     path: Annotated[Path | None, typer.Argument(help="Folder of one snapshot, audit, rolled-up day or behaviour table.")] = None,
     chain: Annotated[str | None, typer.Option(metavar="CLUSTER", help="Check all audits of this cluster and how they are chained.")] = None,
     root: Root = Path("audit-root"),
@@ -35,8 +39,6 @@ def verify(  # noqa: PLR0917 - each is an option of the command
     deep: Annotated[bool, typer.Option("--deep", help="With --chain: also check what each audit names, as `verify AUDIT` does.")] = False,
 ) -> None:
     """Recompute the sha256 of sealed evidence and of all it names, and print what was checked. Exit code 5: something is not as it was."""
-    from kafka_audit.store.signing import read_public_key  # noqa: PLC0415 - only for this command
-
     if (path is None) == (chain is None):
         raise ConfigurationError("name one thing to verify: the folder of a snapshot or an audit, or --chain CLUSTER")
     if chain is None and (head is not None or deep):
@@ -48,12 +50,7 @@ def verify(  # noqa: PLR0917 - each is an option of the command
         _verify_folder(path, keys)
 
 
-def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence["Ed25519PublicKey"], *, deep: bool) -> None:
-    from kafka_audit.audit.check import check_audit  # noqa: PLC0415
-    from kafka_audit.store.chain_check import check_chain  # noqa: PLC0415
-    from kafka_audit.store.layout import EvidenceRoot  # noqa: PLC0415 - pyarrow
-    from kafka_audit.store.manifest import FileHashes  # noqa: PLC0415
-
+def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence[Ed25519PublicKey], *, deep: bool) -> None:
     def each(audit: Path, hashes: FileHashes) -> list[str]:
         return check_audit(audit, EvidenceRoot(path=root), hashes=hashes).problems
 
@@ -69,13 +66,7 @@ def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence["Ed
     typer.echo(f"intact: the audits of cluster {cluster}, {depth}")
 
 
-def _verify_folder(path: Path, keys: Sequence["Ed25519PublicKey"]) -> None:
-    from kafka_audit.audit.check import check_audit, check_files  # noqa: PLC0415
-    from kafka_audit.store.durable_files import sha256_of  # noqa: PLC0415 - pyarrow
-    from kafka_audit.store.layout import EvidenceRoot  # noqa: PLC0415 - pyarrow
-    from kafka_audit.store.manifest import MANIFEST, read_manifest  # noqa: PLC0415
-    from kafka_audit.store.sealed_place import AUDIT  # noqa: PLC0415
-
+def _verify_folder(path: Path, keys: Sequence[Ed25519PublicKey]) -> None:
     path, place = _placed(path)
     if not path.is_dir():
         raise ConfigurationError(f"there is no folder {path}: name the folder of one snapshot or one audit")
@@ -96,13 +87,11 @@ def _verify_folder(path: Path, keys: Sequence["Ed25519PublicKey"]) -> None:
     typer.echo(printable(f"{intact}: {manifest['kind']} {identity} of cluster {cluster}, {files}{named}"))
 
 
-def _placed(path: Path) -> tuple[Path, "Place | None"]:
+def _placed(path: Path) -> tuple[Path, Place | None]:
     """The absolute path of a folder, and its place in a root; IntegrityError when it, or a folder of the root above it, is a link.
 
     Otherwise a link in the place of ``audits`` could make an audit look like a copy, of which less is checked.
     """
-    from kafka_audit.store.sealed_place import place_of  # noqa: PLC0415 - only for this command
-
     named = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the links
     place = place_of(named)
     for folder in (named, *named.parents):
@@ -113,7 +102,7 @@ def _placed(path: Path) -> tuple[Path, "Place | None"]:
     return (named, place) if place else (named.resolve(), place_of(named.resolve()))
 
 
-def _print(checked: "Checked") -> None:
+def _print(checked: Checked) -> None:
     for state, text in checked.lines:
         typer.echo(printable(f"{state:<8} {text}"))
 
@@ -123,8 +112,6 @@ def new_keys(
     to: Annotated[Path, typer.Option(help="File for the private key; the public key is written beside it as FILE.pub.")],
 ) -> None:
     """Make a key pair (Ed25519). Nothing is signed until KAFKA_AUDIT_SIGNING_KEY names the private key's file."""
-    from kafka_audit.store.signing import VARIABLE, new_key  # noqa: PLC0415 - only for this command
-
     to = to.resolve()
     if not to.parent.is_dir():
         raise ConfigurationError(f"there is no folder {to.parent}: make it first, for example with install -d -m 0700 {to.parent}")

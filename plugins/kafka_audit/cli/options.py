@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
+from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.prerequisites import missing_prerequisites
 from kafka_audit.safe_text import visible
 
 Bootstrap = Annotated[str | None, typer.Option(help="HOST:PORT[,HOST:PORT...] of a cluster without authentication.")]
@@ -40,6 +43,17 @@ def say(text: str) -> None:
     typer.echo(f"{stamp}  {printable(text)}", file=sys.stderr)
 
 
+def page() -> Console:
+    """Where a command prints its result. A log file or a pipe has no width of its own; the table of findings needs about 160 columns."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+
+
+def need_java() -> None:
+    """ConfigurationError with the way to install it unless Java is new enough for Spark and the brokers."""
+    if problems := missing_prerequisites():
+        raise ConfigurationError("\n".join(problems))
+
+
 def printable(text: str) -> str:
     """The text with every control and bidirectional character shown as an escape: hostile names stay inert in a terminal."""
     return "\n".join(visible(line) for line in text.split("\n"))
@@ -47,8 +61,6 @@ def printable(text: str) -> str:
 
 def connection_keys(bootstrap: str | None, connection: Path | None) -> dict[str, Any]:
     """The librdkafka-style keys of ``--bootstrap`` or ``--connection``; ConfigurationError unless exactly one is given."""
-    from kafka_audit.cluster.connection_file import read_keys  # noqa: PLC0415 - only for commands that reach a cluster
-
     if (bootstrap is None) == (connection is None):
         raise ConfigurationError("name the cluster by exactly one of --bootstrap HOST:PORT and --connection FILE")
     if connection is None:

@@ -1,13 +1,20 @@
-"""``kafka-audit retention``."""
+"""The commands on what is kept of the past: ``kafka-audit history`` and ``kafka-audit retention``."""
 
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from kafka_audit.audit.installation import POLICY_VARIABLE, policy_folder
 from kafka_audit.cli.options import Cluster, PolicyFolder, Root, printable
+from kafka_audit.cli.timeline import text, timeline
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.policy import load_policy
+from kafka_audit.safe_text import visible
+from kafka_audit.store.lag_days import days_in
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot
+from kafka_audit.store.retention import delete_expired
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Delete nothing: only list what would go, what stays, and why.")]
 
@@ -17,12 +24,6 @@ def retention(cluster: Cluster = "kafka", root: Root = Path("audit-root"), polic
 
     It deletes only by a policy that is named; what the shipped one would delete is told by --dry-run. Audits and whole snapshots never go.
     """
-    from kafka_audit.audit.installation import POLICY_VARIABLE, policy_folder  # noqa: PLC0415 - only for this command
-    from kafka_audit.policy import load_policy  # noqa: PLC0415 - heavy
-    from kafka_audit.store.lag_days import days_in  # noqa: PLC0415 - pyarrow
-    from kafka_audit.store.layout import OFFSETS, EvidenceRoot  # noqa: PLC0415 - pyarrow
-    from kafka_audit.store.retention import delete_expired  # noqa: PLC0415 - pyarrow
-
     named = policy or policy_folder()
     if named is None and not dry_run:
         raise ConfigurationError(
@@ -42,3 +43,14 @@ def retention(cluster: Cluster = "kafka", root: Root = Path("audit-root"), polic
     decided = delete_expired(found, cluster, history, today, lambda one: typer.echo(printable(str(one))), dry_run=dry_run)
     gone = sum(one.goes for one in decided)
     typer.echo(f"{gone} {'would go' if dry_run else 'deleted'}, {len(decided) - gone} expired or left out stay")
+
+
+def group_history(
+    group: Annotated[str, typer.Argument(help="Group id, exactly as Kafka has it.")],
+    cluster: Cluster = "kafka",
+    root: Root = Path("audit-root"),
+    quiet: Annotated[float, typer.Option(min=0, help="Seconds without a commit that count as a pause.")] = 300,
+) -> None:
+    """What a group did, from the commit history: generations, members, first commits, rewinds, pauses, removed offsets."""
+    for entry in timeline(EvidenceRoot(path=root.resolve()).commit_history(cluster), group, quiet=timedelta(seconds=quiet)):
+        print(visible(text(entry)))

@@ -8,6 +8,8 @@ from typing import Annotated, TypeVar
 import typer
 
 from kafka_audit.errors import AuditError
+from kafka_audit.sandbox import lifecycle
+from kafka_audit.sandbox.state import Folder
 
 app = typer.Typer(no_args_is_help=True, help="A real three-broker Kafka on this machine, with a seeded workload.")
 
@@ -39,9 +41,6 @@ def start(
     replace: Annotated[bool, typer.Option("--replace", help="Stop a sandbox that runs in the folder first.")] = False,
 ) -> None:
     """Start three brokers and write a seed to them; the first time, this fetches Kafka's jars from Maven Central."""
-    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - importing the Kafka clients would slow down every other command
-    from kafka_audit.sandbox.state import Folder  # noqa: PLC0415 - as above
-
     sandbox = _exit_on_error(lambda: lifecycle.start(seed.value, directory=directory, replace=replace, progress=typer.echo))
     typer.echo(f"Sandbox up, seed {sandbox.seed}, in {sandbox.directory}")
     typer.echo(f"bootstrap: {sandbox.bootstrap}")
@@ -53,8 +52,6 @@ def start(
 @app.command()
 def stop(directory: Directory = None) -> None:
     """Stop the sandbox's processes and remove its data; the logs stay until the next start."""
-    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - as above
-
     stopped = _exit_on_error(lambda: lifecycle.stop(directory=directory, progress=typer.echo))
     typer.echo("Sandbox stopped" if stopped else "No sandbox was running")
 
@@ -62,8 +59,6 @@ def stop(directory: Directory = None) -> None:
 @app.command()
 def status(directory: Directory = None) -> None:
     """Show which processes run. Exit code 0 if the sandbox is up, 1 if it is down or one of its processes died."""
-    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - as above
-
     found = _exit_on_error(lambda: lifecycle.status(directory=directory))
     typer.echo(f"Sandbox {found.condition} in {found.directory}" + (f", seed {found.seed}" if found.seed else ""))
     if found.bootstrap:
@@ -82,8 +77,6 @@ def seed(
     directory: Directory = None,
 ) -> None:
     """Write a seed to a running sandbox without one, or to another Kafka; its consumers run until `sandbox stop`."""
-    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415 - as above
-
     skipped = _exit_on_error(lambda: lifecycle.seed_running(name.value, bootstrap=bootstrap, directory=directory, progress=typer.echo))
     typer.echo(f"Seed {name.value} written")
     if skipped:

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kafka_audit.airflow.run_dag import AuditOutcome, run_audit_through_airflow
 from kafka_audit.findings import Severity, Status
 from kafka_audit.safe_text import percent, visible
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.durable_files import read_json
-
-if TYPE_CHECKING:
-    from kafka_audit.airflow.run_dag import AuditOutcome
 
 _COLOURS = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan", "info": "dim"}
 _NAMED = 3
@@ -30,10 +28,8 @@ def audit_and_summarise(
     params: Mapping[str, Any],
     say: Callable[[str], None],
     console: Console,
-) -> "AuditOutcome":
+) -> AuditOutcome:
     """Run the audit DAG through Airflow to its end, print the summary and return the outcome (its exit code is the command's)."""
-    from kafka_audit.airflow.run_dag import run_audit_through_airflow  # noqa: PLC0415 - prepares an Airflow home
-
     outcome = run_audit_through_airflow(
         connection=connection, cluster=cluster, root=root, policy_dir=policy, controls_dirs=controls, params=params, progress=say
     )
@@ -41,7 +37,7 @@ def audit_and_summarise(
     return outcome
 
 
-def print_summary(outcome: "AuditOutcome", console: Console) -> None:
+def print_summary(outcome: AuditOutcome, console: Console) -> None:
     """Print verdict, reasons, failing controls (worst first), coverage, seconds per step and the report's path."""
     console.print()
     colour = "bold green" if outcome.exit_code == 0 else "bold red"

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafka_audit.clients.declared import Client, load_client_file
 from kafka_audit.clients.properties import INI_SUFFIXES, JAVA_SUFFIX, read_pairs
 from kafka_audit.clients.sections import sections
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.policy.clients import Client, load_client_file
 
 CLIENT_FILE = "clients.yaml"
 _PASSED_OVER = frozenset({"node_modules", "target", "build", "dist", "venv", "__pycache__"})

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from kafka_audit.clients.declared import Client
 from kafka_audit.clients.settings import HasSettings, effective, unknown_settings
 from kafka_audit.clients.startup import start_problems
-from kafka_audit.policy.clients import Client
 
 
 def settings_row(client: HasSettings, *, source: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from kafka_audit.policy.tiers import Code, Name, Strict, repeated
+from kafka_audit.input_files.fields import Code, Name, Strict, repeated
 
 
 class Requirement(Strict):

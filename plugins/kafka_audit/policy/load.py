@@ -1,6 +1,7 @@
 """Loads a policy folder: checks every file and reports the problems of all files at once (exit code 2)."""
 
 import hashlib
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,14 +9,15 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from kafka_audit.clients.declared import Client, ClientFile
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.input_files.fields import Strict
 from kafka_audit.input_files.plain_text import unfit_texts
 from kafka_audit.input_files.yaml_file import explain, load_yaml
-from kafka_audit.policy.clients import Client, ClientFile
 from kafka_audit.policy.frameworks import Framework
 from kafka_audit.policy.glob import matches
 from kafka_audit.policy.slas import LagSla, SlaFile
-from kafka_audit.policy.tiers import GroupRule, History, Strict, Tier, TierFile, TopicRule
+from kafka_audit.policy.tiers import GroupRule, History, Tier, TierFile, TopicRule
 from kafka_audit.policy.waivers import Waiver, WaiverFile
 
 _REQUIRED: dict[str, type[Strict]] = {"tiers.yaml": TierFile, "slas.yaml": SlaFile}
@@ -99,9 +101,10 @@ def _tier(rules: Sequence[TopicRule | GroupRule], name: str) -> str | None:
 
 def shipped_policy_folder() -> Path:
     """The folder of the shipped defaults, beside the Great Expectations suites."""
-    import expectations  # noqa: PLC0415 - only its location is read; the package imports nothing heavy itself
-
-    return Path(expectations.__path__[0]) / "policy"
+    found = importlib.util.find_spec("expectations")
+    if found is None or not found.submodule_search_locations:
+        raise ConfigurationError("the package expectations is not installed: run `make install` in the project's folder")
+    return Path(found.submodule_search_locations[0]) / "policy"
 
 
 def load_policy(folder: Path | None = None) -> Policy:

@@ -1,46 +1,17 @@
 """``tiers.yaml``: what an installation demands of its topics, groups and cluster, and what owners declare about them."""
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import date
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from kafka_audit.findings import Severity
+from kafka_audit.input_files.fields import Code, Name, Pattern, Rules, Strict, repeated
 from kafka_audit.policy.glob import unreachable
 
-Name = Annotated[str, Field(min_length=1, max_length=100)]
-Pattern = Annotated[str, Field(min_length=1, max_length=1_000)]
-Rules: Any = Field(default_factory=list, max_length=1_000)
-"""The limit exists because each ordered rule is compared with all rules before it and becomes a part of Spark's plan."""
 _MOST_CHARACTERS = 50_000
 MOST_SECONDS, MOST_DAYS = 2_147_483_647, 10_000
 """Limits are stored as 32-bit seconds and converted to milliseconds and dates: larger values would overflow."""
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-
-
-def _like(example: str) -> BeforeValidator:
-    """Refuse numbers and texts of digits, which pydantic would read as seconds since 1970."""
-
-    def check(value: Any) -> Any:  # noqa: ANN401 - whatever YAML made of it
-        if isinstance(value, date) or (isinstance(value, str) and _DATE.match(value)):
-            return value
-        raise ValueError(f"is not a date: write it like {example}")
-
-    return BeforeValidator(check)
-
-
-Date = Annotated[date, _like("2026-12-31"), Field(strict=False)]
-Moment = Annotated[AwareDatetime, _like("2026-12-31T00:00:00Z"), Field(strict=False)]
-Code = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}-\d{2}$")]
-
-
-class Strict(BaseModel):
-    """A part of a policy file: unknown fields and wrong types are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Tier(Strict):
@@ -55,8 +26,8 @@ class Tier(Strict):
     retention_ms: int = Field(ge=-1)
     owner: Name | None = None
     rpo_seconds: int | None = Field(default=None, ge=0, le=MOST_SECONDS)
-    severities: dict[Code, Annotated[Severity, Field(strict=False)]] = {}
-    parameters: dict[Code, dict[str, int | float]] = {}
+    severities: dict[Code, Annotated[Severity, Field(strict=False)]] = Field(default_factory=dict)
+    parameters: dict[Code, dict[str, int | float]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _survives_a_restart(self) -> "Tier":
@@ -136,9 +107,9 @@ class TierFile(Strict):
     tiers: dict[str, Tier] = Field(min_length=1)
     topics: list[TopicRule] = Rules
     groups: list[GroupRule] = Rules
-    declared_topics: list[Name] = []
-    declared_groups: list[Name] = []
-    approved_principals: list[Name] = []
+    declared_topics: list[Name] = Field(default_factory=list)
+    declared_groups: list[Name] = Field(default_factory=list)
+    approved_principals: list[Name] = Field(default_factory=list)
     history: History = History()
 
     @model_validator(mode="after")
@@ -158,11 +129,6 @@ class TierFile(Strict):
             if twice:
                 raise ValueError(f"{field}: {twice} appear twice: keep one")
         return self
-
-
-def repeated(names: Iterable[str]) -> list[str]:
-    """The names that appear more than once, sorted."""
-    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def refuse_long(field: str, patterns: Iterable[str]) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from kafka_audit.errors import IntegrityError
+from kafka_audit.input_files.fields import Code, Date, Moment, Name, Pattern, Strict, repeated
 from kafka_audit.policy.glob import matches
-from kafka_audit.policy.tiers import Code, Date, Moment, Name, Pattern, Strict, repeated
 from kafka_audit.times import parse_time
 
 _FURTHEST_EAST = timedelta(hours=14)

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_audit.behaviour_folders import RECORD
 from kafka_audit.errors import IntegrityError
 from kafka_audit.report.rows import arrow_types, batches, exists, first_rows
+from kafka_audit.store.behaviour_tables import RECORD
 from kafka_audit.store.durable_files import read_json
 
 SHOWN = 50
@@ -97,8 +97,8 @@ class Gap:
 class CommitHistory:
     """The commit history that an audit used. ``reason``: why it used none. ``changed_since``: how it differs from an earlier run's.
 
-    ``recorded`` is False if the verification left no record. ``hours``: how much of the window up to ``end`` was read. ``auto_commit``: (verdict
-    on auto-commit, number of groups).
+    ``recorded`` is False if verify left no record. ``hours``: how much of the window up to ``end`` was read. ``auto_commit``: (verdict on
+    auto-commit, number of groups).
     """
 
     recorded: bool

@@ -25,7 +25,7 @@ _BAD = pa.array(STATUSES[: STATUSES.index("ORPHAN") + 1])
 
 @dataclass(frozen=True, kw_only=True)
 class LagTables:
-    """The worst partitions and groups, and how many there are in total; ``ran`` is False if the verification left no results for lag.
+    """The worst partitions and groups, and how many there are in total; ``ran`` is False if the verification left no results on lag.
 
     ``absent`` names files of the audit's lag folder and columns of its group_partitions.parquet that an earlier release did not write.
     """

@@ -1,4 +1,4 @@
-"""Which earlier snapshots the audit compared its own with, as each part of the verification recorded them."""
+"""Reads which earlier snapshots an audit compared with, as the two parts of its verification (settings, lag) recorded them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class EarlierSnapshot:
 
 @dataclass(frozen=True, kw_only=True)
 class UsedHistory:
-    """The snapshots that one or both parts used, oldest first, and those left out, with the reason. ``recorded``: the parts left a record."""
+    """The snapshots that one or both parts used, oldest first, and those left out, with the reason. ``recorded``: they left a record."""
 
     parts: tuple[str, ...]
     recorded: bool

@@ -29,7 +29,7 @@ from kafka_audit.store.chain_lock import held
 from kafka_audit.store.chain_state import ChainState, Opened, Seal, number_in, read_state, replaced_in, seal_in, write_state
 from kafka_audit.store.durable_files import sha256_of, sync_file, sync_folder, write_failed, write_json
 from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, is_hidden, list_files, read_manifest, tree_files
-from kafka_audit.store.signing import signing_key
+from kafka_audit.store.signing_key import signing_key
 
 log = logging.getLogger(__name__)
 

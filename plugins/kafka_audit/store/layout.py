@@ -26,7 +26,7 @@ from kafka_audit.store import chain
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import read_json, sha256_of
 from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, FileHashes, read_manifest
-from kafka_audit.store.signing import signing_key
+from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.snapshot_writer import SnapshotWriter
 from kafka_audit.store.unfinished import hidden_name
 from kafka_audit.times import parse_time, stamp

@@ -7,9 +7,9 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.commit_batches import expired_batches, held, note_reached
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.policy.tiers import History
+from kafka_audit.store.commit_batches import expired_batches, held, note_reached
 from kafka_audit.store.durable_files import remove_folder, sync_folder, sync_tree
 from kafka_audit.store.lag_days import day_of_id, days_in, open_day
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot

@@ -21,17 +21,24 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.store.durable_files import write_failed, write_json
 from kafka_audit.store.manifest import MANIFEST, SIGNATURE, bytes_of, parse_object, read_manifest
+from kafka_audit.store.signing_key import VARIABLE
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-
-VARIABLE = "KAFKA_AUDIT_SIGNING_KEY"
-"""Names the file of the private key in the environment. Not set: nothing is signed."""
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:kafka-audit:seal:v1"
@@ -45,7 +52,7 @@ _IDENTITY = ("kind", "cluster", "snapshot_id", "audit_id", "sequence", "previous
 class SigningKey:
     """The private key of the installation."""
 
-    private: "Ed25519PrivateKey"
+    private: Ed25519PrivateKey
 
     def envelope(self, manifest: bytes) -> dict[str, Any]:
         """The signed statement about the bytes of a manifest."""
@@ -70,21 +77,14 @@ def signed_bytes(payload: bytes) -> bytes:
     return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode(), len(payload), payload)
 
 
-def key_id(public: "Ed25519PublicKey") -> str:
+def key_id(public: Ed25519PublicKey) -> str:
     """The sha256 of the public key's DER form (SubjectPublicKeyInfo): a hint which key to try, which proves nothing."""
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat  # noqa: PLC0415 - only where something is signed
 
     return hashlib.sha256(public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
 
-def signing_key() -> SigningKey | None:
-    """The key that ``KAFKA_AUDIT_SIGNING_KEY`` names; None when it names none. ConfigurationError (exit 2) when it cannot be used."""
-    named = os.environ.get(VARIABLE)
-    if not named:
-        return None
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 - only where something is signed
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
-
+def read_private_key(named: str) -> SigningKey:
+    """The key in the file of that absolute path, as PEM; ConfigurationError (exit 2) when it cannot be used."""
     advice = "name the file that `kafka-audit keys new` made, or unset the variable to seal without a signature"
     if not Path(named).is_absolute():  # the tasks of a run have other working folders than the command that starts it
         raise ConfigurationError(f"{VARIABLE}={named}: is relative; write an absolute path: {advice}")
@@ -102,8 +102,6 @@ def new_key(path: Path) -> Path:
 
     ConfigurationError (exit 2) when one of the two is there already: what was signed with a key could not be checked without it.
     """
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 - only where a key is made
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat  # noqa: PLC0415
 
     public = path.with_name(f"{path.name}.pub")
     key = Ed25519PrivateKey.generate()
@@ -126,10 +124,8 @@ def new_key(path: Path) -> Path:
     return public
 
 
-def read_public_key(path: Path) -> "Ed25519PublicKey":
+def read_public_key(path: Path) -> Ed25519PublicKey:
     """A public key as PEM; ConfigurationError (exit 2) when it is none, or a private one, which belongs on no checker's machine."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415 - only where a signature is checked
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key  # noqa: PLC0415
 
     try:
         key = load_pem_public_key(path.read_bytes())
@@ -140,7 +136,7 @@ def read_public_key(path: Path) -> "Ed25519PublicKey":
     return key
 
 
-def signature_problems(folder: Path, keys: Sequence["Ed25519PublicKey"]) -> list[str]:
+def signature_problems(folder: Path, keys: Sequence[Ed25519PublicKey]) -> list[str]:
     """Why the signature of a sealed folder does not prove that a holder of one of the keys sealed it; empty when it does."""
     if not os.path.lexists(folder / SIGNATURE):
         return [f"{SIGNATURE}: is missing, so nobody vouches for the manifest"]
@@ -167,9 +163,8 @@ def _differences(statement: Mapping[str, Any], manifest: bytes, about: Mapping[s
     return []
 
 
-def _signed_statement(envelope: Mapping[str, Any], keys: Sequence["Ed25519PublicKey"]) -> dict[str, Any] | None:
+def _signed_statement(envelope: Mapping[str, Any], keys: Sequence[Ed25519PublicKey]) -> dict[str, Any] | None:
     """The statement of an envelope that one of the keys has signed; None when none has."""
-    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - only where a signature is checked
 
     payload = base64.b64decode(envelope["payload"], validate=True)
     if envelope["payloadType"] != PAYLOAD_TYPE:

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_file, sync_folder, sync_tree, write_failed, write_json
 from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, tree_files
-from kafka_audit.store.signing import SigningKey
 from kafka_audit.store.unfinished import hold_new
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_audit.store.signing import SigningKey
 
 
 @dataclass(kw_only=True)
@@ -26,7 +27,7 @@ class SnapshotWriter:
     final: Path
     folder: Path
     kind: str
-    key: SigningKey | None = None
+    key: "SigningKey | None" = None
     _rows: dict[str, int] = field(default_factory=dict)
     _sealed: bool = False
     _held: int = -1
@@ -39,8 +40,10 @@ class SnapshotWriter:
             raise write_failed(self.final, problem) from problem
         return self
 
-    def write(self, dataset: str, table: pa.Table) -> None:
+    def write(self, dataset: str, table: "pa.Table") -> None:
         """Write one dataset as ``<dataset>.parquet`` (zstd); CollectionError when the disk refuses it."""
+        import pyarrow.parquet as pq  # noqa: PLC0415 - most that open the layout write no Parquet file
+
         path = self.folder / f"{dataset}.parquet"
         try:
             pq.write_table(table, path, compression="zstd")

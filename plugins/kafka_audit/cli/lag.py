@@ -1,0 +1,55 @@
+"""``kafka-audit lag``."""
+
+import sys
+from datetime import datetime, timezone
+from functools import cache
+from typing import Annotated
+
+import typer
+
+from kafka_audit.cli.options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Topics, connection_keys, say
+from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.scope import Scope
+from kafka_audit.lag.lag_table import as_json, as_text, heading
+from kafka_audit.lag.reading import Reading, take_reading
+from kafka_audit.lag.sort import Sort
+from kafka_audit.lag.watch import watch
+from kafka_audit.policy import load_policy
+
+Watch = Annotated[
+    float | None, typer.Option("--watch", metavar="SECONDS", min=0.1, help="Read again every so many seconds, with rates, until Ctrl-C.")
+]
+SortBy = Annotated[Sort, typer.Option(help="Order of the rows: by name, or by a figure with the worst first.")]
+Json = Annotated[bool, typer.Option("--json", help="One line of JSON for each reading in place of the table.")]
+
+
+def lag(
+    bootstrap: Bootstrap = None,
+    connection: Connection = None,
+    cluster: Cluster = "kafka",
+    topics: Topics = "*",
+    groups: Groups = "*",
+    policy: PolicyFolder = None,
+    sort: SortBy = Sort.GROUP,
+    watch_seconds: Watch = None,
+    json: Json = False,
+) -> None:
+    """Print where every group stands now: kafka-consumer-groups' columns, loss, margin, lag in seconds, SLA and state. Stores nothing."""
+    settings = ConnectionSettings.from_mapping(connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
+    scope, rules = Scope.from_text(topics=topics, groups=groups), load_policy(policy)
+    sla_of = cache(rules.lag_sla)
+
+    def read() -> Reading:
+        return take_reading(settings, scope, rules, lambda: datetime.now(timezone.utc))
+
+    def render(reading: Reading, before: Reading | None, lines: int | None) -> str:
+        if json:
+            return as_json(reading, before, sla_of, sort, cluster=cluster)
+        if watch_seconds is None:
+            return as_text(reading, before, sla_of, sort)
+        return f"{heading(reading, cluster)}\n{as_text(reading, before, sla_of, sort, lines=None if lines is None else lines - 1)}"
+
+    if watch_seconds is None:
+        typer.echo(render(read(), None, None))
+    else:
+        watch(read, render, every_seconds=watch_seconds, redraw=sys.stdout.isatty() and not json, out=sys.stdout, say=say)

@@ -1,0 +1,95 @@
+"""The commands on rules: ``kafka-audit controls``, ``kafka-audit policy`` and ``kafka-audit check-clients``."""
+
+import subprocess
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafka_audit.audit.policy_fit import check_dates, check_policy
+from kafka_audit.catalogue.load import load_catalogue, shipped_controls
+from kafka_audit.cli.controls_page import as_markdown
+from kafka_audit.cli.options import Controls, PolicyFolder, need_java, printable
+from kafka_audit.policy import load_policy
+
+controls_app = typer.Typer(help="The control catalogue.", no_args_is_help=True)
+policy_app = typer.Typer(help="The policy: tiers, SLAs, declared clients, waivers, frameworks.", no_args_is_help=True)
+
+
+@controls_app.command(name="list")
+def list_controls(controls: Controls = None) -> None:
+    """List the controls: code, severity, subject, kind of evidence, title."""
+    rows = [("CODE", "SEVERITY", "SUBJECT", "EVIDENCE", "ID", "TITLE")]
+    for control in load_catalogue([shipped_controls(), *(controls or [])]).controls:
+        rows.append((control.code, control.severity.value, control.subject, control.evidence.value, control.id, control.title))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    for row in rows:
+        print(printable("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])))
+
+
+@controls_app.command(name="check")
+def check_controls(
+    folder: Annotated[list[Path] | None, typer.Argument(help="Folders with controls of your own, checked with the shipped ones.")] = None,
+) -> None:
+    """Load the shipped controls and yours, and report every problem with file, field and fix (exit code 2)."""
+    catalogue = load_catalogue([shipped_controls(), *(folder or [])])
+    print(f"{len(catalogue.controls)} controls are valid; sha256 {catalogue.sha256}")
+
+
+@controls_app.command(name="test")
+def test_controls(folder: Annotated[list[Path], typer.Argument(help="Folders with controls of your own.")]) -> None:
+    """Let Spark judge the controls of a folder by their own examples (exit code 2 when one gets another verdict than it names)."""
+    done = subprocess.run([sys.executable, "-m", "spark_jobs.check_examples", *map(str, folder)], check=False)
+    raise typer.Exit(done.returncode)
+
+
+@controls_app.command(name="docs")
+def document_controls(
+    write: Annotated[Path | None, typer.Option(help="File to write; default: print.")] = None,
+    controls: Controls = None,
+    policy: PolicyFolder = None,
+) -> None:
+    """The catalogue as one Markdown page: every control with its rule, reasons, fix and the framework requirements it supports."""
+    catalogue, rules = load_catalogue([shipped_controls(), *(controls or [])]), load_policy(policy)
+    check_policy(rules, catalogue)
+    page = as_markdown(catalogue, rules.frameworks)
+    if write is None:
+        print(page, end="")
+    else:
+        write.write_text(page, encoding="utf-8")
+
+
+@policy_app.command(name="check")
+def check_policy_folder(
+    folder: Annotated[
+        Path | None, typer.Argument(envvar="KAFKA_AUDIT_POLICY", help="Folder of a policy; default: the shipped one.")
+    ] = None,
+    controls: Controls = None,
+) -> None:
+    """Load a policy and hold it against the catalogue and today's date; every problem is named with file, field and fix (exit code 2)."""
+    policy = load_policy(folder)
+    check_policy(policy, load_catalogue([shipped_controls(), *(controls or [])]))
+    check_dates(policy, datetime.now(timezone.utc))
+    parts = ((len(policy.tiers), "tiers"), (len(policy.slas), "SLAs"), (len(policy.clients), "clients"), (len(policy.waivers), "waivers"))
+    counted = ", ".join(f"{number} {name}" for number, name in (*parts, (len(policy.frameworks), "frameworks")))
+    print(f"the policy is valid: {counted}; sha256 {policy.sha256}")
+
+
+def check_client_files(
+    path: Annotated[Path, typer.Argument(help="File with client settings, or a folder: its *.properties, *.conf, *.ini and clients.yaml.")],
+    kind: Annotated[str | None, typer.Option(help="producer or consumer, where the settings do not tell.")] = None,
+    implementation: Annotated[
+        str | None,
+        typer.Option(help="java, spring-kafka, kafka-connect, librdkafka, kafka-python or other; default: told by the settings."),
+    ] = None,
+    policy: PolicyFolder = None,
+    controls: Controls = None,
+) -> None:
+    """Judge producers and consumers by their configuration files, before they are deployed. Exit code 3: a grave failure."""
+    need_java()
+    options = (("kind", kind), ("implementation", implementation), ("policy", policy), *(("controls", folder) for folder in controls or []))
+    given = [f"--{name}={value}" for name, value in options if value is not None]
+    done = subprocess.run([sys.executable, "-m", "spark_jobs.check_clients", *given, "--", str(path)], check=False)
+    raise typer.Exit(done.returncode)

@@ -1,0 +1,118 @@
+"""``clients.yaml``: the client settings that owners declare, because no cluster shows them."""
+
+import hashlib
+import re
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from kafka_audit.clients.names import BOOLEANS, NUMBERS, canonical_name
+from kafka_audit.clients.properties import read_pairs
+from kafka_audit.clients.sections import settings_of
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.input_files.fields import Date, Name, Pattern, Strict, repeated
+from kafka_audit.input_files.plain_text import unfit_texts
+from kafka_audit.input_files.read import refuse_outside
+from kafka_audit.input_files.yaml_file import explain, load_yaml
+from kafka_audit.safe_text import visible
+
+Kind = Literal["producer", "consumer"]
+Implementation = Literal["java", "spring-kafka", "kafka-connect", "librdkafka", "kafka-python", "other"]
+_YAML_1_1_BOOLEAN = re.compile(r"yes|no|on|off|y|n", re.IGNORECASE)
+_YAML_1_1_NUMBER = re.compile(r"[+-]?(?:0[xob][0-9a-f_]+|[0-9][0-9_]*_[0-9_]*)", re.IGNORECASE)
+"""Words that YAML 1.1 reads as booleans or numbers, but YAML 1.2 as text. No client would accept them as text."""
+Attestation = Literal["send_errors_handled", "commits_after_processing"]
+
+
+class Client(Strict):
+    """One declared producer or consumer. ``settings`` use the names and values of its implementation; ``topics`` are shell globs.
+
+    ``settings_file``: a properties or key=value file, relative to the policy folder, instead of ``settings``. ``source``: where the
+    owner read the settings. ``attests``: facts that no setting shows and that the owner vouches for.
+    """
+
+    name: Name
+    kind: Kind
+    implementation: Implementation
+    owner: Name
+    declared_on: Date
+    source: Name
+    topics: list[Pattern] = Field(default_factory=list)
+    group: Annotated[str, Field(min_length=1)] | None = None
+    settings: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    settings_file: Annotated[str, Field(min_length=1)] | None = None
+    attests: list[Attestation] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _names_what_it_uses(self) -> "Client":
+        if self.kind == "producer" and not self.topics:
+            raise ValueError("topics is empty: name the topics this producer writes to, as globs")
+        if self.kind == "producer" and self.group is not None:
+            raise ValueError("group belongs to consumers: remove it, or write kind: consumer")
+        if self.kind == "consumer" and not self.group:
+            raise ValueError("group is missing: name the consumer group of this consumer")
+        if self.settings and self.settings_file is not None:
+            raise ValueError("settings and settings_file exclude each other: keep one")
+        for setting, value in self.settings.items():
+            if isinstance(value, str):
+                _refuse_yaml_1_1(setting, canonical_name(setting, self.implementation), value.strip())
+        if any(part.startswith(".") and part != ".." for part in PurePosixPath(self.settings_file or "").parts):
+            raise ValueError("settings_file is a hidden file, which audits do not copy: give it a name that does not begin with a dot")
+        return self
+
+
+class ClientFile(Strict):
+    """The content of ``clients.yaml``."""
+
+    version: Literal[1]
+    clients: list[Client] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> "ClientFile":
+        twice = repeated(client.name for client in self.clients)
+        if twice:
+            raise ValueError(f"clients: {twice} appear twice: give each its own name")
+        return self
+
+    def with_settings_files(self, folder: Path) -> tuple["ClientFile", str]:
+        """Read every ``settings_file`` into ``settings``; returns the new ClientFile and the sha256 over the files that were read.
+
+        ConfigurationError (exit 2) lists every file that is missing, broken or outside the folder (also behind a link).
+        """
+        problems, clients, digest = [], [], hashlib.sha256()
+        for client in self.clients:
+            if client.settings_file is None:
+                clients.append(client)
+                continue
+            path = folder / client.settings_file
+            try:
+                refuse_outside(folder, path)
+                pairs = read_pairs(path)
+                digest.update(client.settings_file.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+                settings = settings_of(pairs, kind=client.kind, implementation=client.implementation, where=str(path))
+                clients.append(client.model_copy(update={"settings": settings}))
+            except ConfigurationError as problem:
+                problems.append(f"{visible(f'clients.{client.name}.settings_file')}: {problem}")
+        if problems:
+            raise ConfigurationError("\n  ".join(problems))
+        return self.model_copy(update={"clients": clients}), digest.hexdigest()
+
+
+def _refuse_yaml_1_1(setting: str, canonical: str, value: str) -> None:
+    if canonical in BOOLEANS and _YAML_1_1_BOOLEAN.fullmatch(value):
+        raise ValueError(f"settings.{setting}: is the text {value!r}: write true or false")
+    if canonical in NUMBERS and _YAML_1_1_NUMBER.fullmatch(value):
+        raise ValueError(f"settings.{setting}: is the text {value!r:.80}: write digits only")
+
+
+def load_client_file(path: Path) -> ClientFile:
+    """Load a ``clients.yaml`` that is not part of a policy, and its settings files; ConfigurationError (exit 2) lists all problems."""
+    value, _ = load_yaml(path)
+    unfit = unfit_texts(value)
+    if unfit:
+        raise ConfigurationError("\n  ".join(f"{path}: {line}" for line in unfit))
+    try:
+        return ClientFile.model_validate(value).with_settings_files(path.parent)[0]
+    except ValidationError as problem:
+        raise ConfigurationError("\n  ".join(explain(path, problem))) from problem

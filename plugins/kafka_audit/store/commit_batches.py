@@ -1,0 +1,133 @@
+"""The batches of a commit history as files: hashes, the offsets up to which they reach, which have expired, and the history's lock."""
+
+import fcntl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_audit.errors import IntegrityError
+from kafka_audit.store.durable_files import lock_file, read_json, sha256_of, write_json
+from kafka_audit.store.lag_days import day_start_ms
+from kafka_audit.store.manifest import MANIFEST, tree_files
+
+REPAIR_OF_RAW = "its records cannot be had again, restore it from a copy"
+REPAIR_OF_DECODED = "remove this decoded batch, it is decoded anew from raw/"
+
+_PATIENCE_SECONDS = 900.0
+"""How long to wait for a run of ``read_commits``, which starts every 15 minutes and takes less."""
+
+_REACHED = "reached.json"
+
+
+@contextmanager
+def held(history: Path) -> Iterator[bool]:
+    """Lock the history for the block, so that no run writes to it; False when runs had the lock for a quarter of an hour."""
+    until = time.monotonic() + _PATIENCE_SECONDS
+    with lock_file(history / ".lock").open("a") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() < until:
+                    time.sleep(0.5)
+                    continue
+                yield False
+                return
+            break
+        yield True
+
+
+def reached(history: Path) -> dict[int, int]:
+    """The next offset to read of each partition, by the raw batches that are kept and those that were deleted."""
+    found = {int(partition): end for partition, end in read_json(history / _REACHED).items()} if has_deleted(history) else {}
+    for manifest in history.glob(f"raw/[!.]*/{MANIFEST}"):
+        for each in read_json(manifest)["partitions"]:
+            found[each["partition"]] = max(each["end"], found.get(each["partition"], 0))
+    return found
+
+
+def note_reached(history: Path) -> None:
+    """Write down what ``reached`` returns, before batches are deleted."""
+    write_json(history / _REACHED, {str(partition): end for partition, end in reached(history).items()})
+
+
+def has_deleted(history: Path) -> bool:
+    """Whether batches of this history were deleted."""
+    return (history / _REACHED).is_file()
+
+
+def expired_batches(history: Path, before: date, stays: Callable[[str, str], None]) -> list[str]:
+    """Names of the batches whose newest record is older than the UTC day ``before``, oldest first.
+
+    The newest batch is kept, because behaviour tables need one; so is the newest batch of the checkpoint, which Spark would read again.
+    Old batches that are not decoded are kept, too, and passed to ``stays`` with the reason.
+    """
+    newest = {found.parent.name: _newest_us(found.parent) for found in history.glob(f"raw/[!.]*/{MANIFEST}")}
+    old = [batch for batch, at in newest.items() if at < day_start_ms(before) * 1000 and at < max(newest.values())]
+    kept = _at_checkpoint(history / "checkpoint")
+    expired = []
+    for batch in sorted(old, key=lambda batch: (newest[batch], batch)):
+        if not (history / "decoded" / batch / MANIFEST).is_file():
+            stays(batch, "it is not decoded; the next run of read_commits does that")
+        elif batch != kept:
+            expired.append(batch)
+    return expired
+
+
+def _newest_us(raw: Path) -> int:
+    """When the newest record of a raw batch was appended, in microseconds since the epoch; of one without records, when it was written."""
+    found = []
+    for part in raw.glob("records.parquet/*.parquet"):
+        metadata = pq.read_metadata(part)
+        column = metadata.schema.names.index("timestamp")
+        found += [metadata.row_group(group).column(column).statistics.max_raw for group in range(metadata.num_row_groups)]
+    return max(found, default=(raw / MANIFEST).stat().st_mtime_ns // 1000)
+
+
+def _at_checkpoint(checkpoint: Path) -> str | None:
+    """The batch that Spark planned last, and repeats if it was interrupted; None without a checkpoint."""
+    planned = [int(path.name) for path in checkpoint.glob("offsets/[0-9]*") if path.name.isdigit()]
+    if not planned:
+        return None
+    return f"{read_json(checkpoint / 'metadata')['id']}-{max(planned):08d}"
+
+
+def file_hashes(batch: Path) -> dict[str, str]:
+    """The sha256 of each file of a batch that is being written, by its path in the batch: the manifest's ``files``."""
+    return {name: str(file["sha256"]) for name, file in tree_files(batch).items()}
+
+
+def named_files(batch: Path, repair: str) -> dict[str, str]:
+    """The sha256 of each file, by its path in the batch, as the manifest has it.
+
+    IntegrityError (exit 5) when the batch lacks one of these files or has others (hidden ones aside). Nothing is hashed.
+    """
+    files = read_json(batch / MANIFEST).get("files")
+    if not isinstance(files, dict):
+        raise IntegrityError(f"{batch}: {MANIFEST} has no list of files; {repair}")
+    there = {path.relative_to(batch).as_posix() for path in batch.rglob("[!.]*") if path.is_file()} - {MANIFEST}
+    others = sorted(there ^ files.keys())
+    if others:
+        raise IntegrityError(f"{batch}: {others[0]} {'is missing' if others[0] in files else 'is not in the manifest'}; {repair}")
+    return files
+
+
+def verify_batch(batch: Path, repair: str) -> None:
+    """IntegrityError (exit 5) when a batch lacks files of its manifest, has others, or one has another sha256."""
+    for name, sha256 in named_files(batch, repair).items():
+        if sha256_of(batch / name) != sha256:
+            raise IntegrityError(f"{batch}: {name} is not what the manifest says; {repair}")
+
+
+@contextmanager
+def read_as_parquet(part: Path, repair: str) -> Iterator[None]:
+    """For reading a file of a batch in the block: IntegrityError (exit 5) when it is no Parquet file or lacks a column."""
+    try:
+        yield
+    except (OSError, KeyError, pa.ArrowException) as problem:
+        raise IntegrityError(f"{part}: cannot be read as Parquet ({problem}); {repair}") from problem

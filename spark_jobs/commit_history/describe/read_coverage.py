@@ -1,0 +1,178 @@
+"""For which time each partition of the offsets topic was read without missing records, and which partition holds a group.
+
+Only within that time does the absence of a record mean that something did not happen.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.times import parse_time
+
+_NEVER = datetime(1970, 1, 1, tzinfo=timezone.utc)
+# Java hashes UTF-16 code units. The empty id is a case of its own because Spark's sequence(0, -1) counts backwards.
+_UNITS = "hex(encode(group_id, 'UTF-16BE'))"
+_HASH = f"""case when group_id = '' then 0L else aggregate(sequence(0, cast(length({_UNITS}) / 4 as int) - 1), 0L,
+    (h, i) -> (h * 31 + cast(conv(substring({_UNITS}, i * 4 + 1, 4), 16, 10) as bigint)) & 4294967295L) end"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How far one partition of the offsets topic was read; times in UTC.
+
+    ``complete_since``: every record written since then was read; None: every record since the partition was created. ``lost_until``: before
+    then even the newest record of a key may be missing; None: none is. (Compaction removes older records of a key, never the newest.)
+    ``read_to``: records up to then were read: the end of the window, or less where an open transaction holds records back.
+    """
+
+    partition: int
+    next_offset: int
+    complete_since: datetime | None = None
+    lost_until: datetime | None = None
+    read_to: datetime
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(self).items()}
+
+    @staticmethod
+    def from_json(said: Mapping[str, Any]) -> "Reading":
+        times = {name: parse_time(said[name]) if said[name] else None for name in ("complete_since", "lost_until")}
+        return Reading(partition=said["partition"], next_offset=said["next_offset"], read_to=parse_time(said["read_to"]), **times)
+
+
+def new_batches(history: Path, batches: Iterable[Path], before: Iterable[Reading]) -> list[Path]:
+    """The decoded batches with offsets beyond those of ``before``."""
+    reached = {each.partition: each.next_offset for each in before}
+    return [batch for batch in batches if any(one["end"] > reached.get(one["partition"], 0) for one in _ranges(history, batch))]
+
+
+def _ranges(history: Path, batch: Path) -> list[dict[str, Any]]:
+    ranges: list[dict[str, Any]] = read_json(history / "raw" / batch.name / MANIFEST)["partitions"]
+    return ranges
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Range:
+    """The offsets of one partition in one batch, and the counts that explain missing ones."""
+
+    start: int
+    end: int
+    lost: int
+    skipped: int
+    transactional: int
+    undecoded: int
+
+
+def readings(
+    history: Path,
+    batches: Iterable[Path],
+    before: Iterable[Reading],
+    *,
+    end: datetime,
+    partitions: int,
+    held: Mapping[int, datetime | None],
+) -> list[Reading]:
+    """The coverage of each partition after the decoded ``batches``, by partition number; ``before``: the coverage until then.
+
+    Missing records that are found now count as missing until ``end``. ``held``: partitions in which an open transaction holds records
+    back, with the time of the newest record that was read.
+    """
+    known = {each.partition: each for each in before}
+    ranges: dict[int, list[_Range]] = {number: [] for number in {*range(partitions), *known}}
+    for batch in batches:
+        of_batch = _ranges(history, batch)
+        transactional = _transactional(batch) if any(said["skipped"] for said in of_batch) else Counter()
+        undecoded = _undecoded(batch)
+        for said in of_batch:
+            number = said["partition"]
+            more = _Range(
+                **{name: said[name] for name in ("start", "end", "lost", "skipped")},
+                transactional=transactional[number],
+                undecoded=undecoded[number],
+            )
+            ranges.setdefault(number, []).append(more)
+    found = []
+    for number, new in sorted(ranges.items()):
+        prior = known.get(number)
+        reached, complete, whole = _follow(prior, new)
+        read_to = end
+        if number in held:
+            newest = [time for time in (held[number], prior.read_to if prior else None) if time]
+            read_to = max(newest, default=_NEVER)
+        found.append(
+            Reading(
+                partition=number,
+                next_offset=reached,
+                complete_since=(prior.complete_since if prior else None) if complete else end,
+                lost_until=(prior.lost_until if prior else None) if whole else end,
+                read_to=read_to,
+            )
+        )
+    return found
+
+
+def _follow(prior: Reading | None, ranges: Iterable[_Range]) -> tuple[int, bool, bool]:
+    """The next offset to read, whether every record before it was read, and whether the newest record of every key was."""
+    reached, complete, whole = prior.next_offset if prior else None, True, True
+    for one in sorted(ranges, key=lambda each: each.start):
+        if reached is None:
+            # Records that were removed before the history began are not on the brokers either: no newest record is missing.
+            complete = one.start == 0
+        elif one.end <= reached:
+            continue
+        elif one.start > reached:
+            whole = False
+        whole = whole and not one.lost and not one.undecoded
+        # Each transaction has one marker and at least one commit. More skipped offsets than that are aborted or compacted records.
+        complete = complete and whole and one.skipped <= one.transactional
+        reached = one.end
+    return reached or 0, complete, whole
+
+
+def _transactional(batch: Path) -> Counter[int]:
+    """Transactional commits by partition: at most as many skipped offsets are the markers of their transactions."""
+    commits = ds.dataset(_parts(batch, "offset_commits"))
+    rows = (pc.field("version") >= 4) & pc.is_null(pc.field("topic_id"))
+    return _by_partition(commits, rows)
+
+
+def _undecoded(batch: Path) -> Counter[int]:
+    if not read_json(batch / MANIFEST)["rows"]["undecoded"]:
+        return Counter()
+    return _by_partition(ds.dataset(_parts(batch, "undecoded")), None)
+
+
+def _parts(batch: Path, table: str) -> list[str]:
+    return [str(part) for part in sorted((batch / f"{table}.parquet").glob("[!.]*.parquet"))]
+
+
+def _by_partition(rows: ds.Dataset, which: pc.Expression | None) -> Counter[int]:
+    """Rows of each log_partition, counted a batch of rows at a time."""
+    counts: Counter[int] = Counter()
+    for batch in rows.to_batches(columns=["log_partition"], filter=which):
+        for count in pc.value_counts(batch["log_partition"]).to_pylist():
+            counts[count["values"]] += count["counts"]
+    return counts
+
+
+def with_home_partition(groups: DataFrame, partitions: int | None) -> DataFrame:
+    """Add ``home_partition`` (int): the partition of the offsets topic that holds a group, Utils.abs(groupId.hashCode()) % ``partitions``.
+
+    NULL where the partition count is None, not known. Kafka's Utils.abs is 0 for Integer.MIN_VALUE. Pass distinct groups: the hash is
+    computed character by character.
+    """
+    if partitions is None:
+        return groups.withColumn("home_partition", F.lit(None).cast("int"))
+    hashed = groups.withColumn("_hash", F.expr(_HASH))
+    positive = F.expr("case when _hash = 2147483648L then 0L when _hash > 2147483648L then 4294967296L - _hash else _hash end")
+    return hashed.withColumn("home_partition", (positive % partitions).cast("int")).drop("_hash")
