@@ -18,10 +18,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafka_audit.collect.scope import INTERNAL_TOPICS
-from kafka_audit.history import History
-from kafka_audit.lag_days import day_of_id, days_in
-from kafka_audit.lag_samples import DAY_MS, day_of
+from kafka_audit.store.history import History
+from kafka_audit.store.lag_days import day_of_id, days_in
 from kafka_audit.store.layout import OFFSETS, Snapshot
+from kafka_audit.store.samples import DAY_MS, day_of
 from kafka_audit.times import parse_time
 from spark_jobs.tables import LargeTables, SmallTables, Tables, unreadable
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.lag_days import day_start_ms
 from kafka_audit.store.durable_files import lock_file, read_json, sha256_of, write_json
+from kafka_audit.store.lag_days import day_start_ms
 from kafka_audit.store.manifest import MANIFEST, tree_files
 
 REPAIR_OF_RAW = "its records cannot be had again, restore it from a copy"

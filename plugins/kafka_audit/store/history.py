@@ -5,9 +5,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.lag_samples import OTHER_SCOPE, scope_of
 from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Snapshot
 from kafka_audit.store.manifest import problems_of
+from kafka_audit.store.samples import OTHER_SCOPE, scope_of
 from kafka_audit.times import stamp
 
 OFFSETS_SNAPSHOTS = 36
