@@ -20,7 +20,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_audit.lag_days import GROUP_PARTITIONS, GROUPS, day_start_ms
+from kafka_audit.store.lag_days import GROUP_PARTITIONS, GROUPS, day_start_ms
 from spark_jobs.submit import DEFAULT_CONF
 
 DAYS, SAMPLES, INTERVAL_MS = 30, 288, 300_000

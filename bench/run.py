@@ -27,6 +27,7 @@ from kafka.admin import NewTopic
 from kafka.errors import KafkaError
 from processes import Usage, run
 
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.jars.fetch import broker_classpath
 from kafka_audit.sandbox.lifecycle import start
 
@@ -111,7 +112,7 @@ def collection(work: Path, groups: int, runs: int) -> None:
         if rows < expected:
             raise RuntimeError(f"Kafka's tool printed {rows} of {expected} rows: the comparison would not be fair")
         print(f"collection, {groups} groups x {PARTITIONS} partitions, {machine()}")
-        fast = show("kafka-audit snapshot (18 datasets)", mine)
+        fast = show(f"kafka-audit snapshot ({len(DATASETS)} datasets)", mine)
         slow = show("kafka-consumer-groups --describe --all-groups", theirs)
         print(f"  ratio {slow / fast:.1f}", flush=True)
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from expectations.recount import FindingKind, Recount, count_findings, unreadable
-from expectations.results import Coverage
 from expectations.tables import Kind, Table, Value
+from kafka_audit.audit.gate_result import Coverage
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Severity, Status
 from kafka_audit.policy.waivers import Waiver

@@ -8,14 +8,15 @@ from typing import Any
 
 from expectations.control_summary import summarise
 from expectations.data_docs import build_docs
-from expectations.results import SCHEMA_VERSION, Coverage, GateResult, RuleResult, decide
+from expectations.results import decide
 from expectations.snapshot_profile import profile_snapshot
 from expectations.suites import SHIPPED, Suite, load_suite
 from expectations.validation import Validation, validate
+from kafka_audit.audit.gate_result import Coverage, GateResult, Judged, RuleResult, SuiteUsed, read_result
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import Severity
 from kafka_audit.policy.waivers import Waiver, began, in_force
-from kafka_audit.store.durable_files import read_json, write_json
+from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import verify
 
@@ -83,11 +84,10 @@ def _evidence_verdict(snapshot: Snapshot, out: Path) -> str:
     path = out / f"{EVIDENCE}.json"
     if not path.is_file():
         return "not judged"
-    judged = read_json(path)
-    about = judged.get("snapshot") or {}
-    if (about.get("snapshot_id"), about.get("manifest_sha256")) != (snapshot.snapshot_id, snapshot.manifest_sha256):
-        return f"given to another snapshot, {about.get('snapshot_id')}"
-    return "PASS" if judged.get("exit_code") == 0 else f"{judged.get('verdict')} (void)"
+    judged = read_result(path)
+    if not judged.is_about(snapshot):
+        return f"given to another snapshot, {judged.snapshot.snapshot_id if judged.snapshot else 'which it does not name'}"
+    return "PASS" if judged.passed else f"{judged.verdict.value if judged.verdict else 'none'} (void)"
 
 
 def _conclude(
@@ -108,14 +108,12 @@ def _conclude(
         reasons=_reasons(validation.results),
         coverage=coverage,
         results=validation.results,
-        suite_name=suite.name,
-        suite_sha256=suite.sha256,
-        snapshot_id=snapshot.snapshot_id,
-        snapshot_sha256=snapshot.manifest_sha256,
-        parameters=parameters,
+        suite=SuiteUsed(name=suite.name, sha256=suite.sha256, expectations=len(validation.results)),
+        snapshot=Judged(snapshot_id=snapshot.snapshot_id, manifest_sha256=snapshot.manifest_sha256),
+        parameters=dict(parameters),
     )
-    write_json(out / "raw" / f"{gate}.json", {"schema_version": SCHEMA_VERSION, "suite": suite.name, "tables": validation.raw})
-    write_json(out / f"{gate}.json", result.to_json())
+    write_json(out / "raw" / f"{gate}.json", {"schema_version": result.schema_version, "suite": suite.name, "tables": validation.raw})
+    write_json(out / f"{gate}.json", result.model_dump(mode="json"))
     build_docs(out)
     _log.info("gate %s: %s, exit code %d, %d reasons", gate, verdict.value, exit_code, len(result.reasons))
     return result

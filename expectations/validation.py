@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from expectations.results import INCOMPLETE, RuleResult
+from expectations.results import INCOMPLETE
 from expectations.suites import Rule, Suite
 from expectations.tables import Table
+from kafka_audit.audit.gate_result import RuleResult
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Verdict
 

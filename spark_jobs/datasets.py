@@ -18,10 +18,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafka_audit.collect.scope import INTERNAL_TOPICS
-from kafka_audit.history import History
-from kafka_audit.lag_days import day_of_id, days_in
-from kafka_audit.lag_samples import DAY_MS, day_of
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot
+from kafka_audit.store.history import History
+from kafka_audit.store.lag_days import day_of_id, days_in
+from kafka_audit.store.layout import OFFSETS, Snapshot
+from kafka_audit.store.samples import DAY_MS, day_of
 from kafka_audit.times import parse_time
 from spark_jobs.tables import LargeTables, SmallTables, Tables, unreadable
 
@@ -151,7 +151,7 @@ class Evidence:
 
 def files_read(snapshot: Snapshot, history: History, window_days: int) -> Iterator[Path]:
     """The Parquet files that judging a snapshot may read: its own, the earlier snapshots' and the lag history of so many days."""
-    root, cluster = EvidenceRoot(path=snapshot.path.parents[2]), str(snapshot.manifest["cluster"])
+    root, cluster = snapshot.root, str(snapshot.manifest["cluster"])
     first = day_of(snapshot.taken_ms - window_days * DAY_MS)
     days = [folder for folder in days_in(root, cluster) if date.fromisoformat(folder.name) >= first]
     samples = [

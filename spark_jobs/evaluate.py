@@ -3,7 +3,7 @@
 A rule's SQL is the text from its control file, evaluated by Spark. SQL's three values are the verdict: TRUE passes, FALSE fails, NULL
 is not assessed. Evidence that is missing can stop a pass and never a failure, because what was seen is enough to fail.
 
-Only rules are parsed as SQL, each on its own, after kafka_audit.rule_sql has checked it. All other text, such as titles, expectations
+Only rules are parsed as SQL, each on its own, after catalogue.rule_sql has checked it. All other text, such as titles, expectations
 and messages, is given to Spark as data: as literals, or as one literal of JSON that Spark reads into an array.
 """
 
@@ -91,7 +91,7 @@ def _raw_result(control: Control, *, raises: bool) -> Column:
     }
     if raises:
         rules = dict.fromkeys(rules)
-    # References are made of letters, digits, '.', '_' and '-' alone, so their SQL can be put together (kafka_audit.rule_sql.Reference).
+    # References are made of letters, digits, '.', '_' and '-' alone, so their SQL can be put together (catalogue.rule_sql.Reference).
     shown = {"nulls": _null_labels(control.decides_on), "evidence": _evidence(control.reads)}
     kinds = {"applies": "boolean", "passes": "boolean"}
     fields = [

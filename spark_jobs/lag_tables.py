@@ -6,9 +6,8 @@ from pathlib import Path
 from pyspark.sql import functions as F
 
 from kafka_audit.store.durable_files import write_json
-from spark_jobs.lag_history.rows import KEYS
-from spark_jobs.lag_history.series import lag_series, worst_groups
-from spark_jobs.lag_history.window import partition_figures
+from spark_jobs.lag.positions import KEYS
+from spark_jobs.lag.series import lag_series, partition_figures, worst_groups
 from spark_jobs.session import whole_stages
 from spark_jobs.subjects.commit_behaviour import group_table
 from spark_jobs.subjects.group_sla import judged_samples, lag_window
@@ -29,11 +28,11 @@ def write_lag_tables(part: Part, folder: Path) -> None:
     window = lag_window(evidence, policy)
     written = [tables.read_whole(folder / f"{name}.parquet") for name in ("group_slas", "group_partitions")]
     worst = worst_groups(*written)
-    with whole_stages(evidence.spark) if window.record["days"] else nullcontext():
+    with whole_stages(evidence.spark) if window.samples.days else nullcontext():
         series, figures = lag_series(window, judged_samples(evidence, policy), worst), partition_figures(window)
         tables.write(series, folder / "lag_series.parquet", ["group_id", "bucket_ms"])
         tables.write(figures, folder / "partition_windows.parquet", KEYS)
-    write_json(folder / "lag_history.json", window.record)
+    write_json(folder / "lag_history.json", window.samples.record)
     did = group_table(evidence)
     if did is not None:
         tables.write(did, folder / "group_behaviour.parquet", ["group_id"])

@@ -16,13 +16,13 @@ from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.history import History, read_history
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.slas import WINDOW_DAYS
 from kafka_audit.policy.waivers import began
 from kafka_audit.store.behaviour_tables import RECORD, Behaviour, find_behaviour
 from kafka_audit.store.durable_files import read_json
-from kafka_audit.store.layout import SNAPSHOT, Audit, EvidenceRoot, Snapshot, open_snapshot, unseal_audit
+from kafka_audit.store.history import History, read_history
+from kafka_audit.store.layout import SNAPSHOT, Audit, Snapshot, open_snapshot, unseal_audit
 from kafka_audit.store.manifest import verify
 from spark_jobs.datasets import Evidence, files_read
 from spark_jobs.exit_code import exit_code_of, failure_of
@@ -84,7 +84,7 @@ def _run(arguments: argparse.Namespace) -> None:
             if failed is not None:
                 failures[part.name] = failed
     if len(failures) < len(parts):
-        keep_used(audit, EvidenceRoot(path=snapshot.path.parents[2]), identity["cluster"])
+        keep_used(audit, snapshot.root, identity["cluster"])
     for failed in failures.values():
         raise type(failed)("; ".join(f"{name}: {one}" for name, one in failures.items())) from failed
 

@@ -9,7 +9,6 @@
 A batch is written under a hidden name and renamed when it is complete and durable. It is never changed after that.
 """
 
-import fcntl
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,8 +21,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.store.commit_batches import REPAIR_OF_RAW, file_hashes, reached, verify_batch
-from kafka_audit.store.durable_files import lock_file, make_folder, read_json, replaced_folder, write_json
+from kafka_audit.store.commit_batches import REPAIR_OF_RAW, file_hashes, held, reached, verify_batch
+from kafka_audit.store.durable_files import make_folder, read_json, replaced_folder, write_json
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.sweep import sweep_folder
 from spark_jobs.commit_history.decode.batch import OFFSETS, Topic, decode_batch
@@ -48,11 +47,9 @@ class History:
     def claimed(self) -> Iterator[None]:
         """Lock the folder for the block and remove incomplete batches of killed runs; ConfigurationError when another run has the lock."""
         make_folder(self.path)
-        with lock_file(self.path / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ConfigurationError(f"another run reads into {self.path}: wait until it ends") from None
+        with held(self.path, patience_seconds=0) as is_held:
+            if not is_held:
+                raise ConfigurationError(f"another run reads into {self.path}: wait until it ends")
             for leftover in [*self.path.glob("raw/.*"), *self.path.glob("decoded/.*")]:
                 shutil.rmtree(leftover)
             for place in (self.path, self.path / "behaviour"):

@@ -1,4 +1,4 @@
-"""From evidence to wide rows: one module for each subject, whose ``build`` gives the columns that kafka_audit.subjects lists."""
+"""From evidence to wide rows: one module for each subject, whose ``build`` gives the columns that kafka_audit.catalogue.rows lists."""
 
 import importlib
 from typing import Protocol, cast
@@ -19,6 +19,6 @@ class Builder(Protocol):
 
 
 def build(subject: str, evidence: Evidence, policy: Policy) -> DataFrame:
-    """The wide rows of a subject, with exactly the columns of ``kafka_audit.subjects`` in their order."""
+    """The wide rows of a subject, with exactly the columns of ``kafka_audit.catalogue.rows`` in their order."""
     module = cast(Builder, importlib.import_module(f"spark_jobs.subjects.{subject}"))
     return module.build(evidence, policy).select(*SUBJECTS[subject].columns)

@@ -22,7 +22,7 @@ _LISTED = 50
 
 
 def authorizer(evidence: Evidence) -> dict[str, Column]:
-    """Columns authorizers, brokers_without_authorizer, allow_if_no_acl and acls_disabled (kafka_audit.subjects)."""
+    """Columns authorizers, brokers_without_authorizer, allow_if_no_acl and acls_disabled (kafka_audit.catalogue.rows)."""
     alive = {row["broker_id"] for row in evidence.small("brokers", "broker_id", "alive") if row["alive"]}
     told: dict[str, dict[int, str | None]] = {_CLASS: {}, _OPEN: {}}
     for row in evidence.small("broker_configs", "broker_id", "name", "value", "is_sensitive"):

@@ -25,7 +25,7 @@ def remember_behaviour(evidence: Evidence, used: Behaviour) -> None:
 
 
 def with_group_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds ``behaviour`` and ``behaviour_reason`` (kafka_audit.subjects.behaviour) by group_id."""
+    """Adds ``behaviour`` and ``behaviour_reason`` (kafka_audit.catalogue.rows.behaviour) by group_id."""
     used = used_behaviour(evidence)
     if used.path is None:
         return _without(rows, used, GROUP_BEHAVIOUR)

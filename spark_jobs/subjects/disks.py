@@ -11,7 +11,7 @@ _NEVER_DAYS = 3650.0
 
 
 def disk_space(evidence: Evidence) -> DataFrame:
-    """broker_id and the columns fullest_log_dir to pace_ms of a broker (kafka_audit.subjects).
+    """broker_id and the columns fullest_log_dir to pace_ms of a broker (kafka_audit.catalogue.rows).
 
     The pace is the growth of what a volume holds since the newest snapshot that is about a day older (KIP-827), so a volume that was
     enlarged in between does not look as if it had been emptied.

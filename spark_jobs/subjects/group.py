@@ -16,8 +16,6 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row for each group of the groups dataset."""
     groups = groups_with_members(evidence).transform(with_group_behaviour, evidence)
     groups = groups.join(past_groups(evidence), on="group_id", how="left").join(unassigned(evidence), on="group_id", how="left")
-    if "assignor" not in groups.columns:  # snapshots did not always keep it
-        groups = groups.withColumn("assignor", F.lit(None).cast("string"))
     stable = (F.col("state") == "Stable") & ~F.map_contains_key("errors", F.lit("members"))
     return groups.withColumns(
         {

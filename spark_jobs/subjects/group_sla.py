@@ -5,15 +5,15 @@ from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy
 from spark_jobs.datasets import Evidence, shortened
-from spark_jobs.lag_history.reading import LagWindow, read_window
-from spark_jobs.lag_history.window import sla_figures, sla_samples, sla_spans
+from spark_jobs.lag.days import LagWindow, read_window
+from spark_jobs.lag.samples import newest
+from spark_jobs.lag.slas import lag_growth, present_figures, sla_figures, sla_samples, sla_spans
 from spark_jobs.session import whole_stages
 from spark_jobs.subjects import missing
-from spark_jobs.subjects.group_partition import positions
-from spark_jobs.subjects.lag_sla import may_be_marker, with_sla
+from spark_jobs.subjects.group_partition import positions, with_sla
 from spark_jobs.subjects.membership import assignments, groups_with_members
-from spark_jobs.subjects.past_groups import lag_growth, lag_sums, past_groups
-from spark_jobs.subjects.tiers import sla_number, sla_policy, strictest, tier_of, tier_of_group
+from spark_jobs.subjects.past_groups import past_groups
+from spark_jobs.subjects.tiers import sla_number, sla_policy
 from spark_jobs.tables import table_of
 
 _MINUTE_MS = 60_000
@@ -27,9 +27,9 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     rows = groups.join(covered(evidence, policy), on="group_id", how="left").withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
     rows = rows.join(_figures(evidence, policy), on=["group_id", "sla"], how="left")
     rows = rows.join(_window_figures(evidence, policy), on=["group_id", "sla"], how="left")
-    committed = F.coalesce("committed_partitions", F.lit(0))
+    partitions = F.coalesce("committed_partitions", F.lit(0))
     commits_read = ~F.map_contains_key("errors", F.lit("committed_offsets"))
-    known = (committed > 0) | commits_read
+    known = (partitions > 0) | commits_read
     counts = {
         **{"unknown_partitions": "unknown", "beyond_partitions": "beyond", "lag_ms_unknown": "untimed"},
         **{"behind_partitions": "behind", "unasked_partitions": "unasked"},
@@ -37,10 +37,10 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     rows = rows.withColumns(
         {
             "errors": missing.joined(F.col("lacking"), F.col("errors")),
-            "partition_count": F.when(known, committed),
+            "partition_count": F.when(known, partitions),
             **{name: F.when(known, F.coalesce(F.col(of), F.lit(0))) for name, of in counts.items()},
             "policy": sla_policy(policy, F.col("group_id"), F.nullif("sla", F.lit(_NONE))),
-            "lag_growth": lag_growth(evidence),
+            "lag_growth": lag_growth([one.taken_ms for one in newest(evidence)]),
         }
     )
     return rows.withColumn("resource", _resource(policy)).transform(_with_minutes)
@@ -66,7 +66,7 @@ def lag_window(evidence: Evidence, policy: Policy) -> LagWindow:
 
 
 def judged_samples(evidence: Evidence, policy: Policy) -> DataFrame:
-    """The samples of this audit's window, judged (spark_jobs.lag_history.window.sla_samples)."""
+    """The samples of this audit's window, judged (spark_jobs.lag.slas.sla_samples)."""
     return sla_samples(lag_window(evidence, policy), policy.slas, sla_number(policy, "group_id", "topic"))
 
 
@@ -78,64 +78,32 @@ def _resource(policy: Policy) -> Column:
 
 
 def _figures(evidence: Evidence, policy: Policy) -> DataFrame:
-    """Per group and SLA: committed_partitions, unknown, beyond, untimed, behind and unasked int, hidden_record, lacking
-    map<dataset, reason>, and its lag.
+    """Per group and SLA: the figures of this snapshot (spark_jobs.lag.slas.present_figures), and lacking map<dataset, reason>.
 
     Lag leaves out partitions that no lag can be demanded of: those of deleted topics, and those of topics that none of the members of
     a Stable group reads any more. Their own rows (group_partition) show them.
     """
-    place = F.concat_ws("-", "topic", F.col("partition").cast("string"))
+    rows = positions(evidence).transform(with_sla, policy).withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
     counts = F.col("has_commit") & ~F.col("abandoned") & F.coalesce(F.col("topic_exists"), F.lit(True))
-    tier = strictest(policy, tier_of(policy, F.col("topic")), tier_of_group(policy, F.col("group_id")))
-    rows = positions(evidence).withColumns({"tier": tier, "sla": sla_number(policy, "group_id", "topic")}).transform(with_sla, policy)
-    zero, beyond = F.lit(0).cast("bigint"), counts & F.coalesce(F.col("beyond_end") > 0, F.lit(False))
-    unread = F.when(F.col("only_markers_unread"), zero).otherwise(F.col("lag"))
-    counted = F.when(counts & ~beyond, unread)
-    rows = rows.withColumns({"sla": F.coalesce("sla", F.lit(_NONE)), "place": place, "counted_lag": counted})
-    behind, unasked = counts & F.col("behind_sla"), counts & F.col("behind_sla").isNull()
-    times = ("lag_ms", "lag_ms_least", "lag_ms_most", "lag_ms_is_bound")
-    rows = rows.withColumns({f"unasked_{name}": F.when(unasked, F.col(name)) for name in times})
-    rows = rows.withColumn("lag_ms", F.when(counts, F.col("lag_ms")))
-    unknown = counts & F.col("counted_lag").isNull()
-    largest = F.max(F.when(F.col("counted_lag").isNotNull(), F.struct("counted_lag", "place")))
-    latest = F.max(F.when(F.col("lag_ms").isNotNull(), F.struct("lag_ms", "place", "lag_ms_method")))
+    rows = rows.withColumns({"place": F.concat_ws("-", "topic", F.col("partition").cast("string")), "counts": counts})
     lacking = missing.extra(
-        offsets=_first("offsets", F.col("place"), unknown),
-        committed_offsets=_first("committed_offsets", F.col("place"), F.col("has_commit").isNull()),
+        offsets=_first("offsets", F.col("counts") & F.col("unread").isNull()),
+        committed_offsets=_first("committed_offsets", F.col("has_commit").isNull()),
     )
+    figures = present_figures(F.col("counts"), range(len(newest(evidence))))
     return rows.groupBy("group_id", "sla").agg(
-        F.count_if("has_commit").cast("int").alias("committed_partitions"),
-        F.count_if(unknown).cast("int").alias("unknown"),
-        F.count_if(beyond).cast("int").alias("beyond"),
-        F.sum("counted_lag").alias("lag_known"),
-        F.sum(F.when(may_be_marker() & F.col("counted_lag").isNotNull(), zero).otherwise(F.col("counted_lag"))).alias("lag_least"),
-        largest["counted_lag"].alias("lag_max"),
-        largest["place"].alias("lag_max_partition"),
-        F.count_if(behind).cast("int").alias("behind"),
-        F.min(F.when(behind, F.col("place"))).alias("behind_partition"),
-        F.count_if(unasked).cast("int").alias("unasked"),
-        F.min(F.when(unasked, F.concat("place", F.lit(" ("), "hidden_record", F.lit(")")))).alias("hidden_record"),
-        latest["lag_ms"].alias("lag_ms"),
-        latest["place"].alias("lag_ms_partition"),
-        latest["lag_ms_method"].alias("lag_ms_method"),
-        F.max("unasked_lag_ms").alias("unasked_lag_ms"),
-        F.max("unasked_lag_ms_least").alias("lag_ms_least"),
-        F.max(F.col("unasked_lag_ms_most") - F.col("unasked_lag_ms_least")).alias("lag_ms_gap"),
-        F.bool_or("unasked_lag_ms_is_bound").alias("lag_ms_is_bound"),
-        F.count_if(unasked & F.col("lag_ms").isNull()).cast("int").alias("untimed"),
-        missing.joined(lacking).alias("lacking"),
-        *[sums.alias(name) for name, sums in lag_sums(evidence, counts).items()],
+        *[figure.alias(name) for name, figure in figures.items()], missing.joined(lacking).alias("lacking")
     )
 
 
-def _first(dataset: str, place: Column, concerned: Column) -> Column:
-    return missing.of_its_partitions(F.when(concerned, F.col("errors")[dataset]), place)
+def _first(dataset: str, concerned: Column) -> Column:
+    return missing.of_its_partitions(F.when(concerned, F.col("errors")[dataset]), F.col("place"))
 
 
 def _window_figures(evidence: Evidence, policy: Policy) -> DataFrame:
     """Per group and SLA: sla_figures, and length_ms, quiet_ms and quiet of the SLA's window."""
     window = lag_window(evidence, policy)
-    spans = table_of(evidence.spark, sla_spans(window, policy.slas), "sla int, length_ms bigint, quiet_ms bigint, quiet boolean")
+    spans = table_of(evidence.spark, sla_spans(window.samples, policy.slas), "sla int, length_ms bigint, quiet_ms bigint, quiet boolean")
     figures = evidence.once("sla_figures", lambda: _figures_of(window, judged_samples(evidence, policy)))
     of_rows = covered(evidence, policy).join(F.broadcast(spans), on="sla", how="inner")
     return of_rows.join(figures, on=["group_id", "sla"], how="left")
@@ -143,8 +111,8 @@ def _window_figures(evidence: Evidence, policy: Policy) -> DataFrame:
 
 def _figures_of(window: LagWindow, samples: DataFrame) -> DataFrame:
     """The SLAs' figures; of rolled-up days already computed, because compiling whole stages saves more there than it costs."""
-    figures = sla_figures(samples, window.last_ms)
-    if window.record["days"]:
+    figures = sla_figures(samples, window.samples.last_ms)
+    if window.samples.days:
         with whole_stages(figures.sparkSession):
             figures.persist().count()
     return figures

@@ -1,78 +1,49 @@
-"""What earlier snapshots tell of groups: rebalances, how long they have had no members, and their lag over time."""
+"""What earlier snapshots tell of groups: rebalances, and how long they have had no members."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence, shortened
-from spark_jobs.subjects.ages import ages, ages_where, below, largest, since, smallest, times, with_age
+from spark_jobs.lag.samples import newest, with_age
 from spark_jobs.subjects.membership import WITHOUT_MEMBERS
 
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 _UNKNOWN = ("", "Unknown")
-_HOUR_MS = 3_600_000
-_TREND = 3
-"""Two points lie on a line whatever they are; from three on a slope says something."""
 
 
 @shortened
 def past_groups(evidence: Evidence) -> DataFrame:
-    """group_id, snapshots int, history_ms bigint, snapshots_rebalancing int, empty_ms and empty_within_ms bigint (kafka_audit.subjects).
+    """group_id, snapshots, snapshots_rebalancing int, history_ms, empty_ms and empty_within_ms bigint (kafka_audit.catalogue.rows).
 
-    ``peopled``: the ages at which it had members.
+    ``ages_with_members`` array<int>: the ages (spark_jobs.lag.samples) at which it had members, newest first.
     """
-    known = f"state is not null and state not in {_UNKNOWN}"
-    states = with_age(evidence, "groups", "group_id", "state").groupBy("group_id")
-    rows = states.agg(
-        ages_where(known).alias("shown"),
-        ages_where(f"state in {REBALANCING}").alias("rebalancing"),
-        ages_where(f"state in {WITHOUT_MEMBERS}").alias("empty"),
-    )
-    rows = rows.withColumn("peopled", F.col("shown").bitwiseAND(F.bitwise_not("empty")))
-    run = below(F.col("empty"), smallest(F.col("peopled")))
-    is_empty = F.col("empty") % 2 == 1
-    return rows.select(
-        "group_id",
-        F.bit_count("shown").cast("int").alias("snapshots"),
-        since(evidence, largest(F.col("shown"))).alias("history_ms"),
-        F.bit_count("rebalancing").cast("int").alias("snapshots_rebalancing"),
-        F.when(is_empty, since(evidence, largest(run))).alias("empty_ms"),
-        F.when(is_empty, since(evidence, smallest(F.col("peopled")))).alias("empty_within_ms"),
-        "peopled",
-    )
-
-
-def lag_sums(evidence: Evidence, counts: Column) -> dict[str, Column]:
-    """Aggregates over a group's partitions where ``counts``: ``lag_sums`` array<bigint> and ``lag_counts`` array<bigint> by age."""
-    lags = [F.when(counts, F.get("lags", F.lit(age))) for age in ages(evidence)]
-    return {"lag_sums": F.array(*[F.sum(lag) for lag in lags]), "lag_counts": F.array(*[F.count(lag) for lag in lags])}
-
-
-def lag_growth(evidence: Evidence) -> Column:
-    """By how many records an hour ``lag_sums`` grows, as double: the slope of the least-squares line.
-
-    Only snapshots that show the lag of as many partitions as this one are compared, and fewer than three give NULL.
-    """
-    hours = [F.lit((time - evidence.taken_ms) / _HOUR_MS) for time in times(evidence)]
-    points = F.zip_with("lag_sums", "lag_counts", lambda lag, of: F.when(of == F.col("lag_counts")[0], lag.cast("double")))
-    points = F.filter(
-        F.zip_with(F.array(*hours), points, lambda hour, lag: F.struct(hour.alias("x"), lag.alias("y"))),
-        lambda point: point["y"].isNotNull(),
-    )
-
-    def add(sums: Column, point: Column) -> Column:
-        x, y = point["x"], point["y"]
-        return F.struct(
-            (sums["n"] + 1).alias("n"),
-            (sums["x"] + x).alias("x"),
-            (sums["y"] + y).alias("y"),
-            (sums["xy"] + x * y).alias("xy"),
-            (sums["xx"] + x * x).alias("xx"),
+    known = F.col("state").isNotNull() & ~F.col("state").isin(*_UNKNOWN)
+    empty, age = F.col("state").isin(*WITHOUT_MEMBERS), F.col("age")
+    groups = (
+        with_age(evidence, "groups", "group_id", "state")
+        .groupBy("group_id")
+        .agg(
+            F.count_if(known).cast("int").alias("snapshots"),
+            F.count_if(F.col("state").isin(*REBALANCING)).cast("int").alias("snapshots_rebalancing"),
+            F.max(F.when(known, age)).alias("first"),
+            F.sort_array(F.collect_list(F.when(empty, age))).alias("empty_ages"),
+            F.sort_array(F.collect_list(F.when(known & ~empty, age))).alias("ages_with_members"),
         )
+    )
+    had_members = F.get("ages_with_members", F.lit(0))
+    since_then = F.filter("empty_ages", lambda age: F.coalesce(age < had_members, F.lit(True)))
+    is_empty = F.get("empty_ages", F.lit(0)) == 0
+    times = F.lit([one.taken_ms for one in newest(evidence)])
 
-    start = F.struct(*[F.lit(0.0).alias(name) for name in ("n", "x", "y", "xy", "xx")])
+    def since(age: Column) -> Column:
+        return F.lit(evidence.taken_ms) - F.get(times, age)
 
-    def slope(sums: Column) -> Column:
-        n = sums["n"]
-        return F.when(n >= _TREND, (n * sums["xy"] - sums["x"] * sums["y"]) / (n * sums["xx"] - sums["x"] * sums["x"]))
-
-    return F.aggregate(points, start, add, slope)
+    return groups.select(
+        "group_id",
+        "snapshots",
+        since(F.col("first")).alias("history_ms"),
+        "snapshots_rebalancing",
+        F.when(is_empty, since(F.element_at(since_then, -1))).alias("empty_ms"),
+        F.when(is_empty, since(had_members)).alias("empty_within_ms"),
+        "ages_with_members",
+    )

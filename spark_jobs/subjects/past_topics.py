@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
+from spark_jobs.lag.positions import held_back
 
 _KEYS = ["topic", "partition"]
 _IDS_LISTED = 20
@@ -24,7 +25,7 @@ def _earlier_rows(evidence: Evidence, dataset: str, *columns: str) -> DataFrame:
 
 
 def with_past_topics(topics: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds snapshots, history_ms, earlier_topic_ids and partition_count_before (kafka_audit.subjects) to rows with topic and topic_id."""
+    """Adds snapshots, history_ms, earlier_topic_ids and partition_count_before (kafka_audit.catalogue.rows), by topic and topic_id."""
     then = _earlier_rows(evidence, "topics", "topic", "topic_id", "partition_count").withColumnRenamed("topic_id", "id_then")
     now = evidence.table("topics").select("topic", "topic_id")
     same, counted = F.col("id_then") == F.col("topic_id"), F.col("partition_count").isNotNull()
@@ -45,7 +46,7 @@ def with_past_topics(topics: DataFrame, evidence: Evidence) -> DataFrame:
 
 
 def with_past_partitions(partitions: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds what series tell of partitions: see kafka_audit.subjects from ``snapshots`` to ``under_replicated_ms``.
+    """Adds what series tell of partitions: see kafka_audit.catalogue.rows from ``snapshots`` to ``under_replicated_ms``.
 
     Needs topic, partition, leader_epoch, isr_count, lagging_replicas, replication_factor, log_end and last_stable.
     """
@@ -59,7 +60,7 @@ def with_past_partitions(partitions: DataFrame, evidence: Evidence) -> DataFrame
             "earlier_ms": F.lit(evidence.taken_ms) - nearest["taken_ms"],
             "leader_changes": F.col("leader_epoch") - nearest["leader_epoch"],
             "isr_counts": _this_and(F.col("isr_count"), F.transform("states", lambda one: one["isr_count"])),
-            "behind_stable": _this_and(F.col("log_end") - F.col("last_stable"), F.transform("ends", lambda one: one["behind"])),
+            "behind_stable": _this_and(held_back(), F.transform("ends", lambda one: one["behind"])),
             "under_replicated_ms": _under_replicated(evidence),
         }
     )
@@ -103,7 +104,7 @@ def _states(evidence: Evidence) -> DataFrame:
 def _ends(evidence: Evidence) -> DataFrame:
     """topic, partition, log_end_before and ``ends``, newest first: taken_ms and behind (log_end - last_stable)."""
     rows = earlier(evidence, "offsets", "partition", "log_end", "last_stable")
-    end = F.struct("taken_ms", (F.col("log_end") - F.col("last_stable")).alias("behind"))
+    end = F.struct("taken_ms", held_back().alias("behind"))
     return rows.groupBy(*_KEYS).agg(F.max("log_end").alias("log_end_before"), F.sort_array(F.collect_list(end), asc=False).alias("ends"))
 
 

@@ -18,7 +18,7 @@ def unassigned(evidence: Evidence) -> DataFrame:
     there may be more topics: a member subscribes by a regular expression, or one of the topics may be hidden from the auditor.
     """
     members = evidence.table("members")
-    named = F.col("subscribed_topics") if "subscribed_topics" in members.columns else F.lit(None).cast("array<string>")
+    named = F.col("subscribed_topics")
     unnamed = members.groupBy("group_id").agg(F.count_if(named.isNull()).alias("unnamed"))
     topics = members.select("group_id", F.explode(named).alias("topic")).union(assignments(evidence).select("group_id", "topic")).distinct()
     hidden = topics.join(perhaps_hidden(evidence, topics.select("topic").distinct()), on="topic", how="left_semi")

@@ -56,7 +56,7 @@ def strictest(policy: Policy, *tiers: Column) -> Column:
 
 
 def topic_policy(policy: Policy, topic: Column) -> Column:
-    """The column ``policy`` of topics and partitions: what the tier asks for and what the owner declares (kafka_audit.subjects)."""
+    """The column ``policy`` of topics and partitions: what the tier asks for and what the owner declares (kafka_audit.catalogue.rows)."""
     tier = tier_of(policy, topic)
 
     def asked(field: str, kind: str) -> Column:
@@ -101,7 +101,7 @@ def _matches(name: Column, pattern: str) -> Column:
 
 
 def sla_policy(policy: Policy, group: Column, number: Column) -> Column:
-    """The column ``policy`` of a group and the number of its lag SLA (kafka_audit.subjects); NULL stands for no SLA."""
+    """The column ``policy`` of a group and the number of its lag SLA (kafka_audit.catalogue.rows); NULL stands for no SLA."""
 
     def of_sla(value: Callable[[LagSla], object], kind: str) -> Column:
         found = F.lit(None)

@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
+from spark_jobs.lag.positions import offsets_between
 from spark_jobs.subjects import missing
 from spark_jobs.subjects.broker_facts import BrokerFacts
 from spark_jobs.subjects.configs import values_of_all_brokers
@@ -18,7 +19,7 @@ _HIDDEN = (
 
 
 def with_transactions(partitions: DataFrame, evidence: Evidence, facts: BrokerFacts) -> DataFrame:
-    """Adds open_transactions, oldest_transaction_ms, forgotten_transactions and transaction_max_timeout_ms (kafka_audit.subjects).
+    """Adds open_transactions, oldest_transaction_ms, forgotten_transactions and transaction_max_timeout_ms (kafka_audit.catalogue.rows).
 
     Needs topic, partition, leader, is_internal, log_end and errors, to which it adds why coordinators' knowledge is missing. Producers of
     internal topics are not asked for.
@@ -30,7 +31,7 @@ def with_transactions(partitions: DataFrame, evidence: Evidence, facts: BrokerFa
     reason = F.lit(unread) if unread else F.when(is_open, F.lit(_HIDDEN)) if _hidden(evidence) else None
     # Log ends are read before producers: what began behind them is young, whatever the times of its records say, and may have ended
     # before its coordinator was asked.
-    old = F.filter("forgotten", lambda one: F.coalesce(one["start_offset"] < F.col("log_end"), F.lit(True)))
+    old = F.filter("forgotten", lambda one: F.coalesce(offsets_between(one["start_offset"], F.col("log_end")) > 0, F.lit(True)))
     forgotten = F.slice(old, 1, _LISTED) if reason is None else F.lit(None)
     none = F.array().cast("array<struct<producer_id:bigint,start_offset:bigint,silent_ms:bigint>>")
     return rows.withColumns(

@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
+from spark_jobs.lag.positions import offsets_between
 from spark_jobs.subjects import missing
 
 _DAY_MS = 86_400_000
@@ -40,8 +41,6 @@ def with_writes(partitions: DataFrame, evidence: Evidence) -> DataFrame:
 
 
 def _with_header(rows: DataFrame, evidence: Evidence) -> DataFrame:
-    if not evidence.snapshot.dataset("last_batches").is_file():  # a snapshot of a release that did not collect it
-        return rows.withColumn("header", F.lit(None).cast("string"))
     # A batch that could not be read, or whose format is too old to name its producer, has an error and no producer id.
     header = F.when(F.col("producer_id") >= 0, IDENTIFIED).when(F.col("producer_id") < 0, UNIDENTIFIED)
     batches = evidence.table("last_batches").select("topic", "partition", header.alias("header"))
@@ -50,7 +49,7 @@ def _with_header(rows: DataFrame, evidence: Evidence) -> DataFrame:
 
 def _recent() -> Column:
     """Whether the newest record is younger than 24 h; false for an empty partition, NULL when it could not be read."""
-    empty = F.col("log_start") == F.col("log_end")
+    empty = offsets_between(F.col("log_start"), F.col("log_end")) == 0
     dated = F.when(F.col("max_timestamp_ms") >= 0, F.col("max_timestamp_ms"))
     return F.when(empty, F.lit(False)).otherwise(F.col("read_ms") - dated < _DAY_MS)
 

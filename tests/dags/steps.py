@@ -79,7 +79,9 @@ class Steps:
     def _gate(self, out: Path, name: str, answer: tuple[str, int], **more: Any) -> None:
         verdict, exit_code = answer
         reasons = [f"the {name} gate says {verdict}"] if exit_code else []
-        write_json(out / f"{name}.json", {"verdict": verdict, "exit_code": exit_code, "reasons": reasons, "results": [], **more})
+        write_json(
+            out / f"{name}.json", {"gate": name, "verdict": verdict, "exit_code": exit_code, "reasons": reasons, "results": [], **more}
+        )
 
     def submit(self, operator: Any, context: Any) -> None:
         self._call(operator.job)
@@ -93,7 +95,8 @@ class Steps:
             (target / "done").write_text(json.dumps(arguments), encoding="utf-8")
 
     def write_report(self, audit: Audit, snapshot: Snapshot, catalogue: Any, policy: Any, *, generated_at: Any) -> None:
-        from kafka_audit.audit.gate_result import judge, read_gate
+        from kafka_audit.audit.gate_result import read_gate
+        from kafka_audit.audit.outcome import judge
 
         self._call("report")
         said = judge(*(read_gate(audit.gate, name, snapshot) for name in ("evidence", "findings")), ())

@@ -175,22 +175,22 @@ def test_audits_are_chained_and_a_chained_one_is_kept_when_its_run_is_cleared(da
 
 
 def test_only_a_whole_audit_whose_parts_agree_can_pass(dag, root: Path, steps: Steps) -> None:
-    from kafka_audit.audit.outcome import audit_result
+    from kafka_audit.audit.outcome import audit_outcome
 
     Run(dag)
     audit = EvidenceRoot(path=root).audit("kafka", only_audit(root).name)
     snapshot = EvidenceRoot(path=root).snapshot("kafka", audit.run()["snapshot_id"])
     states = dict.fromkeys(("snapshot", "evidence_gate", "verify", "findings_gate", "report"), "success")
-    assert audit_result(audit, snapshot, states).exit_code == 0
-    assert audit_result(audit, snapshot, {**states, "verify": "failed"}).exit_code == 1
-    assert audit_result(audit, snapshot, {}).exit_code == 1
-    assert audit_result(audit, None, states).exit_code == 1
+    assert audit_outcome(audit, snapshot, states).exit_code == 0
+    assert audit_outcome(audit, snapshot, {**states, "verify": "failed"}).exit_code == 1
+    assert audit_outcome(audit, snapshot, {}).exit_code == 1
+    assert audit_outcome(audit, None, states).exit_code == 1
     report = read_json(audit.report / "report.json")
     write_json(audit.report / "report.json", {**report, "exit_code": 3})
-    assert audit_result(audit, snapshot, states).exit_code == 1
+    assert audit_outcome(audit, snapshot, states).exit_code == 1
     write_json(audit.report / "report.json", report)
     (audit.path / "manifest.json").unlink()
-    assert audit_result(audit, snapshot, states).exit_code == 1
+    assert audit_outcome(audit, snapshot, states).exit_code == 1
 
 
 def test_the_seal_is_in_the_log_and_in_the_xcom_of_report_and_gate(dag, root: Path, steps: Steps, caplog: pytest.LogCaptureFixture) -> None:

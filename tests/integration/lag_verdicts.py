@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
-from kafka_audit.history import read_history
+from kafka_audit.store.history import read_history
 from kafka_audit.store.layout import Snapshot
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence

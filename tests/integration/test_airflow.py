@@ -246,12 +246,12 @@ def test_an_unreachable_cluster_ends_in_one_clear_error_and_no_snapshot(tmp_path
     outcome = run_audit_through_airflow(
         connection={"bootstrap.servers": "127.0.0.1:1"}, cluster="nowhere", root=tmp_path / "audit-root", progress=lines.append
     )
-    assert (outcome.exit_code, outcome.verdict, outcome.report_path) == (1, "ERROR", None)
+    assert (outcome.exit_code, outcome.verdict, outcome.report) == (1, "ERROR", None)
     assert len(outcome.reasons) == 1
-    assert "127.0.0.1:1" in outcome.message
+    assert "127.0.0.1:1" in " ".join(outcome.reasons)
     assert not list((tmp_path / "audit-root").glob("evidence/*/*"))
     assert any(line.startswith("snapshot") and line.endswith("failed") for line in lines)
-    assert outcome.log_path.is_file()
+    assert outcome.log.is_file()
 
     wrong = run_audit_through_airflow(
         connection={"bootstrap.servers": "127.0.0.1:1", "bootstrap.severs": "x"},
@@ -260,7 +260,7 @@ def test_an_unreachable_cluster_ends_in_one_clear_error_and_no_snapshot(tmp_path
         progress=lines.append,
     )
     assert wrong.exit_code == 2
-    assert "bootstrap.severs" in wrong.message
+    assert "bootstrap.severs" in " ".join(wrong.reasons)
     assert processes_of(airflow_home(tmp_path / "audit-root")) == []
 
 

@@ -18,10 +18,10 @@ from lag_clients import wait_for, write
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import take_snapshot
-from kafka_audit.lag_view.lag_table import as_text
-from kafka_audit.lag_view.reading import take_reading
-from kafka_audit.lag_view.rows import lag_rows
-from kafka_audit.lag_view.sort import Sort
+from kafka_audit.lag.lag_table import as_text
+from kafka_audit.lag.reading import take_reading
+from kafka_audit.lag.rows import lag_rows
+from kafka_audit.lag.sort import Sort
 from kafka_audit.policy import load_policy
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.sandbox import lifecycle

@@ -12,7 +12,7 @@ import psutil
 import pyarrow.dataset as ds
 import pytest
 
-from kafka_audit.audit.gate_result import FAILED, INCOMPLETE, PASSED
+from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED
 from kafka_audit.catalogue.load import shipped_controls
 from kafka_audit.cli.demo import POLICIES
 from kafka_audit.sandbox.definition import load

@@ -11,8 +11,8 @@ from lag_histories import regular
 from pyspark.sql import SparkSession
 from snapshot_builder import READ_AT, Synthetic
 
-from kafka_audit.history import read_history
 from kafka_audit.policy import Policy, load_policy
+from kafka_audit.store.history import read_history
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.session import spark_session

@@ -9,9 +9,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
-from kafka_audit.history import read_history
 from kafka_audit.policy import load_policy
 from kafka_audit.policy.slas import SlaFile
+from kafka_audit.store.history import read_history
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 from snapshot_builder import READ_AT, READ_MS, Synthetic
 
-from kafka_audit.history import read_history
 from kafka_audit.policy import load_policy
+from kafka_audit.store.history import read_history
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.subjects.features import feature_levels

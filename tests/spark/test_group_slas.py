@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
 from kafka_audit.catalogue.load import load_catalogue
-from kafka_audit.history import read_history
 from kafka_audit.policy import load_policy
+from kafka_audit.store.history import read_history
 from kafka_audit.store.layout import OFFSETS
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence
 from spark_jobs.evaluate import judge
-from spark_jobs.lag_history.series import BUCKETS, lag_series, worst_groups
+from spark_jobs.lag.series import BUCKETS, lag_series, worst_groups
 from spark_jobs.overlay import Overlay
 from spark_jobs.population import population
 from spark_jobs.subjects.group_sla import judged_samples, lag_window

@@ -10,9 +10,10 @@ from pyspark.sql import Row, SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
 from kafka_audit.store.layout import OFFSETS
-from spark_jobs.lag_history import rows
-from spark_jobs.lag_history.reading import LagWindow
-from spark_jobs.lag_history.window import partition_figures
+from spark_jobs.lag.days import LagWindow, group_partition_rows, group_rows
+from spark_jobs.lag.samples import WindowSamples
+from spark_jobs.lag.series import partition_figures
+from spark_jobs.tables import LargeTables
 
 pytestmark = pytest.mark.spark
 
@@ -20,9 +21,9 @@ pytestmark = pytest.mark.spark
 def taken(spark: SparkSession, folder: Path, samples: Sequence[tuple[datetime, Synthetic]]) -> tuple[list[Row], dict[str, list[Row]]]:
     """Rows of partitions, and of each group, of samples that are planned an hour apart."""
     written = [one.write(folder, at, OFFSETS) for at, one in samples]
-    found = rows.group_partition_rows(spark, written, None, None, HOUR_MS)
+    found = group_partition_rows(LargeTables(spark=spark), written, None, HOUR_MS)
     groups: dict[str, list[Row]] = {}
-    for row in rows.group_rows(found).orderBy("taken_ms").collect():
+    for row in group_rows(found).orderBy("taken_ms").collect():
         groups.setdefault(row.group_id, []).append(row)
     return found.orderBy("taken_ms", "group_id").collect(), groups
 
@@ -81,15 +82,9 @@ def test_a_limit_in_seconds_is_broken_or_kept_by_the_first_unread_record(spark: 
 
 def test_figures_of_offsets_that_are_not_known_are_not_known(spark: SparkSession, tmp_path: Path) -> None:
     one = Synthetic().topic("t").group("g", assigned=[("t", 0)]).commit("g", "t", 10).offsets("t", log_start=None, log_end=100)
-    found = rows.group_partition_rows(spark, [one.write(tmp_path, READ_AT, OFFSETS)], None, None, HOUR_MS)
-    window = LagWindow(
-        group_partitions=found,
-        groups=rows.group_rows(found),
-        times=(READ_MS,),
-        first_ms=READ_MS,
-        last_ms=READ_MS + HOUR_MS,
-        interval_ms=HOUR_MS,
-        record={},
+    found = group_partition_rows(LargeTables(spark=spark), [one.write(tmp_path, READ_AT, OFFSETS)], None, HOUR_MS)
+    samples = WindowSamples(
+        days=(), raw=(), whole=(), times=(READ_MS,), first_ms=READ_MS, last_ms=READ_MS + HOUR_MS, interval_ms=HOUR_MS, record={}
     )
-    figures = partition_figures(window).collect()[0]
+    figures = partition_figures(LagWindow(group_partitions=found, groups=group_rows(found), samples=samples)).collect()[0]
     assert (figures.worst_lost, figures.produced, figures.consumed) == (None, None, None)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS
 
 from kafka_audit.catalogue.rows.groups import STATUSES
-from spark_jobs.subjects.lag_status import RULES
+from spark_jobs.lag.status import RULES
 
 pytestmark = pytest.mark.spark
 

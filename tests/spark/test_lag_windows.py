@@ -15,17 +15,17 @@ from pyspark.sql import SparkSession
 from snapshot_builder import CLUSTER, HOUR_MS, READ_AT
 
 from kafka_audit.errors import CollectionError, IntegrityError
-from kafka_audit.history import read_history
-from kafka_audit.lag_samples import OTHER_SCOPE
 from kafka_audit.policy import Policy, load_policy
+from kafka_audit.store.history import read_history
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot
 from kafka_audit.store.retention import delete_expired
+from kafka_audit.store.samples import OTHER_SCOPE
 from kafka_audit.store.unfinished import hidden_name
 from spark_jobs.datasets import Evidence
-from spark_jobs.lag_history import roll_up as roll_up_module
-from spark_jobs.lag_history.reading import read_window
-from spark_jobs.lag_history.roll_up import roll_up
-from spark_jobs.lag_history.window import partition_figures, sla_figures, sla_samples, sla_spans
+from spark_jobs.lag import days
+from spark_jobs.lag.days import read_window, roll_up
+from spark_jobs.lag.series import partition_figures
+from spark_jobs.lag.slas import sla_figures, sla_samples, sla_spans
 from spark_jobs.roll_up_offsets import main
 from spark_jobs.subjects.tiers import sla_number
 
@@ -50,8 +50,8 @@ def evaluated(spark: SparkSession, policy: Policy) -> Callable[[Path], Figures]:
         window = read_window(Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30)), policy)
         found = {f"{row.group_id}:{row.topic}-{row.partition}": row.asDict() for row in partition_figures(window).collect()}
         samples = sla_samples(window, policy.slas, sla_number(policy, "group_id", "topic"))
-        judged = sla_figures(samples, window.last_ms).collect()
-        spans = {number: (length, quiet) for number, length, quiet, _ in sla_spans(window, policy.slas)}
+        judged = sla_figures(samples, window.samples.last_ms).collect()
+        spans = {number: (length, quiet) for number, length, quiet, _ in sla_spans(window.samples, policy.slas)}
         for row in judged:
             length, quiet = spans[row.sla]
             hours = {"in": row.in_ms, "out": row.out_ms, "quiet": quiet, "not assessed": length - quiet - row.in_ms - row.out_ms}
@@ -263,7 +263,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_roll_up_keeps_the_day_as_it_was(
         target.write_bytes(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(roll_up_module, "write_one_file", full)
+    monkeypatch.setattr(days, "write_one_file", full)
     with pytest.raises(CollectionError, match="the disk is full"):
         roll_up(spark, place, CLUSTER, DAY, 3600)
     assert {path: path.read_bytes() for path in place.path.rglob("*") if path.is_file()} == before

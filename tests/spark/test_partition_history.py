@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, Synthetic
 
 from kafka_audit.catalogue.load import load_catalogue
-from kafka_audit.history import History, read_history
 from kafka_audit.policy import load_policy
+from kafka_audit.store.history import History, read_history
 from kafka_audit.store.layout import Snapshot
 from spark_jobs import subjects
 from spark_jobs.datasets import Evidence

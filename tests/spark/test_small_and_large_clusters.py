@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
 
-from kafka_audit.history import History
 from kafka_audit.policy import shipped_policy_folder
+from kafka_audit.store.history import History
 from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot, Snapshot
 from spark_jobs import verify
 from spark_jobs.datasets import Evidence, files_read

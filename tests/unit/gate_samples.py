@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from expectations.gate import judge_findings
-from expectations.results import GateResult
+from kafka_audit.audit.gate_result import GateResult
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import Severity, Verdict
 from kafka_audit.policy.waivers import Waiver
@@ -123,7 +123,8 @@ def write_spark_folder(folder: Path, table: pa.Table) -> None:
 def mark_evidence(out: Path, snapshot: Snapshot, *, exit_code: int = 0, verdict: str = "PASS") -> None:
     """What the findings gate reads of an earlier evidence gate, without running that one."""
     about = {"snapshot_id": snapshot.snapshot_id, "manifest_sha256": snapshot.manifest_sha256}
-    (out / "evidence.json").write_text(json.dumps({"verdict": verdict, "exit_code": exit_code, "snapshot": about}))
+    said = {"gate": "evidence", "verdict": verdict, "exit_code": exit_code, "results": [], "snapshot": about}
+    (out / "evidence.json").write_text(json.dumps(said))
 
 
 class Case:

@@ -1,9 +1,10 @@
 """Builds readings of a cluster, like those of `kafka-audit lag`, from a few figures."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from kafka_audit.lag_view.reading import Reading
+from kafka_audit.lag.reading import Reading
 
 AT = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
 AT_MS = int(AT.timestamp() * 1000)
@@ -32,9 +33,10 @@ class Made:
         self.rows["groups"].append({"group_id": name, "group_type": kind, "state": state, "error": error})
         return self
 
-    def member(self, *places: tuple[str, int], group: str = "g", name: str = "m1") -> "Made":
+    def member(self, *places: tuple[str, int], group: str = "g", name: str = "m1", subscribed: Sequence[str] | None = None) -> "Made":
         assignment = [{"topic": topic, "partition": partition} for topic, partition in places]
-        self.rows["members"].append({"group_id": group, "member_id": name, "client_id": "app", "assignment": assignment})
+        row = {"group_id": group, "member_id": name, "client_id": "app", "assignment": assignment}
+        self.rows["members"].append({**row, "subscribed_topics": subscribed and list(subscribed)})
         self.hosts[group, name] = "/10.0.0.1"
         return self
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kafka_audit.lag_days import day_start_ms, manifest_of
-from kafka_audit.lag_samples import DAY_MS, Samples, read_samples
 from kafka_audit.policy.tiers import History
 from kafka_audit.store.durable_files import replaced_folder, write_json
+from kafka_audit.store.lag_days import day_start_ms, manifest_of
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot, new_id, open_snapshot
 from kafka_audit.store.manifest import tree_files
 from kafka_audit.store.retention import Decision, delete_expired
+from kafka_audit.store.samples import DAY_MS, Samples, read_samples
 
 DAY = date(2026, 7, 20)
 LATER = date(2026, 8, 20)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from offsets_day import DAY, HOUR_MS, LATER, Day, names
 
-from kafka_audit.lag_days import can_be_replaced, needs_work, open_day, read_days, snapshot_days
 from kafka_audit.store import durable_files
 from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.lag_days import can_be_replaced, needs_work, open_day, read_days, snapshot_days
 
 
 @pytest.fixture

@@ -82,9 +82,9 @@ def test_healthy_evidence_passes_and_its_files_say_so(tmp_path):
     result = judge(tmp_path, rows=healthy_rows())
     assert (result.verdict, result.exit_code, result.reasons) == (Verdict.PASS, 0, ())
     assert set(statuses(result).values()) == {Verdict.PASS}
-    assert result.coverage.to_json() == {"assessed": len(DATASETS), "applicable": len(DATASETS), "ratio": 1.0}
+    assert result.coverage.model_dump() == {"assessed": len(DATASETS), "applicable": len(DATASETS), "ratio": 1.0}
     stored = json.loads((tmp_path / "gate" / "evidence.json").read_text())
-    assert stored == result.to_json()
+    assert stored == result.model_dump(mode="json")
     assert stored["suite"] == {"name": "evidence_fit", "sha256": load_suite(SHIPPED / "evidence_fit.json").sha256, "expectations": 23}
     assert stored["snapshot"]["snapshot_id"] == SNAPSHOT_ID
     raw = json.loads((tmp_path / "gate" / "raw" / "evidence.json").read_text())

@@ -61,9 +61,9 @@ def test_healthy_findings_pass_and_their_files_say_so(tmp_path):
     case = Case()
     result = judge(tmp_path, case)
     assert (result.verdict, result.exit_code, result.reasons) == (Verdict.PASS, 0, ())
-    assert result.coverage.to_json() == {"assessed": 12, "applicable": 12, "ratio": 1.0}
+    assert result.coverage.model_dump() == {"assessed": 12, "applicable": 12, "ratio": 1.0}
     [stored] = [json.loads(path.read_text()) for path in tmp_path.rglob("gate/findings.json")]
-    assert stored == result.to_json()
+    assert stored == result.model_dump(mode="json")
     assert stored["parameters"] == {"fail_on": "high", "min_coverage": 0.9}
 
 
@@ -173,7 +173,9 @@ def test_an_evidence_gate_that_did_not_run_or_judged_another_snapshot_blocks(tmp
     assert "evidence_verdict=not judged" in judge(tmp_path / "none", case).reasons[0]
 
     def swap(audit):
-        (audit.gate / "evidence.json").write_text(json.dumps({"exit_code": 0, "snapshot": {"snapshot_id": "another"}}))
+        about = {"snapshot_id": "another", "manifest_sha256": ""}
+        said = {"gate": "evidence", "verdict": "PASS", "exit_code": 0, "results": [], "snapshot": about}
+        (audit.gate / "evidence.json").write_text(json.dumps(said))
 
     assert "given to another snapshot" in judge(tmp_path / "other", case, after=swap).reasons[0]
 

@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
-from expectations.results import RuleResult, decide
+from expectations.results import decide
 from expectations.suites import Suite
 from expectations.tables import Table
 from expectations.validation import exception_messages, validate
+from kafka_audit.audit.gate_result import RuleResult
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Verdict
 

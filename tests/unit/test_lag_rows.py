@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 from lag_readings import Made, behind
 
-from kafka_audit.lag_view.notes import notes
-from kafka_audit.lag_view.rows import lag_rows
-from kafka_audit.lag_view.seconds import AT_LEAST, AT_MOST, Seconds
+from kafka_audit.lag.notes import notes
+from kafka_audit.lag.rows import lag_rows
+from kafka_audit.lag.seconds import AT_LEAST, AT_MOST, Seconds
 from kafka_audit.policy.slas import LagSla
 
 
@@ -140,7 +140,12 @@ def test_a_record_that_hides_its_time_may_be_older_than_its_offset_tells(error):
         (behind(40, 0, 100).demanded(300, 60).unread(40, 50, 400), {"max_lag_seconds": 300}, "broken"),
         (behind(40, 0, 100).demanded(300, 30).unread(40, 40, 400), {"max_lag_seconds": 300}, "broken"),
         (behind(40, 0, 100).demanded(300, 30).unread(40, 40, 300), {"max_lag_seconds": 300}, "ok"),
+        (behind(40, 0, 100).demanded(300, 30).unread(40, 40, -1800), {"max_lag_seconds": 300}, None),
+        (behind(40, 0, 100).demanded(300, 41).unread(40, 41, -1800), {"max_lag_seconds": 300}, None),
         (behind(40, 70, 100).demanded(300, 70), {"max_lag_seconds": 300}, "ok"),
+        (behind(99, 0, 100), {"max_lag_records": 0}, None),
+        (behind(99, 0, 100).demanded(300, 100), {"max_lag_seconds": 300}, None),
+        (behind(99, 0, 100).demanded(300, 100).unread(99, 99, 400), {"max_lag_seconds": 300}, "broken"),
         (behind(40, 0, 100).demanded(300, None, "X"), {"max_lag_seconds": 300}, None),
         (behind(40, 0, 100).demanded(300, None, "X").unread(40, 40, 400), {"max_lag_seconds": 300}, "broken"),
         (behind(100, 0, 100), {"max_lag_seconds": 0}, "ok"),

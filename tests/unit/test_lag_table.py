@@ -8,9 +8,9 @@ import pytest
 from lag_readings import AT, Made, behind
 
 from kafka_audit.errors import CollectionError
-from kafka_audit.lag_view.lag_table import as_json, as_text
-from kafka_audit.lag_view.sort import Sort
-from kafka_audit.lag_view.watch import watch
+from kafka_audit.lag.lag_table import as_json, as_text
+from kafka_audit.lag.sort import Sort
+from kafka_audit.lag.watch import watch
 
 HOSTILE = (
     "=cmd|' /C calc'!A0",

@@ -14,9 +14,9 @@ import pytest
 from sealed_audits import CLUSTER, WholeAudit, forge, sealed_folder, snapshot
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.history import read_history
-from kafka_audit.lag_days import open_day
 from kafka_audit.store import snapshot_writer
+from kafka_audit.store.history import read_history
+from kafka_audit.store.lag_days import open_day
 from kafka_audit.store.layout import EvidenceRoot, open_snapshot, seal_audit, unseal_audit
 from kafka_audit.store.manifest import problems_of, verify
 

@@ -10,11 +10,11 @@ from offsets_day import DAY, HOUR_MS, LATER, Day, names
 from typer.testing import CliRunner
 
 from kafka_audit.cli.main import app
-from kafka_audit.lag_days import day_start_ms, needs_work, open_day
-from kafka_audit.lag_samples import DAY_MS, DUPLICATE, OTHER_CLUSTER, OTHER_SCOPE, read_samples
 from kafka_audit.policy import shipped_policy_folder
 from kafka_audit.store import durable_files, retention
 from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.lag_days import day_start_ms, needs_work, open_day
+from kafka_audit.store.samples import DAY_MS, DUPLICATE, OTHER_CLUSTER, OTHER_SCOPE, read_samples
 
 
 @pytest.fixture

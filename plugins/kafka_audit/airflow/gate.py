@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_audit.airflow.plan_check import checked_plan
 from kafka_audit.airflow.step import tell_seal
-from kafka_audit.audit.outcome import audit_result
+from kafka_audit.audit.outcome import audit_outcome
 from kafka_audit.audit.steps import STEPS
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class AuditGate(BaseOperator):
             raise AirflowFailException("the run was refused before it began: the log of the task plan says why")
         plan = checked_plan(self.plan, context)
         run = context["ti"].get_task_states(dag_id=plan.dag_id, task_ids=list(STEPS), run_ids=[plan.run_id])
-        result = audit_result(plan.audit, plan.snapshot, run.get(plan.run_id, {}))
+        result = audit_outcome(plan.audit, plan.snapshot, run.get(plan.run_id, {}))
         seal = tell_seal(plan, log)
         if result.exit_code:
             raise AirflowFailException(str(result))

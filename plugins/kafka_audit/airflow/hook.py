@@ -74,12 +74,11 @@ class KafkaAuditHook(BaseHook):
 
     def test_connection(self) -> tuple[bool, str]:
         """Ask the cluster who its brokers are; (True, what answered) or (False, what to do). Never raises an AuditError."""
-        from kafka_audit.cluster.bootstrap import find_brokers  # noqa: PLC0415  (kafka: not at DAG parse)
-        from kafka_audit.cluster.channel import Channel  # noqa: PLC0415
+        from kafka_audit.cluster import bootstrap, channel  # noqa: PLC0415 - kafka-python: not at DAG parse
 
         try:
-            with contextlib.closing(Channel(self.get_settings(), deadline_seconds=_TEST_SECONDS)) as channel:
-                brokers = find_brokers(channel)
+            with contextlib.closing(channel.Channel(self.get_settings(), deadline_seconds=_TEST_SECONDS)) as connected:
+                brokers = bootstrap.find_brokers(connected)
         except AuditError as problem:
             return False, str(problem)
         listed = ", ".join(f"{broker.broker_id} at {broker.host}:{broker.port}" for broker in brokers)

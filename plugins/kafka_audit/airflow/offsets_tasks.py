@@ -13,6 +13,7 @@ from kafka_audit.airflow.retries import final_errors, while_unreachable
 from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.plan import snapshot_id_of
 from kafka_audit.audit.request import OffsetsRequest, check_request
+from kafka_audit.lag.position import position_counts
 
 if TYPE_CHECKING:
     from airflow.sdk.execution_time.context import OutletEventAccessors
@@ -67,22 +68,11 @@ def _counts(taken: "Snapshot") -> dict[str, Any]:
     """
     from pyarrow.parquet import read_metadata  # noqa: PLC0415  (not at DAG parse)
 
-    bounds = {
+    logs = {
         (topic, partition): (start, end)
         for topic, partition, start, end in _rows(taken, "offsets", "topic", "partition", "log_start", "log_end")
     }
-    behind = lost = beyond = unknown = 0
-    for topic, partition, committed, error in _rows(taken, "committed_offsets", "topic", "partition", "committed", "error"):
-        start, end = bounds.get((topic, partition), (None, None))
-        if committed is None and error is None:
-            continue  # the group has no commit there
-        if committed is None or start is None or end is None:
-            unknown += 1
-        else:
-            behind += max(committed, start) < end
-            lost += committed < start
-            beyond += committed > end
-    counted = {"partitions_behind": behind, "partitions_lost": lost, "partitions_beyond_end": beyond, "partitions_unknown": unknown}
+    counted = position_counts(_rows(taken, "committed_offsets", "topic", "partition", "committed", "error"), logs)
     return {"groups": read_metadata(taken.dataset("groups")).num_rows, **counted, "errors": dict(taken.manifest.get("errors") or {})}
 
 

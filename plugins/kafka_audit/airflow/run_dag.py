@@ -17,6 +17,7 @@ from kafka_audit.airflow.environment import airflow_home, audit_environment, cho
 from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.interrupted_runs import end_interrupted_runs
 from kafka_audit.airflow.process_group import end_marked, interruptible, stopped_at_exit
+from kafka_audit.audit.outcome import ERROR, Outcome
 from kafka_audit.errors import CollectionError
 from kafka_audit.store.layout import check_cluster_name
 
@@ -30,26 +31,17 @@ _LOGS_KEPT = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOutcome:
-    """How the run ended: exit code and verdict (PASSED, FAILED, INCOMPLETE, VOID, ERROR), why, and where everything is.
+class AuditRun(Outcome):
+    """How a run of Airflow's ended, where its audit and its log are, and how long it took.
 
     ``step_seconds``: wall-clock seconds of each task and of Airflow's own start, in the order in which they ended.
     ``total_seconds``: of the whole run.
     """
 
-    exit_code: int
-    verdict: str
-    reasons: tuple[str, ...]
-    report_path: Path | None
-    audit_path: Path | None
-    log_path: Path
+    audit: Path | None
+    log: Path
     step_seconds: dict[str, float]
     total_seconds: float
-
-    @property
-    def message(self) -> str:
-        """The reasons in one text."""
-        return "\n".join(self.reasons)
 
 
 def run_audit_through_airflow(
@@ -61,11 +53,11 @@ def run_audit_through_airflow(
     controls_dirs: Sequence[Path] = (),
     params: Mapping[str, Any] | None = None,
     progress: Callable[[str], None],
-) -> AuditOutcome:
+) -> AuditRun:
     """Run the audit DAG to its end and return its outcome; ``progress`` gets one short line per task.
 
     ``connection``: librdkafka-style keys. ``params``: further Params of the DAG. Airflow lives in a process group of its own
-    below ``<root>/../.airflow`` and is gone when this returns or raises; Airflow's and Spark's output is kept in ``log_path``.
+    below ``<root>/../.airflow`` and is gone when this returns or raises; Airflow's and Spark's output is kept in ``log``.
     ConfigurationError when the cluster's name, a folder or the installation cannot be used, CollectionError when another run is under way.
     """
     root = root.resolve()
@@ -84,7 +76,7 @@ def run_audit_through_airflow(
 
 def _run(
     conf: Mapping[str, Any], environment: dict[str, str], *, home: Path, lock: int, log_path: Path, progress: Callable[[str], None]
-) -> AuditOutcome:
+) -> AuditRun:
     began = time.monotonic()
     reader, writer = os.pipe()
     with log_path.open("w", encoding="utf-8") as log, os.fdopen(reader, encoding="utf-8") as events:
@@ -110,14 +102,14 @@ def _run(
     if end is None:
         tail = "\n  ".join(log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:])
         reason = f"Airflow ended with status {status} before the audit was finished. The end of {log_path}:\n  {tail}"
-        end = {"exit_code": 1, "verdict": "ERROR", "reasons": [reason], "report": None, "audit": None}
-    return AuditOutcome(
+        end = {"exit_code": 1, "verdict": ERROR, "reasons": [reason], "report": None, "audit": None}
+    return AuditRun(
         exit_code=int(end["exit_code"]),
         verdict=str(end["verdict"]),
         reasons=tuple(end["reasons"]),
-        report_path=Path(end["report"]) if end["report"] else None,
-        audit_path=Path(end["audit"]) if end["audit"] else None,
-        log_path=log_path,
+        report=Path(end["report"]) if end["report"] else None,
+        audit=Path(end["audit"]) if end["audit"] else None,
+        log=log_path,
         step_seconds=seconds,
         total_seconds=total,
     )

@@ -18,7 +18,7 @@ from airflow.listeners import hookimpl
 
 from kafka_audit.airflow.retries import expected_error
 from kafka_audit.audit.installation import audit_root, project_home
-from kafka_audit.audit.outcome import ERROR, AuditResult, audit_result
+from kafka_audit.audit.outcome import ERROR, Outcome, audit_outcome
 from kafka_audit.audit.plan import audit_id_of
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.store.durable_files import keep_new_files_private
@@ -95,17 +95,17 @@ def _load_dag() -> "DAG":
     return bag.dags[DAG_ID]
 
 
-def _result(run: "DagRun", conf: Mapping[str, Any], plan_error: BaseException | str | None) -> tuple[AuditResult, Path | None]:
+def _result(run: "DagRun", conf: Mapping[str, Any], plan_error: BaseException | str | None) -> tuple[Outcome, Path | None]:
     states = {instance.task_id: str(instance.state) for instance in run.get_task_instances()}
     if states.get("plan") != "success":
         problem = expected_error(plan_error) if isinstance(plan_error, BaseException) else None
         reason = str(problem or plan_error or "the task plan failed: the log says why")
-        return AuditResult(verdict=ERROR, exit_code=problem.exit_code if problem else 1, reasons=(reason,), report=None), None
+        return Outcome(verdict=ERROR, exit_code=problem.exit_code if problem else 1, reasons=(reason,), report=None), None
     root = EvidenceRoot(path=audit_root())
     audit = root.audit(conf["cluster"], audit_id_of(run.dag_id, run.run_id, run.run_after))
-    result = audit_result(audit, root.find_snapshot(conf["cluster"], audit.run()["snapshot_id"]), states)
+    result = audit_outcome(audit, root.find_snapshot(conf["cluster"], audit.run()["snapshot_id"]), states)
     if states.get("gate") != "success" and result.exit_code == 0:
-        result = AuditResult(verdict=ERROR, exit_code=1, reasons=("the task gate failed: its log says why",), report=result.report)
+        result = Outcome(verdict=ERROR, exit_code=1, reasons=("the task gate failed: its log says why",), report=result.report)
     return result, audit.path
 
 

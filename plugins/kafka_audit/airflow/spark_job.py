@@ -17,6 +17,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
+from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
@@ -34,8 +35,6 @@ class SparkJob(SparkSubmitOperator):
     """
 
     def __init__(self, *, job: str, conn_id: str = "spark_default", **kwargs: Any) -> None:  # noqa: ANN401  (the operator's own)
-        from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path  # noqa: PLC0415  (pyspark-free)
-
         super().__init__(
             application=str(job_path(job)),
             conf={**DEFAULT_CONF, "spark.driver.extraJavaOptions": DRIVER_JAVA_OPTIONS},
@@ -74,8 +73,6 @@ class SparkJob(SparkSubmitOperator):
             raise _ERRORS.get(code, CollectionError)(said) from problem
 
     def _get_hook(self) -> SparkSubmitHook:
-        from spark_jobs.submit import LOOPBACK_CONF, is_local  # noqa: PLC0415  (pyspark-free)
-
         hook = super()._get_hook()
         if is_local(str(hook._connection["master"])):
             hook._conf = {**hook._conf, **LOOPBACK_CONF}

@@ -1,52 +1,94 @@
-"""What the two gates said, and the one verdict of the audit that follows from it."""
+"""The result of a gate: what expectations/ writes as ``gate/<gate>.json``, and what the report and the outcome read from there."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.errors import GateFailedError, IncompleteError, IntegrityError
-from kafka_audit.store.durable_files import read_json
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field
+
+from kafka_audit.errors import IntegrityError
+from kafka_audit.findings import Verdict
 from kafka_audit.store.layout import Snapshot
 
-PASSED = "PASSED"
-FAILED = "FAILED"
-INCOMPLETE = "INCOMPLETE"
-VOID = "VOID"
-
-_GATE_FAILED = GateFailedError.exit_code
-_GATE_INCOMPLETE = IncompleteError.exit_code
+_ROWS_IN_FULL = 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class GateRule:
-    """One expectation of a gate and what came of it; ``status`` is PASS, FAIL, VACUOUS or ERROR."""
+class _Stored(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+class RuleResult(_Stored):
+    """One expectation of a suite, judged.
+
+    ``exit_code`` is what the gate ends with when this rule blocks. ``rows`` are the short names of failing rows, as far as Great
+    Expectations lists them; ``more`` counts the ones it does not. These three are not stored.
+    """
 
     rule_id: str
     severity: str
-    status: str
+    status: Verdict
     description: str
     expected: str
     observed: str
     detail: str
+    exit_code: int = Field(default=0, exclude=True)
+    rows: tuple[str, ...] = Field(default=(), exclude=True)
+    more: int = Field(default=0, exclude=True)
+
+    @property
+    def blocks(self) -> bool:
+        """ERROR and VACUOUS block at every severity, because nothing was tested; FAIL blocks when critical."""
+        return self.status in (Verdict.ERROR, Verdict.VACUOUS) or (self.status is Verdict.FAIL and self.severity == "critical")
+
+    @property
+    def reason(self) -> str:
+        """One sentence for a person; starts with the rule's id. Many rows are only named here: ``detail`` has their values."""
+        effect = "" if self.blocks else " (does not block)"
+        named = ", ".join(self.rows) + (f" and {self.more} more" if self.more else "")
+        detail = f"{self.observed}: {named}" if len(self.rows) > _ROWS_IN_FULL else self.detail
+        return f"{self.rule_id} {self.status.value}{effect}: {self.description} {detail}".rstrip()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Gate:
-    """The result of one gate; ``verdict`` is empty and ``exit_code`` None when it did not run on this snapshot."""
+class Coverage(_Stored):
+    """How many of the applicable things were assessed; ``ratio`` is None when nothing was applicable."""
+
+    assessed: int
+    applicable: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def ratio(self) -> float | None:
+        return self.assessed / self.applicable if self.applicable else None
+
+
+class SuiteUsed(_Stored):
+    """The suite that a gate ran: its name, the sha256 of its file, and how many expectations it has."""
 
     name: str
-    verdict: str
+    sha256: str
+    expectations: int
+
+
+class Judged(_Stored):
+    """The snapshot that a gate judged."""
+
+    snapshot_id: str
+    manifest_sha256: str
+
+
+class GateResult(_Stored):
+    """The result of one gate; ``verdict`` and ``exit_code`` are None when it did not run on the snapshot in question."""
+
+    schema_version: int = 1
+    gate: str
+    verdict: Verdict | None
     exit_code: int | None
-    reasons: tuple[str, ...]
-    suite: str
-    suite_sha256: str
-    expectations: int | None
-    rules: tuple[GateRule, ...]
-    assessed: int | None
-    applicable: int | None
-    parameters: tuple[tuple[str, str], ...]
+    reasons: tuple[str, ...] = ()
+    coverage: Coverage | None = None
+    suite: SuiteUsed | None = None
+    snapshot: Judged | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    results: tuple[RuleResult, ...]
 
     @property
     def ran(self) -> bool:
@@ -55,16 +97,41 @@ class Gate:
     @property
     def passed(self) -> bool:
         """Only a gate that ran, said PASS and exited with 0 has passed."""
-        return self.verdict == "PASS" and self.exit_code == 0
+        return self.verdict is Verdict.PASS and self.exit_code == 0
+
+    @property
+    def parameter_texts(self) -> tuple[tuple[str, str], ...]:
+        """The parameters by name, as texts for people."""
+        return tuple((key, _text(value)) for key, value in sorted(self.parameters.items()))
+
+    def is_about(self, snapshot: Snapshot) -> bool:
+        """Whether it is this snapshot that the gate judged, byte for byte."""
+        return self.snapshot == Judged(snapshot_id=snapshot.snapshot_id, manifest_sha256=snapshot.manifest_sha256)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """The verdict of the audit: its word, its exit code and why, in short sentences."""
+def read_result(path: Path) -> GateResult:
+    """The result in a gate's file; IntegrityError (exit 5) when it is not one."""
+    try:
+        result = GateResult.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as problem:
+        raise IntegrityError(f"{path}: is not a gate's result ({str(problem)[:300]}): run the gate again") from problem
+    if result.exit_code is None or result.verdict is None:
+        raise IntegrityError(f"{path}: has no verdict and exit_code: it is not a gate's result; run the gate again")
+    return result
 
-    verdict: str
-    exit_code: int
-    reasons: tuple[str, ...]
+
+def read_gate(folder: Path, name: str, snapshot: Snapshot) -> GateResult:
+    """The result of the gate ``name`` below ``gate/``; one that did not run when there is no file, or one about another snapshot.
+
+    IntegrityError (exit 5) when the file is broken.
+    """
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        return _did_not_run(name, f"The {name} gate did not run.")
+    result = read_result(path)
+    if result.snapshot is not None and not result.is_about(snapshot):
+        return _did_not_run(name, f"The {name} gate's result is about other evidence ({result.snapshot.snapshot_id}): run it again.")
+    return result
 
 
 def _text(value: object) -> str:
@@ -73,77 +140,5 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _rule(value: Mapping[str, Any]) -> GateRule:
-    fields = ("rule_id", "severity", "status", "description", "expected", "observed", "detail")
-    return GateRule(**{field: _text(value.get(field)) for field in fields})
-
-
-def _without_result(name: str, reason: str) -> Gate:
-    return Gate(
-        name=name,
-        verdict="",
-        exit_code=None,
-        reasons=(reason,),
-        suite="",
-        suite_sha256="",
-        expectations=None,
-        rules=(),
-        assessed=None,
-        applicable=None,
-        parameters=(),
-    )
-
-
-def read_gate(folder: Path, name: str, snapshot: Snapshot) -> Gate:
-    """The result of the gate ``name`` below ``gate/``; one that did not run when there is no file, or one about another snapshot.
-
-    IntegrityError (exit 5) when the file is broken.
-    """
-    path = folder / f"{name}.json"
-    if not path.is_file():
-        return _without_result(name, f"The {name} gate did not run.")
-    value = read_json(path)
-    about = _mapping(value.get("snapshot"))
-    if about and (about.get("snapshot_id"), about.get("manifest_sha256")) != (snapshot.snapshot_id, snapshot.manifest_sha256):
-        return _without_result(name, f"The {name} gate's result is about other evidence ({_text(about.get('snapshot_id'))}): run it again.")
-    exit_code, results = _whole(value.get("exit_code")), value.get("results", [])
-    if exit_code is None or not isinstance(results, list):
-        raise IntegrityError(f"{path}: has no usable exit_code and results: it is not a gate's result; run the gate again")
-    suite, coverage = _mapping(value.get("suite")), _mapping(value.get("coverage"))
-    reasons = value.get("reasons") or []
-    return Gate(
-        name=name,
-        verdict=_text(value.get("verdict")),
-        exit_code=exit_code,
-        reasons=tuple(_text(reason) for reason in reasons) if isinstance(reasons, list) else (_text(reasons),),
-        suite=_text(suite.get("name")),
-        suite_sha256=_text(suite.get("sha256")),
-        expectations=_whole(suite.get("expectations")),
-        rules=tuple(_rule(_mapping(result)) for result in results),
-        assessed=_whole(coverage.get("assessed")),
-        applicable=_whole(coverage.get("applicable")),
-        parameters=tuple((key, _text(one)) for key, one in sorted(_mapping(value.get("parameters")).items())),
-    )
-
-
-def judge(evidence: Gate, findings: Gate, missing: Sequence[str]) -> Outcome:
-    """The audit's verdict from its two gates; ``missing`` names results that are not there, which never leaves a PASSED standing."""
-    if not evidence.ran:
-        return Outcome(verdict=VOID, exit_code=_GATE_INCOMPLETE, reasons=(*evidence.reasons, *missing))
-    if not evidence.passed:
-        return Outcome(verdict=VOID, exit_code=evidence.exit_code or _GATE_INCOMPLETE, reasons=(*evidence.reasons, *missing))
-    if not findings.ran:
-        return Outcome(verdict=INCOMPLETE, exit_code=_GATE_INCOMPLETE, reasons=(*findings.reasons, *missing))
-    if findings.exit_code == _GATE_FAILED:
-        return Outcome(verdict=FAILED, exit_code=_GATE_FAILED, reasons=(*findings.reasons, *missing))
-    if findings.passed and not missing:
-        return Outcome(verdict=PASSED, exit_code=0, reasons=findings.reasons)
-    return Outcome(verdict=INCOMPLETE, exit_code=findings.exit_code or _GATE_INCOMPLETE, reasons=(*findings.reasons, *missing))
+def _did_not_run(gate: str, reason: str) -> GateResult:
+    return GateResult(gate=gate, verdict=None, exit_code=None, reasons=(reason,), results=())

@@ -1,38 +1,60 @@
 """The one outcome of an audit run, read from what its steps left behind."""
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.audit.gate_result import judge, read_gate
+from kafka_audit.audit.gate_result import GateResult, read_gate
 from kafka_audit.audit.steps import STEPS, failures_of
-from kafka_audit.errors import AuditError
+from kafka_audit.errors import AuditError, GateFailedError, IncompleteError
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST
 
+PASSED = "PASSED"
+FAILED = "FAILED"
+INCOMPLETE = "INCOMPLETE"
+VOID = "VOID"
 ERROR = "ERROR"
+
+_GATE_FAILED = GateFailedError.exit_code
+_GATE_INCOMPLETE = IncompleteError.exit_code
 _INTERNAL = AuditError.exit_code
 # skipped and upstream_failed follow from another step, which is named.
 _BAD_STATES = frozenset({"failed", "removed", "None"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditResult:
+class Outcome:
     """How an audit ended: PASSED, FAILED, INCOMPLETE, VOID or ERROR; the exit code; why, in sentences; its report, if there is one."""
 
     verdict: str
     exit_code: int
     reasons: tuple[str, ...]
-    report: Path | None
+    report: Path | None = None
 
     def __str__(self) -> str:
         lines = [f"The audit ended {self.verdict} (exit code {self.exit_code}).", *(f"- {reason}" for reason in self.reasons)]
         return "\n".join([*lines, f"Report: {self.report}" if self.report else "There is no report."])
 
 
-def audit_result(audit: Audit, snapshot: Snapshot | None, states: Mapping[str, Any]) -> AuditResult:
+def judge(evidence: GateResult, findings: GateResult, missing: Sequence[str]) -> Outcome:
+    """The audit's verdict from its two gates; ``missing`` names results that are not there, which never leaves a PASSED standing."""
+    if not evidence.ran:
+        return Outcome(verdict=VOID, exit_code=_GATE_INCOMPLETE, reasons=(*evidence.reasons, *missing))
+    if not evidence.passed:
+        return Outcome(verdict=VOID, exit_code=evidence.exit_code or _GATE_INCOMPLETE, reasons=(*evidence.reasons, *missing))
+    if not findings.ran:
+        return Outcome(verdict=INCOMPLETE, exit_code=_GATE_INCOMPLETE, reasons=(*findings.reasons, *missing))
+    if findings.exit_code == _GATE_FAILED:
+        return Outcome(verdict=FAILED, exit_code=_GATE_FAILED, reasons=(*findings.reasons, *missing))
+    if findings.passed and not missing:
+        return Outcome(verdict=PASSED, exit_code=0, reasons=findings.reasons)
+    return Outcome(verdict=INCOMPLETE, exit_code=findings.exit_code or _GATE_INCOMPLETE, reasons=(*findings.reasons, *missing))
+
+
+def audit_outcome(audit: Audit, snapshot: Snapshot | None, states: Mapping[str, Any]) -> Outcome:
     """Combine the gates, the failures, the report and the task states (task id -> state) into one result.
 
     A void evidence gate comes first (whatever failed after it failed on unfit evidence), then a failed step, then what gates and
@@ -48,18 +70,18 @@ def audit_result(audit: Audit, snapshot: Snapshot | None, states: Mapping[str, A
         evidence, findings = (read_gate(audit.gate, name, snapshot) for name in ("evidence", "findings"))
         judged = judge(evidence, findings, crashed)
         if evidence.ran and not evidence.passed:
-            return AuditResult(verdict=judged.verdict, exit_code=judged.exit_code, reasons=judged.reasons, report=report)
+            return replace(judged, report=report)
     if crashed:
         code = int(failures[0]["exit_code"]) if failures else _INTERNAL
-        return AuditResult(verdict=ERROR, exit_code=code, reasons=tuple(crashed), report=report)
+        return Outcome(verdict=ERROR, exit_code=code, reasons=tuple(crashed), report=report)
     if judged is None or report is None or not (audit.path / MANIFEST).is_file():
         unfinished = f"{audit.path} has no sealed report: clear the task report and run it again"
-        return AuditResult(verdict=ERROR, exit_code=_INTERNAL, reasons=(unfinished,), report=report)
+        return Outcome(verdict=ERROR, exit_code=_INTERNAL, reasons=(unfinished,), report=report)
     reported = read_json(audit.report / "report.json")
     if reported.get("exit_code") != judged.exit_code:
         differ = f"the report says exit code {reported.get('exit_code')!r} and the gates say {judged.exit_code}: report this as a bug"
-        return AuditResult(verdict=ERROR, exit_code=_INTERNAL, reasons=(differ,), report=report)
-    return AuditResult(verdict=judged.verdict, exit_code=judged.exit_code, reasons=judged.reasons, report=report)
+        return Outcome(verdict=ERROR, exit_code=_INTERNAL, reasons=(differ,), report=report)
+    return replace(judged, report=report)
 
 
 def _silent_failures(states: Mapping[str, Any], noted: Container[str]) -> list[str]:

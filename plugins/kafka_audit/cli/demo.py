@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from kafka_audit.airflow.run_dag import AuditOutcome
+from kafka_audit.airflow.run_dag import AuditRun
 from kafka_audit.cli.options import Root, need_java, page, say
 from kafka_audit.cli.summary import audit_and_summarise
 from kafka_audit.errors import ConfigurationError, GateFailedError
@@ -45,9 +45,9 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     with stopped_when_killed(directory):
         sandbox = lifecycle.start(seed, directory=directory, replace=True, progress=say)
         outcome = _audit(sandbox, seed, root=root, say=say, console=console)
-    if outcome.report_path is None:
+    if outcome.report is None:
         return outcome.exit_code or 1
-    audit = Audit(path=outcome.report_path.parent.parent)
+    audit = Audit(path=outcome.report.parent.parent)
     failures, unknown = compare_failures(audit, seed), compare_not_assessed(audit, seed)
     print_comparison(failures, "seeded faults", console)
     print_comparison(unknown, "results that cannot be assessed", console)
@@ -60,7 +60,7 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     return 0 if as_seeded else 1
 
 
-def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[str], None], console: Console) -> AuditOutcome:
+def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[str], None], console: Console) -> AuditRun:
     try:
         make_past(sandbox, seed, root=root, cluster=f"demo-{seed}", progress=say)
         say(f"Auditing {sandbox.bootstrap} through Airflow")

@@ -10,10 +10,10 @@ import typer
 from kafka_audit.cli.options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Topics, connection_keys, say
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
-from kafka_audit.lag_view.lag_table import as_json, as_text, heading
-from kafka_audit.lag_view.reading import Reading, take_reading
-from kafka_audit.lag_view.sort import Sort
-from kafka_audit.lag_view.watch import watch
+from kafka_audit.lag.lag_table import as_json, as_text, heading
+from kafka_audit.lag.reading import Reading, take_reading
+from kafka_audit.lag.sort import Sort
+from kafka_audit.lag.watch import watch
 from kafka_audit.policy import load_policy
 
 Watch = Annotated[

@@ -80,6 +80,8 @@ def main(call: Callable[[], None] = app) -> None:
     keep_new_files_private()
     # By default Python looks for cycles after every 700 new objects. A snapshot makes millions that stay: a third of its CPU time.
     gc.set_threshold(50_000)
+    # pyarrow imports numpy where it is installed, for a tenth of a second. No command uses it; None says that it is not installed.
+    sys.modules.setdefault("numpy", None)  # type: ignore[arg-type]
     try:
         call()
     except AuditError as problem:

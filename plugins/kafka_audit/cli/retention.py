@@ -10,9 +10,9 @@ from kafka_audit.audit.installation import POLICY_VARIABLE, policy_folder
 from kafka_audit.cli.options import Cluster, PolicyFolder, Root, printable
 from kafka_audit.cli.timeline import text, timeline
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.lag_days import days_in
 from kafka_audit.policy import load_policy
 from kafka_audit.safe_text import visible
+from kafka_audit.store.lag_days import days_in
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot
 from kafka_audit.store.retention import delete_expired
 

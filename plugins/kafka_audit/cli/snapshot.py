@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import sys
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ import typer
 from kafka_audit.cli.options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Root, Topics, connection_keys, say
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
+from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.policy import load_policy
 from kafka_audit.store.layout import OFFSETS, SNAPSHOT, EvidenceRoot, new_id
 
@@ -29,10 +29,6 @@ def snapshot(
     ] = False,
 ) -> None:
     """Take one snapshot of a cluster and print its folder. Reads only; needs neither Airflow nor Spark."""
-    # pyarrow loads numpy where it is installed, a tenth of a second of CPU time, and needs none of it here; None = it is not installed.
-    sys.modules.setdefault("numpy", None)  # type: ignore[arg-type]
-    from kafka_audit.collect.snapshot import take_snapshot  # noqa: PLC0415 - loads pyarrow, which must not find numpy
-
     now = datetime.now(timezone.utc)
     settings = ConnectionSettings.from_mapping(connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
     seed = hashlib.sha256(f"{now.isoformat()}{os.getpid()}".encode()).hexdigest()

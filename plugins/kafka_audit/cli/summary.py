@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kafka_audit.airflow.run_dag import AuditOutcome, run_audit_through_airflow
+from kafka_audit.airflow.run_dag import AuditRun, run_audit_through_airflow
 from kafka_audit.findings import Severity, Status
 from kafka_audit.safe_text import percent, visible
 from kafka_audit.store.chain import sealed_as
@@ -28,7 +28,7 @@ def audit_and_summarise(
     params: Mapping[str, Any],
     say: Callable[[str], None],
     console: Console,
-) -> AuditOutcome:
+) -> AuditRun:
     """Run the audit DAG through Airflow to its end, print the summary and return the outcome (its exit code is the command's)."""
     outcome = run_audit_through_airflow(
         connection=connection, cluster=cluster, root=root, policy_dir=policy, controls_dirs=controls, params=params, progress=say
@@ -37,21 +37,21 @@ def audit_and_summarise(
     return outcome
 
 
-def print_summary(outcome: AuditOutcome, console: Console) -> None:
+def print_summary(outcome: AuditRun, console: Console) -> None:
     """Print verdict, reasons, failing controls (worst first), coverage, seconds per step and the report's path."""
     console.print()
     colour = "bold green" if outcome.exit_code == 0 else "bold red"
     console.print(Text(f"{outcome.verdict}", style=colour), Text(f"(exit code {outcome.exit_code})", style="dim"))
     for reason in outcome.reasons:
         console.print(Text(f"  - {visible(reason)}"))
-    if outcome.report_path is not None:
-        _print_findings(read_json(outcome.report_path.with_name("report.json")), console)
+    if outcome.report is not None:
+        _print_findings(read_json(outcome.report.with_name("report.json")), console)
     if outcome.step_seconds:
         steps = ", ".join(f"{name} {seconds:.1f}" for name, seconds in outcome.step_seconds.items())
         console.print(Text(f"Seconds: {steps}; in all {outcome.total_seconds:.0f}", style="dim"))
-    if outcome.report_path is not None:
-        console.print(Text(f"Report: {outcome.report_path}", style="bold"))
-    seal = sealed_as(outcome.audit_path) if outcome.audit_path is not None else None
+    if outcome.report is not None:
+        console.print(Text(f"Report: {outcome.report}", style="bold"))
+    seal = sealed_as(outcome.audit) if outcome.audit is not None else None
     if seal is not None:
         console.print(Text(f"Sealed: {seal}"))
 

@@ -215,7 +215,7 @@ def render(report: Report) -> str:
     """Render the page; the same report gives the same bytes."""
     css = style()
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    asked = {**dict(report.params), **{key: value for gate in report.gates for key, value in gate.parameters}}
+    asked = {**dict(report.params), **{key: value for gate in report.gates for key, value in gate.parameter_texts}}
     page = _environment().get_template("report.html.j2")
     rendered = page.render(
         report=report,

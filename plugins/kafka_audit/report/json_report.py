@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kafka_audit import __version__
-from kafka_audit.audit.gate_result import Gate
+from kafka_audit.audit.gate_result import GateResult
 from kafka_audit.report import lag_words, sentences
 from kafka_audit.report.collection import Collection
 from kafka_audit.report.frameworks import FrameworkResult, Support
@@ -70,19 +70,17 @@ def _finding(finding: Finding, waivers: WaiverTable) -> dict[str, Any]:
     return value
 
 
-def _gate(gate: Gate) -> dict[str, Any]:
-    coverage = {"assessed": gate.assessed, "applicable": gate.applicable}
-    suite = {"name": gate.suite, "sha256": gate.suite_sha256, "expectations": gate.expectations}
+def _gate(gate: GateResult) -> dict[str, Any]:
     return {
-        "gate": gate.name,
+        "gate": gate.gate,
         "ran": gate.ran,
-        "verdict": gate.verdict or None,
+        "verdict": gate.verdict.value if gate.verdict else None,
         "exit_code": gate.exit_code,
         "reasons": list(gate.reasons),
-        "coverage": coverage,
-        "suite": suite,
-        "parameters": dict(gate.parameters),
-        "results": [asdict(rule) for rule in gate.rules],
+        "coverage": gate.coverage.model_dump(exclude={"ratio"}) if gate.coverage else {"assessed": None, "applicable": None},
+        "suite": gate.suite.model_dump() if gate.suite else {"name": "", "sha256": "", "expectations": None},
+        "parameters": dict(gate.parameter_texts),
+        "results": [rule.model_dump(mode="json") for rule in gate.results],
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from kafka_audit import safe_text as text
-from kafka_audit.audit.gate_result import Gate
+from kafka_audit.audit.gate_result import GateResult
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
 from kafka_audit.report.sentences import waiver_sentence
@@ -89,13 +89,13 @@ def _others(suite: ET.Element, result: ControlResult) -> None:
         ET.SubElement(_case(suite, result, result.title), "skipped", message="not applicable: nothing in scope to judge")
 
 
-def _gate(suite: ET.Element, gate: Gate) -> None:
-    case = ET.SubElement(suite, "testcase", classname="gate", name=f"{gate.name} gate", time="0")
+def _gate(suite: ET.Element, gate: GateResult) -> None:
+    case = ET.SubElement(suite, "testcase", classname="gate", name=f"{gate.gate} gate", time="0")
     if not gate.ran:
         ET.SubElement(case, "error", type="error", message=_safe(" ".join(gate.reasons)))
     elif not gate.passed:
-        message = f"{gate.verdict or 'no verdict'}, exit code {gate.exit_code}"
-        failure = ET.SubElement(case, "failure", type=_safe(gate.verdict or "none"), message=_safe(message))
+        verdict = gate.verdict.value if gate.verdict else "none"
+        failure = ET.SubElement(case, "failure", type=verdict, message=f"{verdict}, exit code {gate.exit_code}")
         failure.text = "\n".join(_safe(reason) for reason in gate.reasons)
 
 

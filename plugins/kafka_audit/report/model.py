@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from kafka_audit.audit.gate_result import VOID, Gate, Outcome, judge, read_gate
+from kafka_audit.audit.gate_result import GateResult, read_gate
+from kafka_audit.audit.outcome import VOID, Outcome, judge
 from kafka_audit.catalogue.rows import LAG, SETTINGS
 from kafka_audit.findings import Severity
 from kafka_audit.policy.waivers import began, in_force
@@ -54,7 +55,7 @@ class Report:
     generated_at: datetime
     params: tuple[tuple[str, Any], ...]
     outcome: Outcome
-    gates: tuple[Gate, Gate]
+    gates: tuple[GateResult, GateResult]
     judged: Judged
     collection: Collection
     results: tuple[ControlResult, ...]

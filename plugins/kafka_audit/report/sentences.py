@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from kafka_audit.audit.gate_result import FAILED, INCOMPLETE, PASSED
+from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED
 from kafka_audit.report.model import Report
 from kafka_audit.report.waivers import WaiverUse
 from kafka_audit.safe_text import percent, utc

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.durable_files import sha256_of
-from kafka_audit.store.layout import EvidenceRoot, Snapshot
+from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, problems_of, read_manifest
 from kafka_audit.times import parse_time, stamp
 
@@ -113,7 +113,7 @@ def find_behaviour(snapshot: Snapshot, recorded: Mapping[str, Any] | None = None
     ``recorded``: the record of an earlier run of the same audit, whose folder is used again if it still exists. IntegrityError when that
     folder, or the newest one, differs from its manifest.
     """
-    history = EvidenceRoot(path=snapshot.path.parents[2]).commit_history(str(snapshot.manifest["cluster"]))
+    history = snapshot.root.commit_history(str(snapshot.manifest["cluster"]))
     taken = datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc)
     said = recorded or {}
     before, changed = str(said.get("folder") or ""), str(said.get("changed_since") or "")

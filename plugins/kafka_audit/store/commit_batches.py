@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.lag_days import day_start_ms
 from kafka_audit.store.durable_files import lock_file, read_json, sha256_of, write_json
+from kafka_audit.store.lag_days import day_start_ms
 from kafka_audit.store.manifest import MANIFEST, tree_files
 
 REPAIR_OF_RAW = "its records cannot be had again, restore it from a copy"
@@ -25,9 +25,12 @@ _REACHED = "reached.json"
 
 
 @contextmanager
-def held(history: Path) -> Iterator[bool]:
-    """Lock the history for the block, so that no run writes to it; False when runs had the lock for a quarter of an hour."""
-    until = time.monotonic() + _PATIENCE_SECONDS
+def held(history: Path, patience_seconds: float | None = None) -> Iterator[bool]:
+    """Lock the history for the block, so that no other run writes to it; False when others had the lock all the time.
+
+    ``patience_seconds``: how long to wait for it, a quarter of an hour by default.
+    """
+    until = time.monotonic() + (_PATIENCE_SECONDS if patience_seconds is None else patience_seconds)
     with lock_file(history / ".lock").open("a") as lock:
         while True:
             try:

@@ -78,6 +78,11 @@ class Snapshot:
         return self.path / f"{name}.parquet"
 
     @property
+    def root(self) -> "EvidenceRoot":
+        """The root that it lies below: ``<root>/evidence/<cluster>/<snapshot_id>``."""
+        return EvidenceRoot(path=self.path.parents[2])
+
+    @property
     def manifest_sha256(self) -> str:
         return sha256_of(self.path / MANIFEST)
 

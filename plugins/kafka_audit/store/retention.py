@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import CollectionError, IntegrityError
-from kafka_audit.lag_days import day_of_id, days_in, open_day
-from kafka_audit.lag_samples import DUPLICATE, day_of
 from kafka_audit.policy.tiers import History
 from kafka_audit.store.commit_batches import expired_batches, held, note_reached
 from kafka_audit.store.durable_files import remove_folder, sync_folder, sync_tree
+from kafka_audit.store.lag_days import day_of_id, days_in, open_day
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot
 from kafka_audit.store.manifest import MANIFEST, problems_of, read_manifest
+from kafka_audit.store.samples import DUPLICATE, day_of
 from kafka_audit.store.sweep import sweep
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kafka_audit.lag_view.reading import Reading, Row
-from kafka_audit.unread_records import HIDES_ITS_TIME
+from kafka_audit.lag.position import HIDES_ITS_TIME, is_over
+from kafka_audit.lag.reading import Reading, Row
 
 EXACT, AT_LEAST, AT_MOST = "", ">=", "<="
 _MS = 1000
@@ -39,10 +39,10 @@ class UnreadTimes:
             if row["error"] is None:
                 self._demanded.setdefault((row["topic"], row["partition"]), []).append(row)
 
-    def only_markers(self, key: Key, position: int) -> bool:
-        """Whether nothing but the ends of transactions follows; False also where that is not known."""
+    def only_markers(self, key: Key, position: int) -> bool | None:
+        """Whether nothing but the ends of transactions follows; None where that is not known."""
         row = self._first.get((*key, position))
-        return row is not None and row["record_offset"] is None
+        return None if row is None else row["record_offset"] is None
 
     def lag(self, key: Key, position: int) -> Seconds | None:
         """How old the first unread record is at the time of reading; from the offsets that SLAs demand where it could not be read."""
@@ -52,8 +52,8 @@ class UnreadTimes:
             # A producer's clock may run ahead: all that is known then is that the record is unread.
             return Seconds(seconds) if seconds >= 0 else Seconds(0, AT_LEAST)
         demanded = self._demanded.get(key, ())
-        longer = _limits(one for one in demanded if position < one["offset"])
-        shorter = _limits(one for one in demanded if position >= one["offset"])
+        longer = _limits(one for one in demanded if is_over(one, position, None))
+        shorter = _limits(one for one in demanded if not is_over(one, position, None))
         if longer:
             return Seconds(max(longer), AT_LEAST)
         return Seconds(min(shorter), AT_MOST) if shorter and (*key, position) not in self._hidden else None
@@ -66,17 +66,16 @@ class UnreadTimes:
         first = self._first.get((*key, position))
         for row in self._demanded.get(key, ()):
             if row["max_lag_seconds"] == limit:
-                # Below the demanded offset there may be nothing to read but holes and the ends of transactions.
-                next_one = position if first is None or first["record_offset"] is None else first["record_offset"]
-                if next_one < row["offset"] or _is_older(first, row["timestamp_ms"]):
+                if is_over(row, position, first):
                     return False
-                return None if (*key, position) in self._hidden else True
+                return None if (*key, position) in self._hidden or _is_ahead(first) else True
         known = self.lag(key, position)
         return known.value <= limit if known is not None and known.bound == EXACT else None
 
 
-def _is_older(first: Row | None, timestamp_ms: int) -> bool:
-    return first is not None and first["timestamp_ms"] is not None and 0 <= first["timestamp_ms"] < timestamp_ms
+def _is_ahead(first: Row | None) -> bool:
+    """Whether a record's timestamp lies in the future: then brokers name it for any time, whatever is older behind it."""
+    return first is not None and first["timestamp_ms"] is not None and first["timestamp_ms"] > first["read_at"].timestamp() * _MS
 
 
 def _limits(rows: Iterable[Row]) -> Sequence[int]:

@@ -8,7 +8,7 @@ from typing import TextIO
 from rich.cells import cell_len, set_cell_size
 
 from kafka_audit.errors import CollectionError
-from kafka_audit.lag_view.reading import Reading
+from kafka_audit.lag.reading import Reading
 
 _CLEAR = "\x1b[H\x1b[2J"
 Render = Callable[[Reading, Reading | None, int | None], str]

@@ -3,27 +3,30 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.lag.time import BY_RECORD, CAUGHT_UP, INTERPOLATED
+
 BY_RETENTION, BY_PROGRESS = "retention.ms", "measured log start progress"
 FORESEEABLE_MS = 2_592_000_000
 """Rates of a few samples tell nothing of what comes in more than 30 days."""
 
 
 def with_loss(rows: DataFrame) -> DataFrame:
-    """Adds margin, catch_up_ms, time_to_loss_ms, time_to_loss_by and expires_in_ms (kafka_audit.subjects).
+    """Adds catch_up_ms, time_to_loss_ms, time_to_loss_by and expires_in_ms (kafka_audit.catalogue.rows).
 
-    Needs committed, has_commit, log_start, lag, lag_ms, lag_ms_method, deletes, retention_ms, the rates and expiry_measured (past_ends),
+    Needs has_commit, margin, lag, lag_ms, lag_ms_method, deletes, retention_ms, the rates and expiry_measured (spark_jobs.lag.movement),
     and state, group_type, protocol_type, empty_within_ms, changed_within_ms, offsets_retention_ms.
     """
+    before = rows.columns
     ahead = F.col("consumed_per_s") - F.col("produced_per_s")
-    level = F.col("lag_ms_method") == "caught up"
+    level = F.col("lag_ms_method") == CAUGHT_UP
     catch_up = F.when(level, F.lit(0)).when(ahead > 0, F.ceil(F.col("lag") / ahead * 1000)).cast("bigint")
-    rows = rows.withColumns({"margin": F.when(F.col("has_commit"), F.col("committed") - F.col("log_start")), "catch_up_ms": catch_up})
+    rows = rows.withColumn("catch_up_ms", catch_up)
     rows = rows.withColumns({"by_retention": F.when(~level, _by_retention()), "by_progress": F.when(~level, _by_progress())})
     sooner = F.col("by_progress").isNull() | (F.col("by_retention") <= F.col("by_progress"))
     by = F.when(F.col("by_retention").isNotNull() & sooner, F.lit(BY_RETENTION)).when(F.col("by_progress").isNotNull(), F.lit(BY_PROGRESS))
     soonest = F.least("by_retention", "by_progress")
     facts = {"time_to_loss_ms": soonest, "time_to_loss_by": by, "expires_in_ms": _expires_in()}
-    return rows.withColumns(facts).drop("by_retention", "by_progress")
+    return rows.select(*before, "catch_up_ms", *[fact.alias(name) for name, fact in facts.items()])
 
 
 def _by_retention() -> Column:
@@ -32,7 +35,7 @@ def _by_retention() -> Column:
     That age grows by 1 - consumed/produced seconds in a second where records come evenly. Where none come, all that is unread may be of
     one age, and what is not read in time is lost.
     """
-    known = F.col("deletes") & (F.col("retention_ms") >= 0) & F.col("lag_ms_method").isin("record timestamp", "interpolated")
+    known = F.col("deletes") & (F.col("retention_ms") >= 0) & F.col("lag_ms_method").isin(BY_RECORD, INTERPOLATED)
     left = F.greatest(F.col("retention_ms") - F.col("lag_ms"), F.lit(0).cast("bigint"))
     produced, consumed = F.col("produced_per_s"), F.col("consumed_per_s")
     at = (

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from kafka_audit.lag_view.reading import Reading, Row
-from kafka_audit.lag_view.seconds import Key, Seconds, UnreadTimes
+from kafka_audit.lag.position import is_abandoned, position_of, read_topics, unread_bounds
+from kafka_audit.lag.reading import Reading, Row
+from kafka_audit.lag.seconds import Key, Seconds, UnreadTimes
 from kafka_audit.policy.slas import LagSla
 
 OK, BEHIND, LOST, NO_COMMIT = "OK", "BEHIND", "LOST", "NO_COMMIT"
@@ -39,7 +40,10 @@ class LagRow:
     sla: str | None = None
     state: str = NOT_ASSESSED
     reason: str | None = None
-    only_markers: bool = False
+    position: int | None = None
+    """The offset at which the group reads on."""
+    unread: tuple[int, int] | None = None
+    """The least and the most records that are unread."""
 
 
 def lag_rows(reading: Reading, sla_of: SlaOf) -> list[LagRow]:
@@ -74,8 +78,7 @@ class _Facts:
             return
         commits, members = self._commits.get(group_id, {}), self._members.get(group_id, [])
         owners = {(a["topic"], a["partition"]): member for member in members for a in member["assignment"] or ()}
-        at_work = {topic for topic, _ in owners} if all(member["assignment"] is not None for member in members) else set()
-        left = at_work if group["state"] == "Stable" else set()
+        topics = read_topics(members)
         refused = f"its commits could not be read ({self._refused[group_id]})" if group_id in self._refused else None
         places = sorted({*commits, *owners})
         if not places and refused is not None:
@@ -89,7 +92,7 @@ class _Facts:
             elif commit["error"] is not None:
                 yield replace(row, reason=f"its commit could not be read ({commit['error']})")
             else:
-                yield self._judged(row, key, is_abandoned=bool(left) and key[0] not in left)
+                yield self._judged(row, key, abandoned=is_abandoned(key[0], group["state"], topics))
 
     def _owner(self, group_id: str, member: Row | None) -> LagRow:
         if member is None:
@@ -97,7 +100,7 @@ class _Facts:
         member_id = member["member_id"]
         return LagRow(group_id=group_id, member_id=member_id, host=self._hosts.get((group_id, member_id)), client_id=member["client_id"])
 
-    def _judged(self, row: LagRow, key: Key, *, is_abandoned: bool) -> LagRow:
+    def _judged(self, row: LagRow, key: Key, *, abandoned: bool) -> LagRow:
         topic, log = self._topics.get(key[0]), self.offsets.get(key)
         if topic is not None and topic["error"] is not None:
             return replace(row, reason=f"its topic could not be read ({topic['error']})")
@@ -111,21 +114,20 @@ class _Facts:
             return replace(row, reason=f"the offsets of its log could not be read ({reason})")
         if row.committed is None:
             return replace(row, state=NO_COMMIT)
-        committed = row.committed
-        if committed > end:
-            return replace(row, state=ABANDONED if is_abandoned else BEYOND_END)
-        position = max(committed, start)
-        markers = self.times.only_markers(key, position)
-        drained = position == end or markers
-        lost = max(0, start - committed)
+        found = position_of(row.committed, start, end)
+        if found.beyond_end:
+            return replace(row, state=ABANDONED if abandoned else BEYOND_END)
+        only_markers = self.times.only_markers(key, found.offset)
+        drained = found.lag == 0 or bool(only_markers)
         return replace(
             row,
-            lag=end - committed,
-            lost=lost,
-            margin=committed - start if not lost else None,
-            lag_seconds=Seconds(0) if drained else self.times.lag(key, position),
-            only_markers=markers,
-            state=ABANDONED if is_abandoned else LOST if lost else OK if drained else BEHIND,
+            lag=found.lag + found.lost,
+            lost=found.lost,
+            margin=None if found.lost else found.margin,
+            lag_seconds=Seconds(0) if drained else self.times.lag(key, found.offset),
+            position=found.offset,
+            unread=unread_bounds(found.lag, only_markers),
+            state=ABANDONED if abandoned else LOST if found.lost else OK if drained else BEHIND,
         )
 
 
@@ -142,23 +144,25 @@ def _with_slas(rows: list[LagRow], sla_of: SlaOf, facts: _Facts, at: datetime) -
 
 @dataclass
 class _Covered:
-    """What one rule covers of a group: its unread records so far as they are known, and whether they all are."""
+    """What one rule covers of a group: the least and the most of its unread records so far as they are known, and whether all are."""
 
     sla: LagSla
-    unread: int = 0
+    least: int = 0
+    most: int = 0
     is_whole: bool = True
 
     def add(self, row: LagRow) -> None:
         if row.state in {NOT_ASSESSED, BEYOND_END}:
             self.is_whole = False
-        elif row.state in _READS_ON and row.lag is not None and not row.only_markers:
-            self.unread += row.lag - (row.lost or 0)
+        elif row.state in _READS_ON and row.unread is not None:
+            self.least += row.unread[0]
+            self.most += row.unread[1]
 
     def is_within(self, limit: int) -> bool | None:
         """None where the sum is not known."""
-        if self.unread > limit:
+        if self.least > limit:
             return False
-        return True if self.is_whole else None
+        return True if self.is_whole and self.most <= limit else None
 
 
 def _with_sla(row: LagRow, covered: _Covered, facts: _Facts) -> LagRow:
@@ -177,6 +181,8 @@ def _with_sla(row: LagRow, covered: _Covered, facts: _Facts) -> LagRow:
 def _seconds_within(row: LagRow, limit: int, facts: _Facts) -> bool | None:
     if row.lag_seconds == Seconds(0):
         return True
-    if row.topic is None or row.partition is None or row.committed is None or row.lost is None:
+    if row.topic is None or row.partition is None or row.position is None:
         return None
-    return facts.times.is_within((row.topic, row.partition), row.committed + row.lost, limit)
+    kept = facts.times.is_within((row.topic, row.partition), row.position, limit)
+    # One offset that may be the end of a transaction is not late.
+    return None if kept is False and row.unread == (0, 1) else kept

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from kafka_audit.lag_view.reading import Reading
+from kafka_audit.lag.reading import Reading
 
 Place = tuple[str, str, int]
 

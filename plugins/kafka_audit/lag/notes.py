@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from kafka_audit.lag_view.reading import Reading
-from kafka_audit.lag_view.rows import NOT_ASSESSED, LagRow
+from kafka_audit.lag.reading import Reading
+from kafka_audit.lag.rows import NOT_ASSESSED, LagRow
 
 _NAMED = 3
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.subjects.lag_window import SAMPLES
+from spark_jobs.lag.movement import SAMPLES
 
 LOSING_WITHIN_MS = 86_400_000
 """Every lag that does not fall is lost one day where retention deletes; LOSING is for those who have less than a day."""
@@ -82,8 +82,8 @@ RULES = (
     Rule(
         status="REWOUND",
         words="the committed offset is below one of the window",
-        condition="highest_commit > committed",
-        figures=_figures("concat('committed ', highest_commit, ' before, ', highest_commit - committed, ' back')", _STANDS, _LAG, _SPAN),
+        condition="rewound > 0",
+        figures=_figures("concat('committed ', highest_commit, ' before, ', rewound, ' back')", _STANDS, _LAG, _SPAN),
     ),
     Rule(
         status="OK",
@@ -94,7 +94,7 @@ RULES = (
     Rule(
         status="OK",
         words="the group has members and stands at the last stable offset, where an open transaction begins",
-        condition=f"last_stable = committed and {_HAS_MEMBERS}",
+        condition=f"at_last_stable and {_HAS_MEMBERS}",
         figures=_figures("concat('caught up with the last stable offset; an open transaction holds ', lag, ' back (TXN-01)')", _STANDS),
     ),
     Rule(
@@ -154,26 +154,22 @@ RULES = (
 
 
 def with_status(rows: DataFrame) -> DataFrame:
-    """Adds status and status_reason (kafka_audit.subjects).
+    """Adds status and status_reason (kafka_audit.catalogue.rows).
 
-    Needs the columns that lag_window, loss and lag_sla add.
+    Needs the columns that movement, time, loss and slas add, and at_last_stable.
     """
     # All that was there a distance of commits ago has been read: what is unread is what a group that keeps up has not come to yet.
-    fresh = (F.col("committed") >= F.col("end_before")) & ~F.coalesce("behind_sla", F.lit(False))
-    little = (
-        (F.col("lag_before") == 0)
-        | (F.col("lag") * 2 <= F.col("log_end") - F.col("end_before"))
-        | (F.col("lag") <= F.col("other_lags_most"))
-    )
+    before = rows.columns
+    fresh = F.col("read_all_before") & ~F.coalesce("behind_sla", F.lit(False))
+    little = (F.col("lag_before") == 0) | (F.col("lag") * 2 <= F.col("written_since")) | (F.col("lag") <= F.col("other_lags_most"))
     rows = rows.withColumn("fresh", F.coalesce(fresh, F.lit(False)))
     rows = rows.withColumn("keeps_up", F.col("fresh") & F.coalesce(little, F.lit(False)))
     cases = " ".join(f"when {rule.condition} then {number}" for number, rule in enumerate(RULES))
     rows = rows.withColumn("rule", F.expr(f"case {cases} end"))
     words = " ".join(f"when {number} then {rule.figures}" for number, rule in enumerate(RULES))
     names = " ".join(f"when {number} then '{rule.status}'" for number, rule in enumerate(RULES))
-    return rows.withColumns(
-        {
-            "status": F.expr(f"case rule {names} else 'NOT_ASSESSED' end"),
-            "status_reason": F.expr(f"case rule {words} else 'no rule gives an answer for these values' end"),
-        }
-    ).drop("fresh", "keeps_up", "rule")
+    return rows.select(
+        *before,
+        F.expr(f"case rule {names} else 'NOT_ASSESSED' end").alias("status"),
+        F.expr(f"case rule {words} else 'no rule gives an answer for these values' end").alias("status_reason"),
+    )

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.lag_samples import DAY_MS, Samples, gaps
 from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, problems_of, read_manifest
+from kafka_audit.store.samples import DAY_MS, Samples, gaps
 
 KIND = "lag_day"
 GROUP_PARTITIONS, GROUPS = "group_partitions.parquet", "groups.parquet"

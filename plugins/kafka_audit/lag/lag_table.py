@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from kafka_audit.lag_view.notes import notes
-from kafka_audit.lag_view.rates import Place, Rate, rates
-from kafka_audit.lag_view.reading import Reading
-from kafka_audit.lag_view.rows import LagRow, SlaOf, lag_rows
-from kafka_audit.lag_view.sort import Sort
+from kafka_audit.lag.notes import notes
+from kafka_audit.lag.rates import Place, Rate, rates
+from kafka_audit.lag.reading import Reading
+from kafka_audit.lag.rows import LagRow, SlaOf, lag_rows
+from kafka_audit.lag.sort import Sort
 from kafka_audit.safe_text import shortened, utc, visible
 
 _NONE = "-"

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.lag_samples import OTHER_SCOPE, scope_of
-from kafka_audit.store.layout import OFFSETS, SNAPSHOT, EvidenceRoot, Snapshot
+from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Snapshot
 from kafka_audit.store.manifest import problems_of
+from kafka_audit.store.samples import OTHER_SCOPE, scope_of
 from kafka_audit.times import stamp
 
 OFFSETS_SNAPSHOTS = 36
@@ -59,7 +59,7 @@ def read_history(snapshot: Snapshot, limit: int) -> History:
 
 
 def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], foreign: list[str]) -> list[Snapshot]:
-    root, cluster = EvidenceRoot(path=snapshot.path.parents[2]), str(snapshot.manifest["cluster"])
+    root, cluster = snapshot.root, str(snapshot.manifest["cluster"])
     # An id carries the time for which a run was planned, and the run may have read the cluster later: the manifest's time decides.
     latest = stamp(datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc) + timedelta(days=1))
     scope = scope_of(snapshot.manifest)

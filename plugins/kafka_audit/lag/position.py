@@ -1,0 +1,103 @@
+"""Where a group stands in the log of a partition: the arithmetic of spark_jobs/lag/positions.py for one row, without Spark.
+
+The golden table tests/lag_golden.py runs through both.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+HIDES_ITS_TIME = ("CORRUPT_MESSAGE", "DEADLINE_EXCEEDED", "INVALID_RESPONSE", "RECORD_BATCH_TOO_LARGE", "UNSUPPORTED_COMPRESSION_TYPE")
+"""``error`` of ``first_unread`` where the log may be read but not this record of it.
+
+Whoever writes to the topic can bring that about. Timestamps need not rise with the offsets, so the record may be older than its offset
+tells: without its time nothing says that an SLA in seconds is kept. A missing right of the auditor is another matter: the offsets that
+brokers name for a time then still decide.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A commit in a log whose start and end are known.
+
+    offset: where the group reads on. lag: offsets from there up to the log end. lost: offsets from the commit up to the log start.
+    beyond_end: offsets from the log end up to the commit. margin: commit less log start, negative after a loss.
+    """
+
+    offset: int
+    lag: int
+    lost: int
+    beyond_end: int
+    margin: int
+
+
+def position_of(committed: int, log_start: int, log_end: int) -> Position:
+    """Compare a committed offset with the first offset of the log and the one after its last (high watermark)."""
+    offset = max(committed, log_start)
+    return Position(
+        offset=offset,
+        lag=max(0, log_end - offset),
+        lost=max(0, log_start - committed),
+        beyond_end=max(0, committed - log_end),
+        margin=committed - log_start,
+    )
+
+
+def unread_bounds(lag: int, only_markers: bool | None) -> tuple[int, int]:
+    """The least and the most records unread of a lag, which counts ends of transactions.
+
+    ``only_markers``: nothing else follows the position; None where that is not known, and one offset then proves no record.
+    """
+    if only_markers:
+        return 0, 0
+    return (0 if lag == 1 and only_markers is None else lag), lag
+
+
+def is_over(limit: Mapping[str, Any], offset: int, record: Mapping[str, Any] | None) -> bool:
+    """Whether a record from ``offset`` on is older than a limit, a row of sla_offsets; ``record`` is the row of first_unread, if any.
+
+    Offsets below that of the limit are older. Times may be out of order: the first unread record may be older though it lies above. Between
+    the offset and the first record that is still there may lie what compaction took, or the ends of transactions.
+    """
+    if record is None:
+        return bool(limit["offset"] > offset)
+    first, stamp = record["record_offset"], record["timestamp_ms"]
+    is_older = stamp is not None and 0 <= stamp < limit["timestamp_ms"]
+    return is_older or bool(limit["offset"] > (offset if first is None else first))
+
+
+def read_topics(members: Iterable[Mapping[str, Any]]) -> set[str] | None:
+    """The topics that members (rows of the dataset) have assigned or subscribe; None where one of them did not tell."""
+    topics: set[str] = set()
+    for member in members:
+        if member["assignment"] is None:
+            return None
+        topics |= {place["topic"] for place in member["assignment"]} | {*(member["subscribed_topics"] or ())}
+    return topics
+
+
+def is_abandoned(topic: str, state: str | None, topics: Collection[str] | None) -> bool:
+    """Whether the members of a Stable group no longer read a topic; ``topics`` as :func:`read_topics` gives them."""
+    return state == "Stable" and bool(topics) and topic not in (topics or ())
+
+
+def position_counts(
+    commits: Iterable[tuple[str, int, int | None, str | None]], logs: Mapping[tuple[str, int], tuple[Any, Any]]
+) -> dict[str, int]:
+    """In how many partitions groups are behind, have lost records or stand beyond the log end, and in how many that is not known.
+
+    ``commits``: topic, partition, committed offset and error. ``logs``: topic and partition -> log start and end, or None for each.
+    """
+    behind = lost = beyond = unknown = 0
+    for topic, partition, committed, error in commits:
+        start, end = logs.get((topic, partition), (None, None))
+        if committed is None and error is None:
+            continue  # the group has no commit there
+        if committed is None or start is None or end is None:
+            unknown += 1
+            continue
+        found = position_of(committed, start, end)
+        behind += found.lag > 0
+        lost += found.lost > 0
+        beyond += found.beyond_end > 0
+    return {"partitions_behind": behind, "partitions_lost": lost, "partitions_beyond_end": beyond, "partitions_unknown": unknown}

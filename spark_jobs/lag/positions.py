@@ -1,0 +1,193 @@
+"""Where groups stand in the samples: one row for each group partition and sample.
+
+Spark's only arithmetic of offsets that were read at one time. ``movement`` compares those of different times by the same functions.
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kafka_audit.lag.position import HIDES_ITS_TIME
+from kafka_audit.store.layout import Snapshot
+from spark_jobs.lag.samples import dataset
+from spark_jobs.tables import Tables
+
+KEYS = ("group_id", "topic", "partition")
+_PLACE = ["snapshot_id", "topic", "partition"]
+
+
+def offsets_between(start: Column, end: Column) -> Column:
+    """How many offsets lie from ``start`` up to ``end``, as bigint; 0 where ``end`` is lower, NULL where one of them is."""
+    distance = end - start
+    return F.when(distance < 0, F.lit(0).cast("bigint")).otherwise(distance)
+
+
+def position_of(committed: Column, log_start: Column) -> Column:
+    """The offset at which a group reads on: its commit, or the log start where that is higher; NULL where one of them is."""
+    return F.when(committed.isNotNull() & log_start.isNotNull(), F.greatest(committed, log_start))
+
+
+def lag_of(committed: Column, log_start: Column, log_end: Column) -> Column:
+    """Offsets that are there and not read yet; 0 for a commit beyond the log end, NULL where one of the three is not known."""
+    return offsets_between(position_of(committed, log_start), log_end)
+
+
+def lost() -> Column:
+    """Offsets from ``committed`` up to ``log_start``: what was deleted unread."""
+    return offsets_between(F.col("committed"), F.col("log_start"))
+
+
+def held_back() -> Column:
+    """Offsets from ``last_stable`` up to ``log_end``: what open transactions hold back."""
+    return offsets_between(F.col("last_stable"), F.col("log_end"))
+
+
+def unread() -> Column:
+    """Records unread, of columns committed, log_start, log_end and only_markers: the lag without the ends of transactions.
+
+    NULL where an offset is not known, and for a commit beyond the log end, which is no position in this log.
+    """
+    lag = lag_of(F.col("committed"), F.col("log_start"), F.col("log_end"))
+    beyond_end = offsets_between(F.col("log_end"), F.col("committed"))
+    return F.when((beyond_end == 0) & lag.isNotNull(), F.when(F.col("only_markers"), F.lit(0)).otherwise(lag))
+
+
+def may_be_marker(lag: Column, only_markers: Column) -> Column:
+    """Whether all that is unread is one offset of which it is not known whether it is the end of a transaction."""
+    return (lag == 1) & only_markers.isNull()
+
+
+def positions(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool = False) -> DataFrame:
+    """One row for each sample and partition of which a group was asked for its commit; with ``assigned``, also for those of its members.
+
+    - snapshot_id, group_id, topic, partition; group_type, state string
+    - asked (the group's commit was answered), in_assignment, log_asked boolean, true or NULL; commit_error, offsets_error string
+    - committed, log_start, log_end, last_stable bigint
+    - NULL for share groups, without a commit and where an offset is not known: position, lag, lost, beyond_end, margin (committed -
+      log_start), unread (:func:`unread`) bigint; at_last_stable boolean
+    - only_markers boolean: nothing but ends of transactions follows the commit; NULL without lag, or when neither the first unread record
+      nor the last batch tells
+    - abandoned boolean: the group is Stable, all of its members told what they have assigned or subscribe, and that is not this topic
+    - of the first unread record: record_offset, record_ms (its timestamp), record_lag_ms (its age when it was read) bigint; record_error;
+      hidden_record string, the error if it hides the record's time; has_hole boolean, the record lies above the position
+    - limits array<struct<max_lag_seconds:int,timestamp_ms:bigint,offset:bigint>>: what brokers answered for SLAs in seconds
+    """
+    rows = _places(tables, samples, assigned=assigned).join(_groups(tables, samples), on=["snapshot_id", "group_id"], how="left")
+    rows = rows.join(_logs(tables, samples), on=_PLACE, how="left").withColumns(_figures())
+    rows = rows.join(_records(tables, samples), on=[*_PLACE, "position"], how="left")
+    rows = rows.join(_last_batches(tables, samples), on=_PLACE, how="left").join(_limits(tables, samples), on=_PLACE, how="left")
+    left = (F.col("state") == "Stable") & (F.size("read_topics") > 0) & ~F.array_contains("read_topics", F.col("topic"))
+    rows = rows.withColumns(
+        {
+            "only_markers": _only_markers(),
+            "abandoned": F.coalesce(left, F.lit(False)),
+            "hidden_record": F.when(F.col("record_error").isin(*HIDES_ITS_TIME), F.col("record_error")),
+            "has_hole": F.coalesce(F.col("record_offset") > F.col("position"), F.lit(False)),
+        }
+    )
+    rows = rows.withColumn("unread", unread())
+    return rows.drop("read_topics", "record_sought", "base_offset", "last_offset", "is_control")
+
+
+def is_over(limit: Column) -> Column:
+    """Whether a record is unread that is older than a limit: an element of ``limits``.
+
+    Offsets below that of the limit are older. Times may be out of order: the first unread record may be older though it lies above.
+    Between the position and the first record that is still there may lie what compaction took, or the ends of transactions.
+    """
+    first = F.coalesce("record_offset", "position")
+    return (limit["offset"] > first) | F.coalesce(F.col("record_ms") < limit["timestamp_ms"], F.lit(False))
+
+
+def seconds_broken_and_kept() -> tuple[Column, Column]:
+    """The largest limit in seconds that is proven broken, and the least that is proven kept, both int; NULL where none is."""
+    over, kept = F.filter("limits", is_over), F.filter("limits", lambda limit: ~is_over(limit))
+    waits = (F.col("lag") > 0) & ~F.coalesce("only_markers", F.col("lag") == 1)
+    tells = (F.col("beyond_end") == 0) & F.col("hidden_record").isNull()
+    return (
+        F.when(waits, F.array_max(F.transform(over, lambda limit: limit["max_lag_seconds"]))),
+        F.when(tells, F.array_min(F.transform(kept, lambda limit: limit["max_lag_seconds"]))),
+    )
+
+
+def _places(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool) -> DataFrame:
+    commits = dataset(tables, samples, "committed_offsets", "group_id string, topic string, partition int, committed bigint, error string")
+    rows = commits.select(
+        "snapshot_id",
+        *KEYS,
+        F.when(F.col("committed") >= 0, F.col("committed")).alias("committed"),
+        F.col("error").alias("commit_error"),
+        F.lit(True).alias("asked"),
+    )
+    if not assigned:
+        return rows.withColumn("in_assignment", F.lit(None).cast("boolean"))
+    members = dataset(tables, samples, "members", "group_id string, assignment array<struct<topic:string,partition:int>>")
+    places = members.select("snapshot_id", "group_id", F.inline("assignment")).distinct().withColumn("in_assignment", F.lit(True))
+    return rows.join(places, on=["snapshot_id", *KEYS], how="full")
+
+
+def _groups(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
+    """snapshot_id, group_id, group_type, state, and read_topics array<string>: what members have assigned or subscribe, if all told."""
+    members = dataset(
+        tables, samples, "members", "group_id string, assignment array<struct<topic:string,partition:int>>, subscribed_topics array<string>"
+    )
+    told = F.concat("assignment.topic", F.coalesce("subscribed_topics", F.array().cast("array<string>")))
+    found = members.groupBy("snapshot_id", "group_id").agg(
+        F.count_if(F.col("assignment").isNull()).alias("silent"),
+        F.array_distinct(F.flatten(F.collect_list(told))).alias("topics"),
+    )
+    read = found.select("snapshot_id", "group_id", F.when(F.col("silent") == 0, F.col("topics")).alias("read_topics"))
+    groups = dataset(tables, samples, "groups", "group_id string, state string, group_type string")
+    return groups.join(read, on=["snapshot_id", "group_id"], how="left")
+
+
+def _logs(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
+    columns = "topic string, partition int, log_start bigint, log_end bigint, last_stable bigint, error string"
+    return dataset(tables, samples, "offsets", columns).withColumnRenamed("error", "offsets_error").withColumn("log_asked", F.lit(True))
+
+
+def _figures() -> dict[str, Column]:
+    committed = F.when(F.coalesce(F.col("group_type") != "share", F.lit(True)), F.col("committed"))
+    start, end = F.col("log_start"), F.col("log_end")
+    lag = lag_of(committed, start, end)
+    return {
+        "position": F.when(lag.isNotNull(), position_of(committed, start)),
+        "lag": lag,
+        "lost": offsets_between(committed, start),
+        "beyond_end": offsets_between(end, committed),
+        "margin": committed - start,
+        "at_last_stable": committed == F.col("last_stable"),
+    }
+
+
+def _only_markers() -> Column:
+    reaches_the_end = F.col("last_offset") >= F.col("log_end") - 1
+    by_last_batch = F.when(reaches_the_end, F.col("is_control") & (F.col("base_offset") <= F.col("position")))
+    return F.when(F.col("lag") > 0, F.when(F.col("record_sought"), F.col("record_offset").isNull()).otherwise(by_last_batch))
+
+
+def _records(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
+    """By snapshot_id, topic, partition and position, what was found there; ``record_sought``: the log was read from there on."""
+    columns = "topic string, partition int, offset bigint, record_offset bigint, timestamp_ms bigint, error string, read_at timestamp"
+    found = dataset(tables, samples, "first_unread", columns).groupBy(*_PLACE, F.col("offset").alias("position"))
+    stamped = F.when(F.col("timestamp_ms") >= 0, F.col("timestamp_ms"))  # -1 in a record that has none
+    rows = found.agg(
+        F.max("record_offset").alias("record_offset"),
+        F.max(stamped).alias("record_ms"),
+        F.max(F.unix_millis("read_at") - stamped).alias("record_lag_ms"),
+        F.max("error").alias("record_error"),
+    )
+    return rows.withColumn("record_sought", F.col("record_error").isNull())
+
+
+def _last_batches(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
+    columns = "topic string, partition int, base_offset bigint, last_offset bigint, is_control boolean, error string"
+    return dataset(tables, samples, "last_batches", columns).where("error is null").drop("error")
+
+
+def _limits(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
+    asked = "topic string, partition int, max_lag_seconds int, timestamp_ms bigint, offset bigint, error string"
+    limits = dataset(tables, samples, "sla_offsets", asked).where("error is null and offset is not null")
+    limit = F.struct("max_lag_seconds", "timestamp_ms", "offset")
+    return limits.groupBy(*_PLACE).agg(F.collect_list(limit).alias("limits"))

@@ -1,0 +1,56 @@
+"""What happened to a group partition from one sample to the next."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark_jobs.lag.positions import KEYS, lag_of, may_be_marker, offsets_between, unread
+from spark_jobs.tables import table_of
+
+
+def with_sample_before(rows: DataFrame, seed: DataFrame | None, before: Mapping[int, int]) -> DataFrame:
+    """Adds what the sample before tells (spark_jobs.lag.days, from before_ms to movement_known).
+
+    ``before``: the time of a sample -> that of the one before it; none after a gap. ``seed``: the same rows of a sample before the first;
+    they are used and left out.
+    """
+    since, known = F.lit(None).cast("bigint"), F.lit(None).cast("boolean")
+    rows = rows.withColumns({"seed_since_ms": since, "seed_known": known, "is_seed": F.lit(False)})
+    if seed is not None:
+        kept = (*KEYS, "topic_id", "taken_ms", "committed", "log_start", "log_end", "only_markers")
+        told = (F.col("still_since_ms").alias("seed_since_ms"), F.col("movement_known").alias("seed_known"), F.lit(True).alias("is_seed"))
+        rows = rows.unionByName(seed.select(*kept, *told), allowMissingColumns=True)
+    expected = table_of(rows.sparkSession, before.items(), "taken_ms bigint, expected_ms bigint")
+    rows = rows.join(F.broadcast(expected), on="taken_ms", how="left")
+    by_time = Window.partitionBy(*KEYS).orderBy("taken_ms")
+    offsets = ("committed", "log_start", "log_end")
+    rows = rows.withColumns({f"last_{name}": F.lag(name).over(by_time) for name in ("taken_ms", "topic_id", *offsets)})
+    next_to = (F.col("last_taken_ms") == F.col("expected_ms")) & (F.col("last_topic_id") == F.col("topic_id"))
+    rows = rows.withColumns(
+        {
+            "before_ms": F.when(next_to, F.col("last_taken_ms")),
+            **{f"{name}_before": F.when(next_to, F.col(f"last_{name}")) for name in offsets},
+            "recreated": F.coalesce(F.col("last_topic_id") != F.col("topic_id"), F.lit(False)),
+        }
+    )
+    waiting = unread()
+    waited = lag_of(F.col("committed_before"), F.col("log_start_before"), F.col("log_end_before"))
+    certain = ~may_be_marker(waiting, F.col("only_markers"))
+    stood = F.col("committed") == F.col("committed_before")
+    still = F.coalesce((waited > 0) & (waiting > 0) & certain & stood, F.lit(False))
+    seen = F.coalesce(waiting == 0, F.lit(False)) | F.coalesce(~stood, F.lit(False)) | F.coalesce(waited == 0, F.lit(False))
+    # Where a run of samples in which nothing moves begins, and whether it is known that nothing stood still before.
+    start = F.struct(F.coalesce("seed_since_ms", "taken_ms").alias("at"), F.coalesce("seed_known", seen).alias("seen"))
+    run = F.last(F.when(~still, start), ignorenulls=True).over(by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    return rows.withColumns({"still_since_ms": F.when(still, run["at"]), "movement_known": run["seen"]}).where(~F.col("is_seed"))
+
+
+def steps() -> dict[str, Column]:
+    """What happened since the sample before, of rows of spark_jobs.lag.days: went_back and end_went_back boolean; produced and consumed."""
+    return {
+        "went_back": F.col("committed") < F.col("committed_before"),
+        "end_went_back": F.col("log_end") < F.col("log_end_before"),
+        "produced": offsets_between(F.col("log_end_before"), F.col("log_end")),
+        "consumed": offsets_between(F.col("committed_before"), F.col("committed")),
+    }

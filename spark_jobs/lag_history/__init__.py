@@ -1,1 +1,0 @@
-"""The lag of groups over time: rows of every sample, rolled up by day, and what a window of them says."""

@@ -1,0 +1,113 @@
+"""One table of where groups stand, for both programs that compute it: spark_jobs.lag.positions and kafka_audit.lag.position.
+
+Each case is one group on one partition. tests/unit/test_lag_golden.py runs it through `kafka-audit lag`, tests/spark/test_lag_golden.py
+through the audit and the lag history.
+"""
+
+from dataclasses import dataclass
+
+MARKERS = "markers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What is read of a case, and what must come of it. None is not known, or not there."""
+
+    committed: int | None
+    log: tuple[int | None, int | None] = (0, 100)
+    """Log start and log end."""
+    state: str = "Stable"
+    assigned: bool | None = True
+    """Whether the group's member has the partition; if not, it has one of another topic. None: it did not tell."""
+    subscribed: bool = False
+    """Whether the member subscribes the topic."""
+    listed: bool = True
+    """Whether the topic exists."""
+    unread: int | str | None = None
+    """The first record that was found unread, or ``MARKERS``: the log was read to its end, and there is none. None: it was not read."""
+
+    expected: str
+    """The state that `kafka-audit lag` shows."""
+    position: int | None = None
+    lag: int | None = None
+    lost: int | None = None
+    beyond_end: int | None = None
+    only_markers: bool | None = None
+    records: tuple[int, int] | None = None
+    """The least and the most records that are unread."""
+
+
+GOLDEN: dict[str, Standing] = {
+    "caught-up": Standing(committed=100, expected="OK", position=100, lag=0, lost=0, beyond_end=0, records=(0, 0)),
+    "empty-log": Standing(committed=100, log=(100, 100), expected="OK", position=100, lag=0, lost=0, beyond_end=0, records=(0, 0)),
+    "behind": Standing(committed=40, expected="BEHIND", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)),
+    "at-the-log-start": Standing(
+        committed=40, log=(40, 100), expected="BEHIND", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)
+    ),
+    "lost-and-drained": Standing(committed=40, log=(100, 100), expected="LOST", position=100, lag=0, lost=60, beyond_end=0, records=(0, 0)),
+    "lost-and-behind": Standing(
+        committed=40, log=(100, 500), expected="LOST", position=100, lag=400, lost=60, beyond_end=0, records=(400, 400)
+    ),
+    "lost-and-only-markers": Standing(
+        committed=40,
+        log=(70, 71),
+        unread=MARKERS,
+        expected="LOST",
+        position=70,
+        lag=1,
+        lost=30,
+        beyond_end=0,
+        only_markers=True,
+        records=(0, 0),
+    ),
+    "beyond-the-end": Standing(committed=500, log=(0, 200), expected="BEYOND_END", position=500, lag=0, lost=0, beyond_end=300),
+    "no-commit": Standing(committed=None, expected="NO_COMMIT"),
+    "topic-is-gone": Standing(committed=40, log=(None, None), assigned=False, listed=False, expected="ORPHAN"),
+    "end-not-known": Standing(committed=40, log=(0, None), expected="NOT_ASSESSED"),
+    "start-not-known": Standing(committed=40, log=(None, 100), expected="NOT_ASSESSED"),
+    # What is unread may be the ends of transactions, which are no records.
+    "one-marker": Standing(
+        committed=99, unread=MARKERS, expected="OK", position=99, lag=1, lost=0, beyond_end=0, only_markers=True, records=(0, 0)
+    ),
+    "three-markers": Standing(
+        committed=97, unread=MARKERS, expected="OK", position=97, lag=3, lost=0, beyond_end=0, only_markers=True, records=(0, 0)
+    ),
+    "one-record": Standing(
+        committed=99, unread=99, expected="BEHIND", position=99, lag=1, lost=0, beyond_end=0, only_markers=False, records=(1, 1)
+    ),
+    "one-offset": Standing(committed=99, expected="BEHIND", position=99, lag=1, lost=0, beyond_end=0, records=(0, 1)),
+    "compacted": Standing(
+        committed=40, unread=90, expected="BEHIND", position=40, lag=60, lost=0, beyond_end=0, only_markers=False, records=(60, 60)
+    ),
+    # A topic that a Stable group's members neither have assigned nor subscribe is one that it has left.
+    "left": Standing(committed=40, assigned=False, expected="ABANDONED", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)),
+    "subscribed-without-a-partition": Standing(
+        committed=500,
+        log=(1000, 1_000_499),
+        assigned=False,
+        subscribed=True,
+        expected="LOST",
+        position=1000,
+        lag=999_499,
+        lost=500,
+        beyond_end=0,
+        records=(999_499, 999_499),
+    ),
+    "a-member-did-not-tell": Standing(
+        committed=40, assigned=None, expected="BEHIND", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)
+    ),
+    "rebalancing": Standing(
+        committed=40,
+        assigned=False,
+        state="PreparingRebalance",
+        expected="BEHIND",
+        position=40,
+        lag=60,
+        lost=0,
+        beyond_end=0,
+        records=(60, 60),
+    ),
+    "without-members": Standing(
+        committed=40, assigned=False, state="Empty", expected="BEHIND", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)
+    ),
+}
