@@ -14,7 +14,7 @@ COMMITS = 4
 LONGEST_MS = 7_200_000
 """How long that window may be, and is where no cadence of commits was seen, unless three samples are further apart."""
 _PUNCTUAL = (4, 5)
-"""A snapshot taken four fifths of the distance of commits ago counts as one such distance ago: they are not taken to the second."""
+"""A snapshot taken four fifths of a commit interval ago counts as one interval ago, because snapshots are not taken to the second."""
 _LOG_START_MOVES = 2
 """Retention deletes whole segments, so the log start jumps: one jump tells nothing of how often it does."""
 _HOUR_MS = 3_600_000
@@ -29,8 +29,8 @@ def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
     - expiry_measured boolean: the log start moved often enough
     - of the status window, NULL without a lag: samples int; all_idle, lag_rises boolean; highest_commit, first_lag, other_lags_most bigint;
       rewound bigint, by how many offsets the commit is below the highest
-    - of the newest sample that is a distance of commits ago: lag_before bigint; read_all_before boolean, what was there then has been read;
-      written_since bigint
+    - of the newest sample that is at least one commit interval ago: lag_before bigint; read_all_before boolean, everything that was in the
+      log then has been read; written_since bigint
     - when the log end was read, in epoch milliseconds: log_read_ms now; seen_unread_ms in the oldest sample of the newest run whose end is
       past the position; not_past_ms in the sample before that run; and passed_ms, when it passed the position if it grew evenly
     - samples_by_age array<struct>: see :func:`_samples`

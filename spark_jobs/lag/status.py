@@ -55,7 +55,7 @@ RULES = (
     ),
     Rule(
         status="NO_COMMIT",
-        words="no committed offset, on a partition that is assigned to a member or was asked for",
+        words="no committed offset, on a partition that is assigned to a member or that the snapshot asked for",
         condition="not has_commit",
         figures="""concat(case when assigned then 'assigned to a member' else 'asked for' end, ', without a committed offset; log ',
             coalesce(log_start, 'unknown'), ' to ', coalesce(log_end, 'unknown'))""",
@@ -81,19 +81,19 @@ RULES = (
     ),
     Rule(
         status="REWOUND",
-        words="the committed offset is below one of the window",
+        words="the committed offset is lower than in an earlier sample of the window",
         condition="rewound > 0",
         figures=_figures("concat('committed ', highest_commit, ' before, ', rewound, ' back')", _STANDS, _LAG, _SPAN),
     ),
     Rule(
         status="OK",
-        words="caught up: nothing is unread, or nothing but the ends of transactions",
+        words="caught up: nothing is unread, or only transaction markers",
         condition="lag = 0 or only_markers_unread",
         figures=_figures("case when lag > 0 then 'caught up but for the ends of transactions' else 'caught up' end", _STANDS),
     ),
     Rule(
         status="OK",
-        words="the group has members and stands at the last stable offset, where an open transaction begins",
+        words="the group has members and its commit is at the last stable offset, where an open transaction begins",
         condition=f"at_last_stable and {_HAS_MEMBERS}",
         figures=_figures("concat('caught up with the last stable offset; an open transaction holds ', lag, ' back (TXN-01)')", _STANDS),
     ),
@@ -131,14 +131,15 @@ RULES = (
     ),
     Rule(
         status="GROWING",
-        words="the line through the lags of the window rises, the lag is larger at its end than at its start, and the group falls behind",
+        words="the regression line through the lags of the window rises, the lag is larger at its end than at its start, and the group "
+        "falls behind",
         condition="lag_rises and lag > first_lag and not keeps_up",
         figures=_figures("concat('lag from ', first_lag, ' to ', lag)", _RATES, _SPAN),
     ),
     Rule(
         status="SLOW",
-        words="the group has not read all that was there a distance of commits ago, is not proven to keep its SLA in seconds, and at "
-        "present rates does not catch up within it, or without one not at all",
+        words="the group has not read everything that was in the log one commit interval ago, is not proven to keep its SLA in seconds, "
+        "and at present rates does not catch up within that SLA (without an SLA: does not catch up at all)",
         condition="not fresh and not coalesce(not behind_sla, false) and (catch_up_ms is null or catch_up_ms > sla_seconds * 1000)",
         figures=_figures(_CATCH_UP, "concat('SLA ', sla_seconds, ' s')", _LAG, _RATES, _SPAN),
     ),
@@ -158,7 +159,7 @@ def with_status(rows: DataFrame) -> DataFrame:
 
     Needs the columns that movement, time, loss and slas add, and at_last_stable.
     """
-    # All that was there a distance of commits ago has been read: what is unread is what a group that keeps up has not come to yet.
+    # Everything that was in the log one commit interval ago has been read: a group that keeps up has no other unread records.
     before = rows.columns
     fresh = F.col("read_all_before") & ~F.coalesce("behind_sla", F.lit(False))
     little = (F.col("lag_before") == 0) | (F.col("lag") * 2 <= F.col("written_since")) | (F.col("lag") <= F.col("other_lags_most"))
