@@ -129,7 +129,7 @@ class SmallTables(Tables):
     def write(self, rows: DataFrame, target: Path, order: Sequence[str] = ()) -> None:
         found = (rows.coalesce(1).sortWithinPartitions(*order) if order else rows).toArrow()
         target.mkdir(parents=True)
-        nullable = to_arrow_schema(rows.schema.toNullable(), timezone="UTC")  # as Spark writes every column
+        nullable = to_arrow_schema(rows.schema.toNullable(), timezone="UTC")  # as Spark reads every column
         pq.write_table(found.cast(nullable), target / "part-00000.parquet", compression="zstd", store_schema=False)
 
     def _of(self, rows: pa.Table) -> DataFrame:

@@ -14,6 +14,7 @@ from lag_histories import HISTORIES, SLAS
 from lag_histories import snapshot as snapshot_of
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
 
 from kafka_audit.policy import shipped_policy_folder
@@ -27,14 +28,15 @@ pytestmark = pytest.mark.spark
 
 
 def outputs(folder: Path) -> dict[str, Any]:
-    """Every table of an audit with its schema, and every record, by its path."""
+    """Every table of an audit with its columns, and every record, by its path."""
     tables = {path: pq.read_table(path) for path in folder.glob("*/*.parquet")}
     found: dict[str, Any] = {str(path.relative_to(folder)): (_plain(table.schema), table.to_pylist()) for path, table in tables.items()}
     return {**found, **{str(path.relative_to(folder)): json.loads(path.read_text()) for path in folder.glob("*/*.json")}}
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
-    return schema.remove_metadata()
+def _plain(schema: pa.Schema) -> str:
+    """Names and types; whether a column may be NULL is left out, because Spark reads every column of Parquet as one that may."""
+    return from_arrow_schema(schema).toNullable().simpleString()
 
 
 def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
