@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 
+import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 
@@ -18,7 +19,7 @@ def failure_of(job: str, run: Callable[[], object]) -> AuditError | None:
         return problem
     except (PySparkException, Py4JError) as problem:
         return CollectionError(f"{job}: Spark failed: {str(problem)[:1000]}")
-    except OSError as problem:
+    except (OSError, pa.ArrowException) as problem:
         return CollectionError(f"{job}: {problem}")
     return None
 

@@ -23,6 +23,11 @@ def offsets_between(start: Column, end: Column) -> Column:
     return F.when(distance < 0, F.lit(0).cast("bigint")).otherwise(distance)
 
 
+def is_empty(log_start: Column, log_end: Column) -> Column:
+    """Whether a log has no offsets; NULL where one of them is, false where they contradict each other because they were read apart."""
+    return log_start == log_end
+
+
 def position_of(committed: Column, log_start: Column) -> Column:
     """The offset at which a group reads on: its commit, or the log start where that is higher; NULL where one of them is."""
     return F.when(committed.isNotNull() & log_start.isNotNull(), F.greatest(committed, log_start))

@@ -142,6 +142,8 @@ def test_with_a_history_the_same_snapshot_is_judged(
     assert verify_lag(snapshot, audit) == 5
     assert used.name in capfd.readouterr().err
     assert (audit.lag / "findings.parquet" / "part-00000.parquet").read_bytes() == before
+    assert main(["--snapshot", str(snapshot.path), "--audit", str(audit.path)]) == 5
+    assert (audit.settings / "findings.parquet").is_dir(), "settings are judged without a commit history"
 
     shutil.rmtree(used)
     assert verify_lag(snapshot, audit) == 0
