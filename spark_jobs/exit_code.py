@@ -19,7 +19,7 @@ def failure_of(job: str, run: Callable[[], object]) -> AuditError | None:
         return problem
     except (PySparkException, Py4JError) as problem:
         return CollectionError(f"{job}: Spark failed: {str(problem)[:1000]}")
-    except (OSError, pa.ArrowException) as problem:
+    except (OSError, MemoryError, pa.ArrowException) as problem:
         return CollectionError(f"{job}: {problem}")
     return None
 

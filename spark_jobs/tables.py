@@ -5,7 +5,6 @@ what planning it costs: every table is one partition of rows that the driver hol
 once, so that no plan is analysed twice. Both give the same rows.
 """
 
-import itertools
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +26,11 @@ from spark_jobs.parquet_folder import write_parquet
 from spark_jobs.session import with_settings
 
 SMALL_ROWS = 50_000
-"""Up to so many rows of evidence, all snapshots and the lag history together, a cluster is small."""
+SMALL_BYTES = 32 << 20
+"""Up to so many rows and bytes of evidence, all snapshots and the lag history together, a cluster is small."""
+
+
+_UTC = pa.timestamp("us", tz="UTC")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,11 +162,12 @@ def schema_of(ddl: str) -> StructType:
 
 
 def schema_of_file(path: Path) -> StructType:
-    """The columns of a Parquet file of evidence; IntegrityError when it is none."""
+    """The columns of a Parquet file of evidence; IntegrityError when it is none. Times are UTC, also where Spark wrote them as INT96."""
     try:
-        return from_arrow_schema(pq.read_schema(path))
+        schema = pq.read_schema(path)
     except (OSError, pa.ArrowException) as problem:
         raise unreadable(path, problem) from problem
+    return from_arrow_schema(pa.schema([one.with_type(_UTC) if pa.types.is_timestamp(one.type) else one for one in schema]))
 
 
 def unreadable(path: Path, problem: object) -> IntegrityError:
@@ -171,16 +175,23 @@ def unreadable(path: Path, problem: object) -> IntegrityError:
     return IntegrityError(f"{path}: cannot be read as Parquet ({problem}); restore the snapshot from a copy or take a new one")
 
 
-def at_most(rows: int, files: Iterable[Path]) -> bool:
-    """Whether Parquet files hold so few rows by their footers. Reads no more footers once they are seen to hold more."""
-    return all(total <= rows for total in itertools.accumulate(map(_rows, files)))
+def at_most(rows: int, files: Iterable[Path], *, size: int = SMALL_BYTES) -> bool:
+    """Whether Parquet files hold so few rows, and so few bytes when read. Reads no further file once they are seen to hold more.
 
-
-def _rows(file: Path) -> int:
-    try:
-        return int(pq.read_metadata(file).num_rows)
-    except (OSError, pa.ArrowException):
-        return 0  # whoever needs the file says what is wrong with it
+    Bytes count because ids are free text of up to 32 KB, which Parquet stores once and every finding repeats.
+    """
+    rows_found = size_found = 0
+    for file in files:
+        try:
+            rows_found += pq.read_metadata(file).num_rows
+            if rows_found > rows:
+                return False
+            size_found += pq.ParquetFile(file).read().nbytes
+        except (OSError, pa.ArrowException):
+            continue  # whoever needs the file says what is wrong with it
+        if size_found > size:
+            return False
+    return True
 
 
 def _parts(files: Sequence[Path]) -> list[Path]:

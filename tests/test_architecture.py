@@ -53,7 +53,7 @@ def test_the_tree_exists_so_that_the_other_tests_cannot_pass_on_nothing() -> Non
     assert [folder for folder in folders if not modules(folder)] == []
     configuration = read_configuration(str(ROOT / "pyproject.toml"))
     assert configuration["session_options"]["root_packages"] == ["kafka_audit", "spark_jobs", "expectations"]
-    assert len(configuration["contracts_options"]) == 7
+    assert len(configuration["contracts_options"]) == 9
 
 
 def test_every_contract_on_imports_is_kept(capsys: pytest.CaptureFixture[str]) -> None:

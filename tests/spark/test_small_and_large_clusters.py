@@ -103,6 +103,14 @@ def test_counting_stops_where_a_cluster_is_large_and_leaves_broken_files_to_thei
     assert not at_most(2, files())
 
 
+def test_long_ids_that_parquet_stores_once_make_a_cluster_large(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"group_id": ["g" * 32_000] * 1_500}), tmp_path / "long.parquet")
+    pq.write_table(pa.table({"group_id": ["g" * 32] * 1_500}), tmp_path / "short.parquet")
+    assert (tmp_path / "long.parquet").stat().st_size < 100_000
+    assert not at_most(50_000, [tmp_path / "long.parquet"])
+    assert at_most(50_000, [tmp_path / "short.parquet"])
+
+
 def test_a_column_that_a_file_does_not_have_is_null_in_both(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "old.parquet")
     pq.write_table(pa.table({"a": [2], "c": [[1.5]]}), tmp_path / "new.parquet")
