@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable
 
-import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 
@@ -12,14 +11,14 @@ from kafka_audit.store.durable_files import keep_new_files_private
 
 
 def failure_of(job: str, run: Callable[[], object]) -> AuditError | None:
-    """Run it; returns its error, a CollectionError where Spark or the file system failed, or None."""
+    """Call ``run``; return its AuditError (a CollectionError where Spark or the file system failed), or None on success."""
     try:
         run()
     except AuditError as problem:
         return problem
     except (PySparkException, Py4JError) as problem:
         return CollectionError(f"{job}: Spark failed: {str(problem)[:1000]}")
-    except (OSError, pa.ArrowException) as problem:
+    except OSError as problem:
         return CollectionError(f"{job}: {problem}")
     return None
 

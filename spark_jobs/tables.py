@@ -46,7 +46,7 @@ class Tables(ABC):
 
     def read_whole(self, file: Path) -> DataFrame:
         """All columns of one Parquet file, or of a folder of them."""
-        return self.read(schema_of_file(_parts([file])[0]), [file])
+        return self.read(from_arrow_schema(pq.read_schema(_parts([file])[0])), [file])
 
     @abstractmethod
     def read_each(self, schema: StructType, dataset: str, snapshots: Sequence[Snapshot]) -> DataFrame:
@@ -156,14 +156,6 @@ def schema_of(ddl: str) -> StructType:
     if not isinstance(schema, StructType):
         raise TypeError(f"{ddl} is not a list of columns")
     return schema
-
-
-def schema_of_file(path: Path) -> StructType:
-    """The columns of a Parquet file of evidence; IntegrityError when it is none."""
-    try:
-        return from_arrow_schema(pq.read_schema(path))
-    except (OSError, pa.ArrowException) as problem:
-        raise unreadable(path, problem) from problem
 
 
 def unreadable(path: Path, problem: object) -> IntegrityError:
