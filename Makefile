@@ -76,4 +76,4 @@ lock-images: ## Update the digests of the container images (asks the registry th
 	@$(PYTHON) docker/lock_images.py
 
 clean: ## Delete the environment and the caches of this checkout
-	@rm -rf $(VENV) .airflow .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info plugins/*.egg-info
+	@rm -rf $(VENV) .airflow .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info plugins/*.egg-info

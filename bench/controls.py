@@ -1,4 +1,4 @@
-"""Measure both verification jobs on generated snapshots of several sizes: seconds without the Spark session's start, and peak memory."""
+"""Measure both parts of the verification on generated snapshots of several sizes: seconds after the session's start, peak memory."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _EARLIER = 2
 
 
 def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
-    """Print one line per scale: rows, seconds of each job, findings, peak memory of the whole process tree."""
+    """Print one line per scale: rows, seconds of each part, findings, peak memory of the whole process tree."""
     first = 0.0
     for scale in scales:
         root = work / f"scale-{scale}"

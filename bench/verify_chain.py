@@ -33,9 +33,9 @@ from kafka_audit.store.manifest import FileHashes, tree_files
 
 CLUSTER = "bench"
 FIRST = datetime(2024, 1, 1, tzinfo=timezone.utc)
-JOBS = ("findings.parquet/part-00000.parquet", "summary.parquet/part-00000.parquet", "history.json")
+PART_FILES = ("findings.parquet/part-00000.parquet", "summary.parquet/part-00000.parquet", "history.json")
 FILES = (
-    *(f"{job}/{name}" for job in ("settings", "lag") for name in JOBS),
+    *(f"{part}/{name}" for part in ("settings", "lag") for name in PART_FILES),
     *(f"lag/{name}.parquet/part-00000.parquet" for name in ("group_partitions", "group_slas", "lag_series", "partition_windows")),
     *("lag/lag_history.json", "gate/evidence.json", "gate/findings.json", "report/report.html", "report/report.json", "report/junit.xml"),
 )

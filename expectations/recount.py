@@ -1,4 +1,4 @@
-"""The findings of an audit counted a second time, without Spark: what its summaries and its waivers are held against."""
+"""The findings of an audit counted a second time, without Spark: what its summaries and its waivers are compared with."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How the columns of a stored dataset are held against those that the collector writes."""
+"""Compares the columns of a stored dataset with those that the collector writes."""
 
 import pyarrow as pa
 

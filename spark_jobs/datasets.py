@@ -81,7 +81,7 @@ class Evidence:
         return int(self._footer(name).metadata.num_rows)
 
     def once(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
-        """A table that several subjects stand on: built at the first call, kept by Spark, and the same at every later one."""
+        """A table that several subjects use: built at the first call, kept by Spark, and the same at every later one."""
         if name not in self._derived:
             self._derived[name] = self.tables.keep(make())
         return self._derived[name]

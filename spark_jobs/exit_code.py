@@ -12,7 +12,7 @@ from kafka_audit.store.durable_files import keep_new_files_private
 
 
 def failure_of(job: str, run: Callable[[], object]) -> AuditError | None:
-    """Run it; returns its error, a CollectionError where Spark or the file system failed, or None."""
+    """Call ``run``; return its AuditError (a CollectionError where Spark or the file system failed), or None on success."""
     try:
         run()
     except AuditError as problem:

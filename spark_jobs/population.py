@@ -1,4 +1,4 @@
-"""How many resources each subject has by the snapshot's own counts: what the number of findings is held against."""
+"""How many resources each subject has by the snapshot's own counts: what the number of findings is compared with."""
 
 from collections.abc import Callable
 

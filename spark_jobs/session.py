@@ -43,7 +43,7 @@ _MAY_DIFFER = frozenset(
 
 @contextmanager
 def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """What is planned meanwhile has these settings of Spark SQL; afterwards they are what they were."""
+    """Queries planned inside the block use these settings of Spark SQL; they are restored afterwards."""
     before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)
@@ -58,7 +58,7 @@ def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[
 
 
 def whole_stages(spark: SparkSession) -> AbstractContextManager[None]:
-    """What is planned meanwhile is compiled by whole stages, which pays from a million rows on."""
+    """Queries planned inside the block are compiled by whole stages, which pays from a million rows on."""
     return with_settings(spark, {"spark.sql.codegen.wholeStage": "true"})
 
 

@@ -15,7 +15,7 @@ from kafka_audit.audit.inputs import keep_used
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
-from kafka_audit.errors import AuditError, ConfigurationError, IntegrityError
+from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.slas import WINDOW_DAYS
 from kafka_audit.policy.waivers import began
@@ -67,15 +67,7 @@ def _run(arguments: argparse.Namespace) -> None:
         if not catalogue.of_part(name):
             raise ConfigurationError(f"no control belongs to the part {name}: the catalogue is incomplete; name a folder that has some")
     history = read_history(snapshot, policy.history.snapshots)
-    failures: dict[str, AuditError] = {}
-    behaviour = None
-    if LAG in asked and _reads_behaviour(catalogue):
-        try:
-            behaviour = _behaviour(snapshot, audit.path / LAG)
-        except AuditError as problem:
-            if asked == [LAG]:
-                raise
-            failures[LAG] = problem  # settings are judged without a commit history
+    behaviour = _behaviour(snapshot, audit.path / LAG) if LAG in asked and _reads_behaviour(catalogue) else None
     if not unseal_audit(audit):
         raise IntegrityError(f"{audit.path} is sealed and a later audit is chained to it: it stays as it is; start a new audit")
     evidence = _evidence(snapshot, history, behaviour, policy)
@@ -84,13 +76,14 @@ def _run(arguments: argparse.Namespace) -> None:
     identity = {field: str(run.get(field)) for field in ("audit_id", "snapshot_id", "cluster")}
     overlay = Overlay(policy=policy, at=began(run))
     judged = partial(Part, evidence=evidence, policy=policy, catalogue=catalogue, identity=identity, overlay=overlay)
-    parts = [judged(name=name, behaviour=behaviour if name == LAG else None) for name in asked if name not in failures]
+    parts = [judged(name=name, behaviour=behaviour if name == LAG else None) for name in asked]
+    failures = {}
     with evidence.tables.settings():
         for part in parts:
             failed = failure_of(NAME, partial(judge_part, part, audit.path / part.name, PARTS[part.name]))
             if failed is not None:
                 failures[part.name] = failed
-    if len(failures) < len(asked):
+    if len(failures) < len(parts):
         keep_used(audit, snapshot.root, identity["cluster"])
     for failed in failures.values():
         raise type(failed)("; ".join(f"{name}: {one}" for name, one in failures.items())) from failed

@@ -94,7 +94,7 @@ def test_every_module_has_a_telling_name_a_docstring_and_one_way_to_be_imported(
         tree = ast.parse(text)
         if path.stem in NAMELESS:
             wrong.append(f"{path}: the name says nothing")
-        if not ((path.name == "__init__.py" and not text.strip()) or ast.get_docstring(tree)):
+        if not ast.get_docstring(tree):
             wrong.append(f"{path}: say in one sentence what the module is")
         if roots(imports(tree)) & {"plugins", "dags"}:
             wrong.append(f"{path}: import kafka_audit, spark_jobs or expectations; they are installed packages")

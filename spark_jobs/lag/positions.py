@@ -23,11 +23,6 @@ def offsets_between(start: Column, end: Column) -> Column:
     return F.when(distance < 0, F.lit(0).cast("bigint")).otherwise(distance)
 
 
-def is_empty(log_start: Column, log_end: Column) -> Column:
-    """Whether a log has no offsets; NULL where one of them is, false where they contradict each other because they were read apart."""
-    return log_start == log_end
-
-
 def position_of(committed: Column, log_start: Column) -> Column:
     """The offset at which a group reads on: its commit, or the log start where that is higher; NULL where one of them is."""
     return F.when(committed.isNotNull() & log_start.isNotNull(), F.greatest(committed, log_start))
@@ -98,8 +93,9 @@ def positions(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool = F
 def is_over(limit: Column) -> Column:
     """Whether a record is unread that is older than a limit: an element of ``limits``.
 
-    Offsets below that of the limit are older. Times may be out of order: the first unread record may be older though it lies above.
-    Between the position and the first record that is still there may lie what compaction took, or the ends of transactions.
+    Offsets below that of the limit are older. Times may be out of order: the first unread record may be older than the limit although its
+    offset is higher. Between the position and the first record that is still there may lie what compaction took, or the ends of
+    transactions.
     """
     first = F.coalesce("record_offset", "position")
     return (limit["offset"] > first) | F.coalesce(F.col("record_ms") < limit["timestamp_ms"], F.lit(False))

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafka_audit.policy import Policy
@@ -27,7 +29,7 @@ from kafka_audit.store.samples import (
 )
 from kafka_audit.times import parse_time
 from spark_jobs.datasets import Evidence
-from spark_jobs.tables import Tables, schema_of, schema_of_file, table_of
+from spark_jobs.tables import Tables, schema_of, table_of
 
 NEWEST = 60
 """How many snapshots of either kind movement is found in, this one included. Of a longer history these are the newest."""
@@ -146,7 +148,7 @@ def dataset(tables: Tables, samples: Sequence[Snapshot], name: str, ddl: str) ->
     having = [one for one in samples if one.dataset(name).is_file()]
     if not having:
         return table_of(tables.spark, [], f"{ddl}, snapshot_id string")
-    whole = schema_of_file(having[-1].dataset(name))
+    whole = from_arrow_schema(pq.read_schema(having[-1].dataset(name)))
     # The file's own types: Spark's reader refuses a nested type that is spelt differently.
     typed = StructType([whole[field.name] if field.name in whole.names else field for field in schema_of(ddl)])
     return tables.read_each(typed, name, having)

@@ -209,7 +209,7 @@ def _quiet(sla: LagSla, first_ms: int, last_ms: int) -> list[tuple[int, int]]:
 
 
 def _outside(limit: Column, least: Column, most: Column, known: Column) -> Column:
-    """Whether a limit was broken: proven by ``least``, what is known of the figure; kept is proven by ``most`` where all is ``known``."""
+    """True if ``least``, the proven minimum, exceeds the limit; False if ``known`` and ``most`` does not, or without a limit; else NULL."""
     broken = F.coalesce(least > limit, F.lit(False))
     kept = limit.isNull() | F.coalesce(known & (most <= limit), F.lit(False))
     return F.when(broken, F.lit(True)).when(kept, F.lit(False))

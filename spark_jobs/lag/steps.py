@@ -13,7 +13,7 @@ def with_sample_before(rows: DataFrame, seed: DataFrame | None, before: Mapping[
     """Adds what the sample before tells (spark_jobs.lag.days, from before_ms to movement_known).
 
     ``before``: the time of a sample -> that of the one before it; none after a gap. ``seed``: the same rows of a sample before the first;
-    they are used and left out.
+    used to compute the first step, not returned.
     """
     since, known = F.lit(None).cast("bigint"), F.lit(None).cast("boolean")
     rows = rows.withColumns({"seed_since_ms": since, "seed_known": known, "is_seed": F.lit(False)})

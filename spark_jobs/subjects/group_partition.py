@@ -42,7 +42,7 @@ def with_sla(rows: DataFrame, policy: Policy) -> DataFrame:
 
 def positions(evidence: Evidence) -> DataFrame:
     """The wide rows without what the policy adds, and samples_by_age (spark_jobs.lag.movement). Computed once for a snapshot and kept."""
-    # A checkpoint and not persist(): every query that stands on these would analyse their joins again.
+    # A checkpoint and not persist(): every query that uses these would analyse their joins again.
     return evidence.remembered("positions", lambda: evidence.tables.checkpoint(_positions(evidence)))
 
 

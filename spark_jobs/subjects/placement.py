@@ -1,4 +1,4 @@
-"""Partitions with their replicas, racks and missing evidence: what the subjects partition and topic both stand on."""
+"""Partitions with their replicas, racks and missing evidence: what the subjects partition and topic both use."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F

@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.datasets import Evidence
-from spark_jobs.lag.positions import is_empty
+from spark_jobs.lag.positions import offsets_between
 from spark_jobs.subjects import missing
 
 _DAY_MS = 86_400_000
@@ -49,7 +49,7 @@ def _with_header(rows: DataFrame, evidence: Evidence) -> DataFrame:
 
 def _recent() -> Column:
     """Whether the newest record is younger than 24 h; false for an empty partition, NULL when it could not be read."""
-    empty = is_empty(F.col("log_start"), F.col("log_end"))
+    empty = offsets_between(F.col("log_start"), F.col("log_end")) == 0
     dated = F.when(F.col("max_timestamp_ms") >= 0, F.col("max_timestamp_ms"))
     return F.when(empty, F.lit(False)).otherwise(F.col("read_ms") - dated < _DAY_MS)
 

@@ -75,7 +75,7 @@ def test_an_unreachable_cluster_is_worth_a_retry_and_a_full_disk_or_refused_cred
     assert not worth_retrying(ConfigurationError("no such connection"))
 
 
-def test_the_words_of_refused_credentials_are_those_that_the_cluster_facade_uses() -> None:
+def test_the_words_of_refused_credentials_are_those_that_the_cluster_room_uses() -> None:
     """worth_retrying tells refused credentials by their message: this test holds the two together."""
     from types import SimpleNamespace
 

@@ -72,13 +72,13 @@ def audited(tmp_path: Path, spark: SparkSession) -> Callable[[Path | None], tupl
         if commits is not None:
             shutil.copytree(commits, EvidenceRoot(path=tmp_path).commit_history(CLUSTER))
         snapshot, audit = taken(tmp_path)
-        assert verify_lag(snapshot, audit) == 0
+        assert judge_lag(snapshot, audit) == 0
         return snapshot, audit
 
     return run
 
 
-def verify_lag(snapshot: Snapshot, audit: Audit) -> int:
+def judge_lag(snapshot: Snapshot, audit: Audit) -> int:
     return main(["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--parts", "lag"])
 
 
@@ -139,14 +139,12 @@ def test_with_a_history_the_same_snapshot_is_judged(
     whole = part.read_bytes()
     part.write_bytes(whole[:-1] + b"x")
     before = (audit.lag / "findings.parquet" / "part-00000.parquet").read_bytes()
-    assert verify_lag(snapshot, audit) == 5
+    assert judge_lag(snapshot, audit) == 5
     assert used.name in capfd.readouterr().err
     assert (audit.lag / "findings.parquet" / "part-00000.parquet").read_bytes() == before
-    assert main(["--snapshot", str(snapshot.path), "--audit", str(audit.path)]) == 5
-    assert (audit.settings / "findings.parquet").is_dir(), "settings are judged without a commit history"
 
     shutil.rmtree(used)
-    assert verify_lag(snapshot, audit) == 0
+    assert judge_lag(snapshot, audit) == 0
     again = read_json(audit.lag / "commit_history.json")
     assert (again["folder"], again["changed_since"]) == (
         None,

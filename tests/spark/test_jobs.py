@@ -216,7 +216,7 @@ def test_an_invalid_control_is_refused_with_exit_code_2_before_spark_starts(made
 def test_an_invalid_policy_is_refused_with_exit_code_2(made, capsys, tmp_path: Path) -> None:
     code, line = refuse(made, capsys, "--policy", str(tmp_path / "nowhere"))
     assert code == 2
-    assert "tiers.yaml: the file is missing" in line
+    assert f"there is no folder {tmp_path / 'nowhere'}: name a policy folder" in line
 
 
 def test_the_audit_of_another_snapshot_is_refused_with_exit_code_2(made, capsys) -> None:

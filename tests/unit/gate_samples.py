@@ -102,13 +102,13 @@ def summary_of(statuses: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
 
 
 def write_audit(root: Path, summary: Sequence[Mapping[str, Any]], findings: Sequence[Mapping[str, Any]]) -> Audit:
-    """The tables of both jobs, in folders as Spark leaves them."""
+    """The tables of both parts, in folders as Spark leaves them."""
     audit = EvidenceRoot(path=root).audit("demo", SNAPSHOT_ID)
     audit.gate.mkdir(parents=True)
     audit.run_file.write_text(json.dumps({"started_at": FINISHED.isoformat()}))
-    for job, folder in (("settings", audit.settings), ("lag", audit.lag)):
+    for part, folder in (("settings", audit.settings), ("lag", audit.lag)):
         for name, rows in (("summary", summary), ("findings", findings)):
-            own = [dict(row) for row in rows if CONTROLS.get(str(row.get("control_id")), ("", "", "settings"))[2] == job]
+            own = [dict(row) for row in rows if CONTROLS.get(str(row.get("control_id")), ("", "", "settings"))[2] == part]
             schema = pa.Table.from_pylist([dict(row) for row in rows]).schema if rows else pa.schema([("control_id", pa.string())])
             write_spark_folder(folder / f"{name}.parquet", pa.Table.from_pylist(own, schema=schema))
     return audit

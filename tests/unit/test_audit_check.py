@@ -92,7 +92,7 @@ def test_a_copy_that_was_replaced_with_its_manifest_is_found(whole: WholeAudit) 
     (copy / "manifest.json").unlink()
     sealed_folder(copy, 9)
     forge(whole.audit.path)
-    assert "rolled-up day 2026-11-19: the audit's copy is not what its jobs used" in said("verify", whole.audit.path, code=5)
+    assert "rolled-up day 2026-11-19: the audit's copy is not what the audit used" in said("verify", whole.audit.path, code=5)
 
 
 def test_a_day_that_was_made_again_is_said_and_an_edited_one_fails(whole: WholeAudit) -> None:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
+from kafka_audit.cli.main import app, main
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Status
 
@@ -286,3 +288,23 @@ def test_a_folder_without_controls_or_that_is_missing_is_refused(tmp_path: Path)
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     for name in ("a\0b", "x" * 300, "circle"):
         assert "folder" in refusal(tmp_path / name)
+
+
+def test_controls_check_counts_the_controls_of_each_folder(tmp_path: Path) -> None:
+    write(tmp_path)
+    done = CliRunner().invoke(app, ["controls", "check", str(tmp_path)])
+    shipped = len(load_catalogue().controls)
+    assert done.output.startswith(f"{shipped + 1} controls are valid, 1 of them from {tmp_path}; sha256 "), done.output
+    alone = CliRunner().invoke(app, ["controls", "check"])
+    assert alone.output.startswith(f"{shipped} controls are valid; sha256 ")
+
+
+def test_controls_check_refuses_a_folder_without_controls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own, empty = tmp_path / "own", tmp_path / "empty"
+    own.mkdir()
+    empty.mkdir()
+    write(own)
+    with pytest.raises(SystemExit) as ended:
+        main(lambda: app(["controls", "check", str(own), str(empty)], standalone_mode=False))
+    assert ended.value.code == 2
+    assert f"{empty}: holds no control (*.yaml)" in capsys.readouterr().err

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from kafka_audit.cli.main import app
 from kafka_audit.clients import effective
 from kafka_audit.clients.declared import ClientFile
 from kafka_audit.clients.files import FoundClient, Reading, read_clients
@@ -192,6 +194,17 @@ def test_a_refused_line_is_not_repeated(tmp_path: Path) -> None:
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="does not exist"):
         read_clients(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("option", "choices"), [("--kind", ("producer", "consumer")), ("--implementation", ("java", "spring-kafka", "librdkafka", "other"))]
+)
+def test_an_unknown_kind_or_implementation_is_refused_by_the_command_itself(tmp_path: Path, option: str, choices: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, ["check-clients", str(tmp_path), option, "foo"], env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert "check-clients" in done.output
+    assert "'foo' is not one of" in done.output
+    assert all(f"'{choice}'" in done.output for choice in choices)
 
 
 def test_the_shipped_file_declares_nobody() -> None:

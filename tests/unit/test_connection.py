@@ -88,7 +88,7 @@ def test_all_wrong_keys_are_named_at_once_with_what_to_write_instead():
     [
         ({"bootstrap.servers": ""}, "bootstrap.servers"),
         ({"bootstrap.servers": "PLAINTEXT://b:9092"}, "security.protocol"),
-        ({"bootstrap.servers": "b:notaport"}, "is not host:port"),
+        ({"bootstrap.servers": "b:notaport"}, "'b:notaport' is not host:port; write broker1:9092 (without a port: 9092)"),
         ({"security.protocol": "TLS"}, "TLS is not one of PLAINTEXT"),
         ({"sasl.mechanisms": "OAUTHBEARER"}, "OAUTHBEARER is not supported"),
         ({"sasl.password": None}, "sasl.password"),

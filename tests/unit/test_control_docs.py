@@ -1,12 +1,14 @@
 """docs/controls.md equals what is generated from the catalogue, and covers all of it."""
 
+import re
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.cli.controls_page import as_markdown
-from kafka_audit.cli.main import app
+from kafka_audit.cli.main import app, main
 from kafka_audit.policy import load_policy
 
 PAGE = Path(__file__).parents[2] / "docs" / "controls.md"
@@ -21,6 +23,17 @@ def test_the_command_prints_the_page_or_writes_it(tmp_path: Path) -> None:
     written = CliRunner().invoke(app, ["controls", "docs", "--write", str(tmp_path / "page.md")])
     assert (printed.exit_code, written.exit_code) == (0, 0)
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == printed.output
+
+
+@pytest.mark.parametrize("place", ["nowhere/page.md", "."])
+def test_a_page_that_cannot_be_written_is_one_error(tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(lambda: app(["controls", "docs", "--write", str(tmp_path / place)], standalone_mode=False))
+    assert ended.value.code == 2
+    assert re.fullmatch(
+        rf"kafka-audit: {re.escape(str(tmp_path / place))}: cannot be written \(.*\); name a file in an existing folder .*\n",
+        capsys.readouterr().err,
+    )
 
 
 def test_every_control_has_a_section_with_its_rule_its_fix_and_what_it_supports() -> None:

@@ -91,8 +91,12 @@ def test_the_problems_of_both_files_are_reported_together(tmp_path: Path) -> Non
 
 
 def test_a_missing_folder_and_a_misspelt_file_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"tiers\.yaml: the file is missing"):
+    with pytest.raises(ConfigurationError, match=r"there is no folder .*nowhere: name a policy folder"):
         load_policy(tmp_path / "nowhere")
+    with pytest.raises(ConfigurationError, match=r"cannot be read \(File name too long\); name a policy folder"):
+        load_policy(tmp_path / ("x" * 300))
+    with pytest.raises(ConfigurationError, match=r"tiers\.yaml: the file is missing"):
+        load_policy(tmp_path)
     folder(tmp_path)
     (tmp_path / "sla.yaml").write_text(SLAS)
     with pytest.raises(ConfigurationError, match=r"sla\.yaml: is not a policy file"):

@@ -1,11 +1,14 @@
 """Seed files: the shipped ones cover every control; wrong ones are refused with file, field and reason."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from rich.console import Console
 
 from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.cli.demo import run_demo
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.sandbox.definition import SEEDS, Verdict, load, parse
 
@@ -20,6 +23,12 @@ def faulty(**changes: object) -> dict[str, Any]:
 def test_the_faulty_seed_makes_every_control_fail_that_a_minute_can_show() -> None:
     left_out = {"TOP-11", "REP-05", "REP-06", "REP-07", "REP-09", "CON-09", "CON-14", "GRP-02", "TXN-01"}  # the seed's first lines say why
     assert {verdict.control for verdict in load("faulty").faults} == CONTROLS - left_out
+
+
+def test_the_demo_of_an_unknown_seed_names_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"no seed 'foo': write --seed faulty or --seed healthy \(make demo: SEED=\.\.\.\)"):
+        run_demo(seed="foo", root=tmp_path / "root", say=print, console=Console())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_healthy_seed_expects_no_finding() -> None:

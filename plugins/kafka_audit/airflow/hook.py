@@ -69,7 +69,7 @@ class KafkaAuditHook(BaseHook):
         return extra
 
     def get_conn(self) -> "ConnectionSettings":
-        """The same as :meth:`get_settings`: what this project's read-only cluster facade connects with."""
+        """The same as :meth:`get_settings`: what this project's read-only requests connect with."""
         return self.get_settings()
 
     def test_connection(self) -> tuple[bool, str]:

@@ -12,7 +12,7 @@ _SCOPE: dict[str, Any] = {"type": "string", "minLength": 1, "section": "Scope"}
 
 
 def roll_up_params(one: DagCluster) -> dict[str, Param]:
-    """Those of a :class:`~kafka_audit.audit.request.RollUpRequest`."""
+    """The DAG Params for a :class:`~kafka_audit.audit.request.RollUpRequest`."""
     return {
         "cluster": _cluster(one),
         "policy_dir": Param(
@@ -34,7 +34,7 @@ def roll_up_params(one: DagCluster) -> dict[str, Param]:
 
 
 def commit_history_params(one: DagCluster) -> dict[str, Param]:
-    """Those of a :class:`~kafka_audit.audit.request.CommitHistoryRequest`."""
+    """The DAG Params for a :class:`~kafka_audit.audit.request.CommitHistoryRequest`."""
     return {
         "cluster": _cluster(one),
         "kafka_conn_id": _connection(one),
@@ -51,7 +51,7 @@ def commit_history_params(one: DagCluster) -> dict[str, Param]:
 
 
 def offsets_params(one: DagCluster) -> dict[str, Param]:
-    """Those of an :class:`~kafka_audit.audit.request.OffsetsRequest`."""
+    """The DAG Params for an :class:`~kafka_audit.audit.request.OffsetsRequest`."""
     shared = roll_up_params(one)
     return {
         "cluster": shared["cluster"],
@@ -73,7 +73,7 @@ def offsets_params(one: DagCluster) -> dict[str, Param]:
 
 
 def audit_params(one: DagCluster) -> dict[str, Param]:
-    """Those of an :class:`~kafka_audit.audit.request.AuditRequest`."""
+    """The DAG Params for an :class:`~kafka_audit.audit.request.AuditRequest`."""
     return {
         **offsets_params(one),
         "controls_dirs": Param(

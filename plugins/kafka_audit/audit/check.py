@@ -153,7 +153,7 @@ def _copy_problem(copy: Path, used: Used, known: FileHashes) -> str | None:
     if not (copy / MANIFEST).is_file():
         return "is missing"
     if known.of(copy / MANIFEST)[0] != used.manifest_sha256:
-        return "is not what its jobs used"
+        return "is not what the audit used"
     problems = problems_of(copy, known)
     return "; ".join(problems[:3]) or None
 

@@ -1,4 +1,4 @@
-"""The inputs of an audit: lists the evidence that its jobs used, and copies those inputs that may be deleted or edited later.
+"""The inputs of an audit: lists the evidence that it used, and copies those inputs that may be deleted or edited later.
 
 ``<audit>/inputs/`` mirrors the layout below the root: ``offsets/``, ``history/``; with ``policy/`` and ``controls/`` for the rules as
 they were loaded. Retention deletes offsets snapshots, rolled-up days and behaviour tables, and people edit policies: without a copy an
@@ -41,7 +41,7 @@ _BEHAVIOUR = re.compile(r"behaviour/[0-9]{8}T[0-9]{6}Z")
 
 @dataclass(frozen=True, kw_only=True)
 class Used:
-    """One sealed folder that a job of the audit used: ``place`` below the root, and its manifest's sha256 then.
+    """One sealed folder that a part of the audit used: ``place`` below the root, and its manifest's sha256 then.
 
     ``copied``: retention may delete it, so the audit keeps a copy. ``remade``: it may be made again in its place, from more evidence.
     """
@@ -57,7 +57,7 @@ class Used:
 
 
 def used_by(audit: Audit, root: EvidenceRoot, cluster: str) -> list[Used]:
-    """All earlier evidence that the audit's jobs recorded, in order; IntegrityError when a record cannot be understood."""
+    """All earlier evidence that the audit's parts recorded, in order; IntegrityError when a record cannot be understood."""
     found: dict[PurePosixPath, Used] = {}
     for folder in (audit.settings, audit.lag):
         for path, read in ((folder / "history.json", _history), (folder / "lag_history.json", _window), (folder / RECORD, _behaviour)):
@@ -66,7 +66,7 @@ def used_by(audit: Audit, root: EvidenceRoot, cluster: str) -> list[Used]:
             try:
                 for used in read(_record(path), root, cluster):
                     if found.setdefault(used.place, used) != used:
-                        raise IntegrityError(f"{path}: {used} is named with two manifests by the audit's jobs: run verify again")
+                        raise IntegrityError(f"{path}: {used} is named with two manifests by the audit's parts: run verify again")
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError, ConfigurationError) as problem:
                 raise IntegrityError(
                     f"{path}: is not a record of what was used ({problem!r}): run the step that writes it again"
@@ -75,7 +75,7 @@ def used_by(audit: Audit, root: EvidenceRoot, cluster: str) -> list[Used]:
 
 
 def _record(path: Path) -> dict[str, Any]:
-    """What a job wrote; IntegrityError when it is no regular file, too long or no JSON object. Nothing is waited for."""
+    """What a part wrote; IntegrityError when it is no regular file, too long or no JSON object. Nothing is waited for."""
     return parse_object(path, bytes_of(path))
 
 
@@ -109,10 +109,10 @@ def _used(what: str, folder: Path, root: EvidenceRoot, record: Mapping[str, Any]
 
 
 def keep_used(audit: Audit, root: EvidenceRoot, cluster: str, hashes: FileHashes | None = None) -> None:
-    """Copy what the audit's jobs used and retention may delete into the audit; copies that nothing names any more are removed.
+    """Copy what the audit's parts used and retention may delete into the audit; copies that nothing names any more are removed.
 
     A copy that is there already is kept, so a step may run again after the original was deleted. IntegrityError (exit 5) when an original
-    is gone, or is not what the job used, before it was copied.
+    is gone, or is not what the part used, before it was copied.
     """
     known = hashes or FileHashes()
     wanted = {one.place: one for one in used_by(audit, root, cluster) if one.copied}
@@ -172,13 +172,13 @@ def _remove_others(inputs: Path, wanted: set[PurePosixPath]) -> None:
 def keep_rules(audit: Audit, policy: Policy, catalogue: "Catalogue", controls: Sequence[Path]) -> None:
     """Copy the files of the policy and of all controls into the audit, so that their hashes can be computed again.
 
-    ConfigurationError (exit 2) when they are not those that a job judged with, or changed while they were copied, or a policy file lies
+    ConfigurationError (exit 2) when they are not those that a part judged with, or changed while they were copied, or a policy file lies
     outside of the policy's folder.
     """
-    for job in (audit.settings, audit.lag):
-        if (job / RULES).is_file() and _record(job / RULES) != rules_record(policy, catalogue):
+    for part in (audit.settings, audit.lag):
+        if (part / RULES).is_file() and _record(part / RULES) != rules_record(policy, catalogue):
             raise ConfigurationError(
-                f"{job.name} was judged with another policy or other controls than those in {policy.folder} now: "
+                f"{part.name} was judged with another policy or other controls than those in {policy.folder} now: "
                 "clear the run's tasks from plan on, or start a new run"
             )
     _copy_files(policy_files(policy), audit.inputs / POLICY)
@@ -190,7 +190,7 @@ def keep_rules(audit: Audit, policy: Policy, catalogue: "Catalogue", controls: S
 
 
 def rules_record(policy: Policy, catalogue: "Catalogue") -> dict[str, str]:
-    """What a job writes as rules.json: the hashes of the rules that it judged with."""
+    """What a part writes as rules.json: the hashes of the rules that it judged with."""
     return {"policy_sha256": policy.sha256, "catalogue_sha256": catalogue.sha256}
 
 

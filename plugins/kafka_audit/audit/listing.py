@@ -129,7 +129,7 @@ def newest_audits(root: EvidenceRoot, may_read: MayRead, *, limit: int = LISTED,
 def _dags_of(cluster: str) -> tuple[str, str]:
     """The DAGs that may have filed audits under the name of a cluster: its own, and the one of an installation that lists no clusters.
 
-    What run.json says is held against this: it is a file among the evidence, and the name of the folder is not.
+    What run.json says is compared with this: it is a file among the evidence, and the name of the folder is not.
     """
     return f"{DAG_ID}__{cluster}", DAG_ID
 

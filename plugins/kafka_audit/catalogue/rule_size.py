@@ -154,7 +154,7 @@ def _is_list(column: exp.Column, type_of: TypeOf) -> bool:
 
 
 class _Bound:
-    """Finds the size of a node from those of its parts; every part is held against the limits."""
+    """Finds the size of a node from those of its parts; every part is compared with the limits."""
 
     def __init__(self, type_of: TypeOf, of_list: Size | None = None, place: str | None = None) -> None:
         self._type_of = type_of

@@ -38,7 +38,7 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     """
     known = sorted(path.stem for path in SEEDS.glob("*.yaml"))
     if seed not in known:
-        raise ConfigurationError(f"there is no seed {seed!r}: write SEED={' or SEED='.join(known)}")
+        raise ConfigurationError(f"there is no seed {seed!r}: write --seed {' or --seed '.join(known)} (make demo: SEED=...)")
     say(f"Starting three Kafka brokers and writing the seed '{seed}'")
     # A folder beside the root, like Airflow's home: the user's own sandbox, in the default folder, is left alone.
     directory = root.parent / ".demo-kafka"

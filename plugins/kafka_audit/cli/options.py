@@ -13,7 +13,7 @@ from kafka_audit.errors import ConfigurationError
 from kafka_audit.prerequisites import missing_prerequisites
 from kafka_audit.safe_text import visible
 
-Bootstrap = Annotated[str | None, typer.Option(help="HOST:PORT[,HOST:PORT...] of a cluster without authentication.")]
+Bootstrap = Annotated[str | None, typer.Option(help="HOST:PORT[,HOST:PORT...] of a cluster without authentication; without a port: 9092.")]
 Connection = Annotated[
     Path | None, typer.Option(help="File with librdkafka-style connection keys (.properties, .json or .yaml), for TLS and SASL.")
 ]

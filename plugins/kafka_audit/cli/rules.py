@@ -12,6 +12,8 @@ from kafka_audit.audit.policy_fit import check_dates, check_policy
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.cli.controls_page import as_markdown
 from kafka_audit.cli.options import Controls, PolicyFolder, need_java, printable
+from kafka_audit.clients.declared import Implementation, Kind
+from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 
 controls_app = typer.Typer(help="The control catalogue.", no_args_is_help=True)
@@ -35,7 +37,9 @@ def check_controls(
 ) -> None:
     """Load the shipped controls and yours, and report every problem with file, field and fix (exit code 2)."""
     catalogue = load_catalogue([shipped_controls(), *(folder or [])])
-    print(f"{len(catalogue.controls)} controls are valid; sha256 {catalogue.sha256}")
+    # Each folder alone too: one without a control file is most likely a mistyped one, and is refused.
+    own = "".join(f", {len(load_catalogue([one]).controls)} of them from {one}" for one in folder or [])
+    print(printable(f"{len(catalogue.controls)} controls are valid{own}; sha256 {catalogue.sha256}"))
 
 
 @controls_app.command(name="test")
@@ -57,8 +61,13 @@ def document_controls(
     page = as_markdown(catalogue, rules.frameworks)
     if write is None:
         print(page, end="")
-    else:
+        return
+    try:
         write.write_text(page, encoding="utf-8")
+    except OSError as problem:
+        raise ConfigurationError(
+            f"{write}: cannot be written ({problem.strerror}); name a file in an existing folder that you may write to"
+        ) from problem
 
 
 @policy_app.command(name="check")
@@ -79,11 +88,8 @@ def check_policy_folder(
 
 def check_client_files(
     path: Annotated[Path, typer.Argument(help="File with client settings, or a folder: its *.properties, *.conf, *.ini and clients.yaml.")],
-    kind: Annotated[str | None, typer.Option(help="producer or consumer, if the settings do not show it.")] = None,
-    implementation: Annotated[
-        str | None,
-        typer.Option(help="java, spring-kafka, kafka-connect, librdkafka, kafka-python or other; default: detected."),
-    ] = None,
+    kind: Annotated[Kind | None, typer.Option(help="What the file configures, if its settings do not show it.")] = None,
+    implementation: Annotated[Implementation | None, typer.Option(help="The client that reads the file; default: detected.")] = None,
     policy: PolicyFolder = None,
     controls: Controls = None,
 ) -> None:

@@ -14,9 +14,9 @@ from kafka_audit.sandbox.state import Folder
 app = typer.Typer(no_args_is_help=True, help="A real three-broker Kafka on this machine, with a seeded workload.")
 
 Answer = TypeVar("Answer")
-Directory = Annotated[
-    Path | None, typer.Option("--dir", help="The sandbox's folder, or a new or empty one.", show_default="sandbox in the cache")
-]
+_DEFAULT = "sandbox in the cache"
+Directory = Annotated[Path | None, typer.Option("--dir", help="The sandbox's folder.", show_default=_DEFAULT)]
+NewDirectory = Annotated[Path | None, typer.Option("--dir", help="The sandbox's folder, or a new or empty one.", show_default=_DEFAULT)]
 
 
 class StartSeed(str, Enum):
@@ -37,7 +37,7 @@ class SeedName(str, Enum):
 @app.command()
 def start(
     seed: Annotated[StartSeed, typer.Option(help="What to write to the brokers once they are up.")] = StartSeed.FAULTY,
-    directory: Directory = None,
+    directory: NewDirectory = None,
     replace: Annotated[bool, typer.Option("--replace", help="Stop a sandbox that runs in the folder first.")] = False,
 ) -> None:
     """Start three brokers and write a seed to them; the first time, this fetches Kafka's jars from Maven Central."""

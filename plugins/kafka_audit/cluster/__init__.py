@@ -1,4 +1,5 @@
 """Reads Kafka clusters with kafka-python, read-only: connection settings, batching per broker, retries and isolation of bad items.
 
-Only this package (and the sandbox) imports ``kafka``; it is loaded when :class:`Cluster` is first used.
+In this package only ``cluster`` and ``sandbox`` import ``kafka``; outside of it ``spark_jobs.commit_history.decode`` does. Nothing here
+writes to a cluster, or knows in which tables the answers are stored: ``collect`` does.
 """

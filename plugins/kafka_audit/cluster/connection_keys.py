@@ -60,7 +60,7 @@ def _servers(value: object) -> tuple[str, ...]:
             found.append(f"{address}:{_DEFAULT_PORT}" if address.count(":") == 0 else address)
             continue
         if not host or not port.isascii() or not port.isdigit() or len(port) > len(str(_MAX_PORT)) or not 0 < int(port) <= _MAX_PORT:
-            raise ValueError(f"{address[:_LISTED]!r} is not host:port")
+            raise ValueError(f"{address[:_LISTED]!r} is not host:port; write broker1:9092 (without a port: {_DEFAULT_PORT})")
         found.append(address)
     if not found:
         raise ValueError("write host:port, or several separated by commas")

@@ -56,8 +56,9 @@ def unread_bounds(lag: int, only_markers: bool | None) -> tuple[int, int]:
 def is_over(limit: Mapping[str, Any], offset: int, record: Mapping[str, Any] | None) -> bool:
     """Whether a record from ``offset`` on is older than a limit, a row of sla_offsets; ``record`` is the row of first_unread, if any.
 
-    Offsets below that of the limit are older. Times may be out of order: the first unread record may be older though it lies above. Between
-    the offset and the first record that is still there may lie what compaction took, or the ends of transactions.
+    Offsets below that of the limit are older. Times may be out of order: the first unread record may be older than the limit although its
+    offset is higher. Between the offset and the first record that is still there may lie what compaction took, or the ends of
+    transactions.
     """
     if record is None:
         return bool(limit["offset"] > offset)

@@ -54,5 +54,5 @@ def watch(
 
 
 def _cut(line: str, columns: int) -> str:
-    """A line that does not wrap: what does not fit is on a wider terminal."""
+    """Cut the line to the terminal's width; an ellipsis shows that it was cut."""
     return line if cell_len(line) <= columns else set_cell_size(line, max(0, columns - 1)) + "\N{HORIZONTAL ELLIPSIS}"

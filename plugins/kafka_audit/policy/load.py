@@ -112,9 +112,16 @@ def load_policy(folder: Path | None = None) -> Policy:
 
     ``tiers.yaml`` and ``slas.yaml`` are required; ``clients.yaml``, ``waivers.yaml`` and ``frameworks/`` are optional. Without
     ``frameworks/`` the shipped mappings apply; an empty ``frameworks/`` means no mappings.
-    ConfigurationError (exit 2) lists every problem of all files: file, field and what to write instead.
+    ConfigurationError (exit 2) names a folder that does not exist, or lists every problem of all files: file, field and what to write
+    instead.
     """
     place = folder or shipped_policy_folder()
+    try:
+        is_folder = place.is_dir()
+    except OSError as problem:  # such as a name that is too long, or a folder above it that may not be entered
+        raise ConfigurationError(f"{place}: cannot be read ({problem.strerror}); name a policy folder") from problem
+    if not is_folder:
+        raise ConfigurationError(f"there is no folder {place}: name a policy folder, with tiers.yaml and slas.yaml")
     problems: list[str] = []
     digest = hashlib.sha256()
 

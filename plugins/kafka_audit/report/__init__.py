@@ -1,4 +1,7 @@
-"""The report of an audit: an HTML page for people, and the same content as JSON and JUnit for programs."""
+"""The report of an audit: an HTML page for people, and the same content as JSON and JUnit for programs.
+
+Nothing here judges: verdicts and gate results are read from the audit's folder.
+"""
 
 from datetime import datetime
 from pathlib import Path

@@ -26,7 +26,7 @@ class Comparison:
 
 
 def found(audit: Audit, status: Status) -> set[Pair]:
-    """Return (code, resource) of every finding with that status, from both Spark jobs."""
+    """Return (code, resource) of every finding with that status, from both parts of the verification."""
     pairs: set[Pair] = set()
     for step in (audit.settings, audit.lag):
         table = ds.dataset(step / "findings.parquet").to_table(columns=["code", "resource"], filter=ds.field("status") == status.value)

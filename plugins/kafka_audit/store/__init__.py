@@ -1,1 +1,4 @@
-"""The folders below a root: where each lies, how it is written, hashed, sealed, chained, signed, checked and deleted."""
+"""The folders below a root: where each lies, how it is written, hashed, sealed, chained, signed, checked and deleted.
+
+Nothing here reads a cluster or judges evidence.
+"""

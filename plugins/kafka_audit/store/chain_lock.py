@@ -50,7 +50,7 @@ def held(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def held_to_read(folder: Path) -> Iterator[str | None]:
-    """Keep others from sealing for the block; gives the reason why that could not be done: a check goes on without, for it writes nothing.
+    """Keep others from sealing for the block; yields why the lock was not obtained (None if it was); the check continues without it.
 
     A copy has no lock, which is no reason to say anything.
     """
