@@ -103,6 +103,16 @@ def test_counting_stops_where_a_cluster_is_large_and_leaves_broken_files_to_thei
     assert not at_most(2, files())
 
 
+def test_rows_after_an_empty_file_are_kept_in_both(spark: SparkSession, tmp_path: Path) -> None:
+    schema = table_of(spark, [], "a bigint").schema
+    files = [tmp_path / name for name in ("1.parquet", "2.parquet", "3.parquet")]
+    for file, values in zip(files, ([], [1], [2]), strict=True):
+        pq.write_table(pa.table({"a": pa.array(values, pa.int64())}), file)
+    small, large = (tables(spark=spark).read(schema, files) for tables in (SmallTables, LargeTables))
+    kept = SmallTables(spark=spark).keep(large.where("a > 1"))
+    assert (sorted(small.collect()), sorted(large.collect()), kept.collect()) == ([(1,), (2,)], [(1,), (2,)], [(2,)])
+
+
 def test_long_ids_that_parquet_stores_once_make_a_cluster_large(tmp_path: Path) -> None:
     pq.write_table(pa.table({"group_id": ["g" * 32_000] * 1_500}), tmp_path / "long.parquet")
     pq.write_table(pa.table({"group_id": ["g" * 32] * 1_500}), tmp_path / "short.parquet")
