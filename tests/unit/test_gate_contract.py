@@ -10,6 +10,34 @@ from expectations.snapshot_contract import schema_problem
 from kafka_audit.collect.datasets import DATASETS
 
 
+def test_a_snapshot_has_these_datasets():
+    assert sorted(DATASETS) == [
+        "acls",
+        "broker_configs",
+        "brokers",
+        "capabilities",
+        "cluster",
+        "committed_offsets",
+        "errors",
+        "first_unread",
+        "group_configs",
+        "groups",
+        "last_batches",
+        "log_dirs",
+        "members",
+        "offsets",
+        "partitions",
+        "producers",
+        "quorum",
+        "reassignments",
+        "replica_sizes",
+        "sla_offsets",
+        "topic_configs",
+        "topics",
+        "transactions",
+    ]
+
+
 @pytest.mark.parametrize("name", DATASETS)
 def test_the_key_of_a_dataset_is_made_of_its_columns(name):
     assert set(DATASETS[name].key) <= set(DATASETS[name].schema.names)

@@ -67,6 +67,23 @@ def test_no_more_than_a_row_group_of_a_part_is_held_in_memory_however_large_its_
     assert max(held) < groups // 2 * megabyte
 
 
+@pytest.mark.parametrize("large", ["key", "value"])
+def test_rows_that_are_read_field_by_field_are_taken_two_megabytes_at_a_time(tmp_path: Path, large: str) -> None:
+    megabyte = bytes(1 << 20)
+    unknown = (b"\x7f\xff", megabyte) if large == "value" else (b"\x7f\xff" + megabyte, b"")
+    with pq.ParquetWriter(tmp_path / "raw.parquet", RAW) as writer:
+        writer.write_batch(batch(*[(b"\x7f\xff", b"small")] * 12_000, *[unknown] * 9, (b"\x7f\xff", 3 * megabyte), *[(None, None)] * 3))
+    for table in OFFSETS.tables:
+        (tmp_path / f"{table.name}.parquet").mkdir()
+    assert decode_part(OFFSETS, tmp_path / "raw.parquet", tmp_path)["undecoded"] == 12_013
+    file = pq.ParquetFile(tmp_path / "undecoded.parquet" / "raw.parquet")  # each step writes row groups of its own
+    steps = [file.read_row_group(number, ["log_offset", "key", "value"]) for number in range(file.num_row_groups)]
+    assert [offset for step in steps for offset in step["log_offset"].to_pylist()] == list(range(12_013))
+    sizes = [sum(len(data or b"") for name in ("key", "value") for data in step[name].to_pylist()) for step in steps]
+    assert max(len(step) for step in steps) <= 10_000
+    assert all(size <= 2 << 20 or len(step) == 1 for size, step in zip(sizes, steps, strict=True))
+
+
 def test_a_slice_of_a_batch_is_decoded_like_the_batch() -> None:
     rows = batch((KEY, VALUE), (KEY, None), (b"\x00\x02", VALUE), (None, None), (KEY, VALUE[:-1]), (KEY, VALUE))
     commits, rest = regular_commits(rows.slice(1))

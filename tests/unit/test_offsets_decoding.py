@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 import pytest
-from coordinator_records import key, raw_rows, recorded_rows, tables, values
+from coordinator_records import key, raw_rows, recorded_rows, tables, text, values
 from pyspark.sql import Row
 
 from spark_jobs.commit_history.decode.commits import SCHEMA
@@ -206,6 +206,82 @@ def test_tagged_structs_may_be_null_and_hold_tagged_fields_of_their_own(tags: by
 def test_lengths_and_sizes_that_kafka_never_writes_are_damage(key_: bytes, value: bytes) -> None:
     _, _, (row,) = decoded(raw_rows((key_, value)))
     assert row.problem == "the value is truncated or damaged"
+
+
+def group_of(*members: tuple[bytes, bytes]) -> bytes:
+    """A GroupMetadataValue of version 3 whose members have these bytes as subscription and assignment."""
+    value = (
+        struct.pack(">h", 3) + text("consumer") + struct.pack(">i", 4) + text("range") + text("m-0") + struct.pack(">qi", -1, len(members))
+    )
+    for number, parts in enumerate(members):
+        value += text(f"m-{number}") + struct.pack(">h", -1) + text("client") + text("host") + struct.pack(">ii", 300_000, 45_000)
+        value += b"".join(struct.pack(">i", len(part)) + part for part in parts)
+    return value
+
+
+SUBSCRIPTION = struct.pack(">hi", 0, 1) + text("orders") + struct.pack(">i", -1)
+ASSIGNMENT = struct.pack(">hi", 0, 1) + text("orders") + struct.pack(">iii", 1, 0, -1)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"\x00",  # shorter than a version
+        b"\xff\xff" + SUBSCRIPTION[2:],  # a version below 0
+        SUBSCRIPTION[:-5],
+        SUBSCRIPTION.replace(b"orders", b"ord\xffrs"),
+        SUBSCRIPTION[:-4] + struct.pack(">i", 9),  # user data that is cut off
+        SUBSCRIPTION[:-4] + struct.pack(">i", -2),  # user data of a length that Kafka never writes
+        struct.pack(">hii", 0, -1, -1),  # NULL for the topics
+        struct.pack(">hii", 0, -2, -1),
+        struct.pack(">hii", 0, 2**31 - 1, -1),
+    ],
+)
+def test_damage_in_the_bytes_of_a_member_is_not_known_and_leaves_the_rest_of_its_group(damaged: bytes) -> None:
+    value = group_of((damaged, ASSIGNMENT), (SUBSCRIPTION, damaged), (SUBSCRIPTION, ASSIGNMENT))
+    commits, (row,), undecoded = decoded(raw_rows((key(2, "g"), value)))
+    assert (commits, undecoded) == ([], [])
+    first, second, third = row.group_metadata.members
+    assert (first.subscription, second.assignment) == (None, None)
+    assert first.assignment == third.assignment and third.assignment.partitions == [Row(topic="orders", partitions=[0])]
+    assert second.subscription == third.subscription and third.subscription.topics == ["orders"]
+    assert [member.session_timeout_ms for member in row.group_metadata.members] == [45_000] * 3
+
+
+def test_damage_in_a_classic_members_subscription_leaves_the_rest_of_a_consumer_groups_member() -> None:
+    tag = CLASSIC[:-1] + b"\x02\xff" + b"\x00\x00"  # one byte that is no subscription
+    commits, (row,), undecoded = decoded(raw_rows((key(5, "g", "m"), member(b"\x01\x00" + bytes([len(tag)]) + tag))))
+    assert (commits, undecoded) == ([], [])
+    assert row.consumer_group_member_metadata.classic_member.protocols == [Row(name="range", subscription=None)]
+
+
+def partitions(count: int) -> bytes:
+    """An assignment of ``count`` partitions of one topic: two array elements more, with the member who has it."""
+    return struct.pack(">hi", 0, 1) + text("t") + struct.pack(">i", count) + bytes(4 * count) + struct.pack(">i", -1)
+
+
+def test_a_value_with_more_array_elements_than_the_limit_is_kept_with_that_reason() -> None:
+    empty_topics = struct.pack(">hi", 0, 170_000) + bytes(6 * 170_000) + struct.pack(">i", -1)
+    empty_tags = bytes.fromhex("0000 00 00 02 63 02 68 00000005 00000000 02 70 ff a1e014") + b"\x01\x01\x00" * 340_000 + b"\x00"
+    cases = [
+        (key(2, "g"), group_of((b"", partitions(99_998)))),
+        (key(2, "g"), group_of((b"", partitions(99_999)))),
+        (key(2, "g"), group_of(*[(b"", partitions(50_000))] * 2)),  # the limit is for all members together
+        (key(2, "g"), group_of((b"", empty_topics))),
+        (key(19, "g", "m"), empty_tags),
+    ]
+    commits, (row,), undecoded = decoded(raw_rows(*cases))
+    assert commits == [] and row.log_offset == 0
+    assert len(row.group_metadata.members[0].assignment.partitions[0].partitions) == 99_998
+    assert [(row.key, row.value) for row in undecoded] == cases[1:]
+    assert {row.problem for row in undecoded} == {"the arrays of the value have more than 100,000 elements"}
+
+
+def test_a_value_of_several_megabytes_is_decoded() -> None:
+    subscription = SUBSCRIPTION[:-4] + struct.pack(">i", 3 << 20) + bytes(3 << 20)
+    commits, (row,), undecoded = decoded(raw_rows((key(2, "g"), group_of((subscription, ASSIGNMENT)))))
+    assert (commits, undecoded) == ([], [])
+    assert row.group_metadata.members[0].subscription.user_data == bytes(3 << 20)
 
 
 def test_damaged_bytes_never_raise_and_no_row_is_lost() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -31,7 +32,7 @@ from spark_jobs.commit_history.read.source import TOPIC
 _ROWS_AT_A_TIME = 131_072
 _BYTES_AT_A_TIME = 1 << 30  # an Arrow array of texts ends at twice that; a group id may have 32,767 bytes
 _IRREGULAR_AT_A_TIME = 10_000
-_IRREGULAR_BYTES_AT_A_TIME = 16 << 20  # as Python objects they take a dozen times that
+_IRREGULAR_BYTES_AT_A_TIME = 2 << 20  # Python objects take up to 130 times that; a record has at most 1 MB by default (message.max.bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,12 +177,25 @@ def _write_decoded(topic: Topic, raw: pa.RecordBatch, parts: Mapping[str, pq.Par
     regular, rest = topic.split(raw)
     parts[topic.tables[0].name].write_batch(regular)
     rows = Counter({topic.tables[0].name: len(regular)})
-    step = max(1, min(_IRREGULAR_AT_A_TIME, len(rest) * _IRREGULAR_BYTES_AT_A_TIME // max(1, rest.nbytes)))
-    for first in range(0, len(rest), step):
-        for table, batch in _field_by_field(topic, rest.slice(first, step).cast(RAW)):
+    for step in _steps(rest):
+        for table, batch in _field_by_field(topic, step.cast(RAW)):
             parts[table.name].write_table(pa.Table.from_batches([batch]))  # unlike write_batch it keeps nothing in memory
             rows[table.name] += len(batch)
     return rows
+
+
+def _steps(rest: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Raw rows cut where the bytes of their keys and values reach the limit; a row that is larger than the limit is alone."""
+    key = rest.column("key")
+    sizes = [pc.binary_length(key.dictionary).take(key.indices), pc.binary_length(rest.column("value"))]
+    ends = np.cumsum(sum(pc.fill_null(each, 0).to_numpy(zero_copy_only=False).astype(np.int64) for each in sizes))
+    first = 0
+    while first < len(rest):
+        before = ends[first - 1] if first else 0
+        fitting = int(np.searchsorted(ends, before + _IRREGULAR_BYTES_AT_A_TIME, side="right")) - first
+        step = rest.slice(first, min(max(1, fitting), _IRREGULAR_AT_A_TIME))
+        yield step
+        first += len(step)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import base64
 import struct
+from dataclasses import dataclass
 from io import BytesIO
 from types import ModuleType
 from typing import Any
@@ -13,6 +14,14 @@ Row = dict[str, Any]
 
 DAMAGE = (ValueError, struct.error)
 """What decoding raises where bytes are not a message of the definition: truncated, no UTF-8, NULL where no NULL may be."""
+
+MOST_ELEMENTS = 100_000
+"""How many elements the arrays of one value may have in all: one of three bytes takes up to 500 bytes of memory while it is decoded."""
+
+
+class TooManyElementsError(Exception):
+    """The arrays of a value have more than MOST_ELEMENTS elements."""
+
 
 _COLUMNS = {
     "group": "group_id",
@@ -81,6 +90,7 @@ class Message:
         self._flexible_from: int = StructField.parse_versions(definition["flexibleVersions"])[0]
         fields = [_with_columns(field, name) for field in definition["fields"]]
         self._struct = StructField({**definition, "fields": fields})
+        _count_elements(self._struct)
 
     @property
     def columns(self) -> list[pa.Field]:
@@ -88,30 +98,98 @@ class Message:
         return _arrow_fields(self._struct)
 
     def decode(self, data: bytes, version: int) -> tuple[Row, int]:
-        """The fields that ``data`` holds, by column, and how many bytes are left over after them; raises one of DAMAGE.
+        """The fields that ``data`` holds, by column, and how many bytes are left over after them.
 
         Fields that the version does not have, and tagged fields that the writer left out, are not in the row. A uuid is text as Kafka
-        prints it (URL-safe base64). A member's subscription and assignment are decoded where the group's protocol type is "consumer",
-        and None for other protocol types, whose bytes have another form.
+        prints it (URL-safe base64). A member's subscription and assignment are decoded where the group's protocol type is "consumer".
+        They are None for other protocol types, whose bytes have another form, and where their bytes are damaged.
+
+        Raises one of DAMAGE, or TooManyElementsError.
         """
-        unread = _Exact(data)
+        return self._decode(data, version, _Elements())
+
+    def decode_member(self, data: bytes, elements: "_Elements") -> Row | None:
+        """A message of the consumer protocol, which begins with its version; None where ``data`` is not such a message.
+
+        Clients write these bytes, and brokers store them unread. A version that is newer is read like the newest known, as Kafka does.
+        """
+        version = int.from_bytes(data[:2], "big", signed=True)
+        if len(data) < 2 or version < 0:
+            return None
+        try:
+            found, left = self._decode(data[2:], min(version, self.last_version), elements)
+        except DAMAGE:
+            return None
+        return {"version": version, **found, "undecoded_bytes": left}
+
+    def _decode(self, data: bytes, version: int, elements: "_Elements") -> tuple[Row, int]:
+        unread = _Exact(data, elements)
         flexible = 0 <= self._flexible_from <= version
         found = self._struct.decode(unread, version=version, compact=flexible, tagged=flexible)
         # kafka-python takes every negative length for NULL or for an empty array; Kafka writes no other than -1.
         if not flexible and self._struct.encode(found, version=version) != data[: unread.tell()]:
             raise ValueError("a negative length")
         consumer = found.get("protocol_type", "consumer") == "consumer"
-        return _row(self._struct, found, version, consumer), len(data) - unread.tell()
+        return _row(self._struct, found, _Reading(version, consumer, elements)), len(data) - unread.tell()
+
+
+class _Elements:
+    """Counts the array elements of one value, those in the bytes of its members included."""
+
+    def __init__(self) -> None:
+        self._left = MOST_ELEMENTS
+
+    def count(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise TooManyElementsError
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What the fields of one message share: its version, whether members follow the consumer protocol, and the elements of its value."""
+
+    version: int
+    consumer: bool
+    elements: _Elements
 
 
 class _Exact(BytesIO):
     """Bytes that can only be read in full: kafka-python would take a tagged field that is cut off for a whole one."""
+
+    def __init__(self, data: bytes, elements: _Elements) -> None:
+        super().__init__(data)
+        self.elements = elements
 
     def read(self, size: int | None = -1) -> bytes:
         found = super().read(size)
         if len(found) != size:
             raise ValueError("the bytes end within a field")
         return found
+
+
+class _Counted:
+    """The definition of an array's elements; each element is counted before it is decoded."""
+
+    def __init__(self, definition: Any) -> None:  # noqa: ANN401  (kafka-python has no types)
+        self._definition = definition
+        self.encode = definition.encode  # more quickly found than by __getattr__
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._definition, name)
+
+    def decode(self, data: _Exact, **form: Any) -> Any:  # noqa: ANN401
+        data.elements.count()
+        return self._definition.decode(data, **form)
+
+
+def _count_elements(parent: Any) -> None:  # noqa: ANN401
+    """Let the arrays of a struct, and of all structs in it, count their elements."""
+    for field in parent.fields.values():
+        if field.is_struct() or field.is_struct_array():
+            _count_elements(field)
+        if field.is_array():
+            field.array_of = _Counted(field.array_of)
 
 
 def _with_columns(field: Row, parent: str) -> Row:
@@ -143,53 +221,44 @@ def _arrow_type(field: Any) -> pa.DataType:  # noqa: ANN401
     return _ARROW[field.type_str]
 
 
-def _row(parent: Any, found: Row, version: int, consumer: bool) -> Row:  # noqa: ANN401
+def _row(parent: Any, found: Row, reading: _Reading) -> Row:  # noqa: ANN401
     row = {}
     for name, field in parent.fields.items():
         if name in found:
-            row[name] = _value(field, found[name], version, consumer)
+            row[name] = _value(field, found[name], reading)
         elif field.tag is not None and f"_{field.tag}" in found:
-            row[name] = _tagged(field, found[f"_{field.tag}"], version, consumer)
+            row[name] = _tagged(field, found[f"_{field.tag}"], reading)
     return row
 
 
-def _tagged(field: Any, data: bytes, version: int, consumer: bool) -> Any:  # noqa: ANN401
+def _tagged(field: Any, data: bytes, reading: _Reading) -> Any:  # noqa: ANN401
     if field.is_struct() and data[:1] != b"\1":
         if data != b"\0":  # how Kafka writes that it is NULL
             raise ValueError(f"{field.name} is neither there nor NULL")
         return None
-    unread = _Exact(data)
-    value = field.decode(unread, version=version, compact=True, tagged=True)
+    unread = _Exact(data, reading.elements)
+    value = field.decode(unread, version=reading.version, compact=True, tagged=True)
     if unread.tell() != len(data):
         raise ValueError(f"{field.name} ends before its size")
-    return _value(field, value, version, consumer)
+    return _value(field, value, reading)
 
 
-def _value(field: Any, value: Any, version: int, consumer: bool) -> Any:  # noqa: ANN401
+def _value(field: Any, value: Any, reading: _Reading) -> Any:  # noqa: ANN401
     if field.type_str == "uuid":
         return base64.urlsafe_b64encode(value.bytes if value else _NO_UUID).decode().rstrip("=")
     if value is None:
-        if not field.nullable_for_version_q(version):
+        if not field.nullable_for_version_q(reading.version):
             raise ValueError(f"{field.name} is NULL")
         return None
     if field.is_struct_array():
-        return [_row(field, each, version, consumer) for each in value]
+        return [_row(field, each, reading) for each in value]
     if field.is_array() and None in value:
         raise ValueError(f"{field.name} holds a NULL")
     if field.is_struct():
-        return _row(field, value, version, consumer)
+        return _row(field, value, reading)
     if field.name in _CONSUMER_PROTOCOL:
-        return _of_member(_CONSUMER_PROTOCOL[field.name], value) if consumer and value else None
+        return _CONSUMER_PROTOCOL[field.name].decode_member(value, reading.elements) if reading.consumer and value else None
     return value
-
-
-def _of_member(message: Message, data: bytes) -> Row:
-    """A message of the consumer protocol, which begins with its version. One that is newer is read like the newest known, as Kafka does."""
-    (version,) = struct.unpack_from(">h", data)
-    if version < 0:
-        raise ValueError(f"version {version} of a member's message")
-    found, left = message.decode(data[2:], min(version, message.last_version))
-    return {"version": version, **found, "undecoded_bytes": left}
 
 
 _CONSUMER_PROTOCOL = {column: Message(f"ConsumerProtocol{column.capitalize()}") for column in ("subscription", "assignment")}

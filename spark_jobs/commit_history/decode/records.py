@@ -8,7 +8,7 @@ from types import ModuleType
 import pyarrow as pa
 
 from spark_jobs.commit_history.decode.definitions import group_coordinator, transaction_coordinator
-from spark_jobs.commit_history.decode.messages import DAMAGE, Message, Row
+from spark_jobs.commit_history.decode.messages import DAMAGE, MOST_ELEMENTS, Message, Row, TooManyElementsError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +104,8 @@ def _whole(message: Message, data: bytes | None, version: int, what: str) -> Row
         row, left = message.decode((data or b"")[2:], version)
     except DAMAGE:
         raise _UndecodableError(f"the {what} is truncated or damaged") from None
+    except TooManyElementsError:
+        raise _UndecodableError(f"the arrays of the {what} have more than {MOST_ELEMENTS:,} elements") from None
     if left:
         raise _UndecodableError(f"bytes are left over after the {what}")
     return row
