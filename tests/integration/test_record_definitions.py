@@ -22,5 +22,10 @@ def test_the_definitions_are_kafkas_byte_for_byte_and_none_is_missing() -> None:
         with zipfile.ZipFile(jar) as archive:
             names = [name for name in archive.namelist() if name.startswith("common/message/")]
             theirs |= {name.rpartition("/")[2]: archive.read(name) for name in names if name.endswith(("Key.json", "Value.json"))}
-    ours = {file.name: file.read_bytes() for package in (group_coordinator, transaction_coordinator) for file in files(package).iterdir()}
+    ours = {
+        file.name: file.read_bytes()
+        for package in (group_coordinator, transaction_coordinator)
+        for file in files(package).iterdir()
+        if file.is_file()
+    }
     assert {name: text for name, text in ours.items() if name.endswith(".json")} == {n: t for n, t in theirs.items() if n not in LEGACY}
