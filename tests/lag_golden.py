@@ -1,6 +1,6 @@
 """One table of where groups stand, for both programs that compute it: spark_jobs.lag.positions and kafka_audit.lag.position.
 
-Each case is one group on one partition. tests/unit/test_lag_golden.py runs it through `kafka-audit lag`, tests/spark/test_lag_golden.py
+Each case is one group on one partition. tests/unit/test_lag_position.py runs it through `kafka-audit lag`, tests/spark/test_lag_golden.py
 through the audit and the lag history.
 """
 
