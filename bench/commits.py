@@ -30,9 +30,9 @@ from kafka_audit.sandbox.definition import load
 from spark_jobs.commit_history.decode.batch import OFFSETS, decode_batch
 from spark_jobs.commit_history.history import History
 from spark_jobs.commit_history.read.source import SPARK_CONF, TOPIC
+from spark_jobs.engine.session import spark_session
+from spark_jobs.engine.submit import READ_COMMITS_CONF
 from spark_jobs.read_commits import read
-from spark_jobs.session import spark_session
-from spark_jobs.submit import READ_COMMITS_CONF
 
 COMMITTED = 256
 """The number of partitions whose offsets each group commits."""

@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.store.lag_days import GROUP_PARTITIONS, GROUPS
+from spark_jobs.engine.session import spark_session
 from spark_jobs.lag import days as lag_days
 from spark_jobs.lag.days import LagWindow
 from spark_jobs.lag.samples import WindowSamples
 from spark_jobs.lag.series import partition_figures
 from spark_jobs.lag.slas import sla_figures, sla_samples
-from spark_jobs.session import spark_session
 
 _LIMITS = {"pattern": "*", "name": "bench", "max_lag_records": 1000, "max_lag_seconds": 300, "availability": {"target_percent": 99.5}}
 

@@ -4,7 +4,7 @@ import json
 import sys
 import time
 
-from spark_jobs.session import spark_session
+from spark_jobs.engine.session import spark_session
 from spark_jobs.verify import PARTS, main
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_audit.store.lag_days import GROUP_PARTITIONS, GROUPS, day_start_ms
-from spark_jobs.submit import DEFAULT_CONF
+from spark_jobs.engine.submit import DEFAULT_CONF
 
 DAYS, SAMPLES, INTERVAL_MS = 30, 288, 300_000
 CORES = 2

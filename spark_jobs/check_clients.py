@@ -22,9 +22,9 @@ from kafka_audit.errors import AuditError, CollectionError, GateFailedError, Inc
 from kafka_audit.findings import Severity, Status
 from kafka_audit.policy import load_policy
 from kafka_audit.safe_text import visible
-from spark_jobs.evaluate import judge
-from spark_jobs.overlay import Overlay
-from spark_jobs.session import spark_session
+from spark_jobs.engine.session import spark_session
+from spark_jobs.judge.controls import judge
+from spark_jobs.judge.policy_columns import PolicyColumns
 
 Finding = dict[str, Any]
 _GRAVE = frozenset({Severity.CRITICAL.value, Severity.HIGH.value})
@@ -36,7 +36,7 @@ def judged(clients: Sequence[FoundClient], catalogue: Catalogue, policy_folder: 
     """The findings on these clients, by client and control code. Tiers are the policy's default one: a file names no cluster."""
     policy = load_policy(policy_folder)
     check_policy(policy, catalogue)
-    overlay = Overlay(policy=policy, at=at)
+    policy_columns = PolicyColumns(policy=policy, at=at)
     spark = spark_session("kafka_audit check_clients")
     found: list[Finding] = []
     for subject in ("producer", "consumer"):
@@ -45,7 +45,7 @@ def judged(clients: Sequence[FoundClient], catalogue: Catalogue, policy_folder: 
         if texts and controls:
             row = F.from_json("row", SUBJECTS[subject].ddl, {"mode": "FAILFAST"}).alias("row")
             rows = spark.createDataFrame(texts, "row string").select(row).select("row.*")
-            found += [finding.asDict() for finding in judge(rows, controls, None, overlay).collect()]
+            found += [finding.asDict() for finding in judge(rows, controls, None, policy_columns).collect()]
     return sorted(found, key=lambda one: (one["resource"], one["subject"], one["code"]))
 
 

@@ -14,8 +14,8 @@ from kafka_audit.catalogue.control import PARAMETERS, Control
 from kafka_audit.catalogue.load import Catalogue, load_catalogue
 from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.errors import AuditError, ConfigurationError
-from spark_jobs.evaluate import judge
-from spark_jobs.session import spark_session
+from spark_jobs.engine.session import spark_session
+from spark_jobs.judge.controls import judge
 
 Key = tuple[str, str]
 

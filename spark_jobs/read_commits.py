@@ -23,9 +23,9 @@ from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.describe.open_transactions import holding_back
 from spark_jobs.commit_history.history import History
 from spark_jobs.commit_history.read.source import Bounds, bounds, check_transport, stream
-from spark_jobs.exit_code import exit_code_of, failure_of, say
-from spark_jobs.session import spark_session
-from spark_jobs.submit import READ_COMMITS_CONF
+from spark_jobs.engine.exit_code import exit_code_of, failure_of, say
+from spark_jobs.engine.session import spark_session
+from spark_jobs.engine.submit import READ_COMMITS_CONF
 
 NAME = "read_commits"
 

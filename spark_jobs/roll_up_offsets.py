@@ -10,9 +10,9 @@ from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.sweep import sweep
-from spark_jobs.exit_code import exit_code_of
+from spark_jobs.engine.exit_code import exit_code_of
+from spark_jobs.engine.session import spark_session
 from spark_jobs.lag.days import roll_up
-from spark_jobs.session import spark_session
 
 NAME = "roll_up_offsets"
 

@@ -24,14 +24,14 @@ from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.history import History, read_history
 from kafka_audit.store.layout import SNAPSHOT, Audit, Snapshot, open_snapshot, unseal_audit
 from kafka_audit.store.manifest import verify
-from spark_jobs.datasets import Evidence, files_read
-from spark_jobs.exit_code import exit_code_of, failure_of
-from spark_jobs.lag_tables import write_lag_tables
-from spark_jobs.overlay import Overlay
-from spark_jobs.session import spark_session
-from spark_jobs.subjects.commit_behaviour import remember_behaviour
-from spark_jobs.tables import SMALL_ROWS, at_most
-from spark_jobs.verification import Extra, Part, judge_part
+from spark_jobs.engine.evidence import Evidence, files_read
+from spark_jobs.engine.exit_code import exit_code_of, failure_of
+from spark_jobs.engine.session import spark_session
+from spark_jobs.engine.tables import SMALL_ROWS, at_most
+from spark_jobs.judge.lag_tables import write_lag_tables
+from spark_jobs.judge.part import Extra, Part, judge_part
+from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.rows.group.commit_behaviour import remember_behaviour
 
 NAME = "verify"
 PARTS: Mapping[str, Extra | None] = {SETTINGS: None, LAG: write_lag_tables}
@@ -74,8 +74,8 @@ def _run(arguments: argparse.Namespace) -> None:
     if behaviour is not None:
         remember_behaviour(evidence, behaviour)
     identity = {field: str(run.get(field)) for field in ("audit_id", "snapshot_id", "cluster")}
-    overlay = Overlay(policy=policy, at=began(run))
-    judged = partial(Part, evidence=evidence, policy=policy, catalogue=catalogue, identity=identity, overlay=overlay)
+    policy_columns = PolicyColumns(policy=policy, at=began(run))
+    judged = partial(Part, evidence=evidence, policy=policy, catalogue=catalogue, identity=identity, policy_columns=policy_columns)
     parts = [judged(name=name, behaviour=behaviour if name == LAG else None) for name in asked]
     failures = {}
     with evidence.tables.settings():

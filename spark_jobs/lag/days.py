@@ -17,13 +17,13 @@ from kafka_audit.store.lag_days import LagDay, can_be_replaced, day_start_ms, ma
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.manifest import MANIFEST, tree_files
 from kafka_audit.store.samples import DAY_MS, Samples, read_samples
-from spark_jobs.datasets import Evidence
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.parquet_folder import write_one_file
+from spark_jobs.engine.session import whole_stages
+from spark_jobs.engine.tables import LargeTables, Tables, schema_of, table_of
 from spark_jobs.lag.positions import KEYS, lost, may_be_marker, positions, seconds_broken_and_kept, unread
 from spark_jobs.lag.samples import WindowSamples, before_each, dataset, window_samples
 from spark_jobs.lag.steps import with_sample_before
-from spark_jobs.parquet_folder import write_one_file
-from spark_jobs.session import whole_stages
-from spark_jobs.tables import LargeTables, Tables, schema_of, table_of
 
 GROUP_PARTITIONS = (
     "group_id string, topic string, partition int, topic_id string, taken_ms bigint, state string, counts boolean, committed bigint, "
@@ -63,8 +63,8 @@ class LagWindow:
 def read_window(evidence: Evidence, policy: Policy) -> LagWindow:
     """The rows of the longest window of the policy's SLAs: those of rolled-up days, and of snapshots of the other days."""
     samples = window_samples(evidence, policy)
-    raw = evidence.once("lag_rows", lambda: _raw_rows(evidence.tables, samples))
-    groups = evidence.once("lag_group_rows", lambda: group_rows(raw))
+    raw = evidence.cached_table("lag_rows", lambda: _raw_rows(evidence.tables, samples))
+    groups = evidence.cached_table("lag_group_rows", lambda: group_rows(raw))
     return LagWindow(
         group_partitions=_with_days(evidence.tables, samples, lag_days.GROUP_PARTITIONS, GROUP_PARTITIONS, raw),
         groups=_with_days(evidence.tables, samples, lag_days.GROUPS, GROUPS, groups),

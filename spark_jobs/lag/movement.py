@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.datasets import Evidence, shortened
+from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.lag.positions import KEYS, lag_of, offsets_between, position_of
 from spark_jobs.lag.samples import by_age, in_sequence, newest, with_age
 

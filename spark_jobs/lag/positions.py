@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from kafka_audit.lag.position import HIDES_ITS_TIME
 from kafka_audit.store.layout import Snapshot
+from spark_jobs.engine.tables import Tables
 from spark_jobs.lag.samples import dataset
-from spark_jobs.tables import Tables
 
 KEYS = ("group_id", "topic", "partition")
 _PLACE = ["snapshot_id", "topic", "partition"]

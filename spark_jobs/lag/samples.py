@@ -28,8 +28,8 @@ from kafka_audit.store.samples import (
     scope_of,
 )
 from kafka_audit.times import parse_time
-from spark_jobs.datasets import Evidence
-from spark_jobs.tables import Tables, schema_of, table_of
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.tables import Tables, schema_of, table_of
 
 NEWEST = 60
 """How many snapshots of either kind movement is found in, this one included. Of a longer history these are the newest."""

@@ -6,11 +6,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.store.samples import BRIDGED
+from spark_jobs.engine.tables import table_of
 from spark_jobs.lag.days import LagWindow
 from spark_jobs.lag.positions import KEYS, lost, unread
 from spark_jobs.lag.samples import WindowSamples, stands_for
 from spark_jobs.lag.steps import steps
-from spark_jobs.tables import table_of
 
 BUCKETS = 120
 GROUPS = 50

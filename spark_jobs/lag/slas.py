@@ -8,11 +8,11 @@ from pyspark.sql import functions as F
 
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.store.samples import DAY_MS
+from spark_jobs.engine.tables import table_of
 from spark_jobs.lag.days import LagWindow
 from spark_jobs.lag.positions import is_over, may_be_marker
 from spark_jobs.lag.samples import WindowSamples, stands_for
 from spark_jobs.lag.time import CAUGHT_UP
-from spark_jobs.tables import table_of
 
 _HOUR_MS = 3_600_000
 _TREND = 3

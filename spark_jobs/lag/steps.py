@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from spark_jobs.engine.tables import table_of
 from spark_jobs.lag.positions import KEYS, lag_of, may_be_marker, offsets_between, unread
-from spark_jobs.tables import table_of
 
 
 def with_sample_before(rows: DataFrame, seed: DataFrame | None, before: Mapping[int, int]) -> DataFrame:

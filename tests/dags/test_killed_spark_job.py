@@ -23,7 +23,7 @@ JOB = """
 import sys, time
 from pathlib import Path
 from pyspark.sql.functions import udf
-from spark_jobs.session import spark_session
+from spark_jobs.engine.session import spark_session
 
 def slow(number):
     Path(folder, f"row-{number}").touch()

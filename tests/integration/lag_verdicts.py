@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.store.history import read_history
 from kafka_audit.store.layout import Snapshot
-from spark_jobs import subjects
-from spark_jobs.datasets import Evidence
-from spark_jobs.evaluate import judge
-from spark_jobs.overlay import Overlay
-from spark_jobs.session import spark_session
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.session import spark_session
+from spark_jobs.judge.controls import judge
+from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.rows.build import wide_rows
 
 _CODES = ("CON-03", "CON-04", "CON-05", "CON-06", "CON-07", "TOP-05", "TOP-14", "REP-07", "TXN-01", "TXN-02")
 
@@ -42,7 +42,7 @@ def verdicts(story: Story) -> Verdicts:
         return Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, story.policy.history.snapshots))
 
     def rows(of: Evidence, moment: str) -> DataFrame:
-        return subjects.build("group_partition", of, story.policy).withColumn("moment", F.lit(moment))
+        return wide_rows("group_partition", of, story.policy).withColumn("moment", F.lit(moment))
 
     try:
         end = evidence(story.end)
@@ -58,10 +58,13 @@ def verdicts(story: Story) -> Verdicts:
 
 def _findings(evidence: Evidence, story: Story) -> DataFrame:
     controls = [control for control in load_catalogue([shipped_controls()]).controls if control.code in _CODES]
-    overlay = Overlay(policy=story.policy, at=datetime.now(timezone.utc))
+    policy_columns = PolicyColumns(policy=story.policy, at=datetime.now(timezone.utc))
     judged = [
         judge(
-            subjects.build(subject, evidence, story.policy), [control for control in controls if control.subject == subject], None, overlay
+            wide_rows(subject, evidence, story.policy),
+            [control for control in controls if control.subject == subject],
+            None,
+            policy_columns,
         )
         for subject in sorted({control.subject for control in controls})
     ]

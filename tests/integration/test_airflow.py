@@ -22,8 +22,8 @@ from kafka_audit.airflow.environment import airflow_home
 from kafka_audit.airflow.run_dag import only_one, run_audit_through_airflow
 from kafka_audit.errors import CollectionError
 from kafka_audit.sandbox.brokers import free_ports
+from kafka_audit.sandbox.earlier_snapshots import make_past
 from kafka_audit.sandbox.lifecycle import Sandbox
-from kafka_audit.sandbox.past import make_past
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.manifest import problems_of

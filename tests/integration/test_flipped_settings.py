@@ -126,7 +126,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
-    from spark_jobs.session import spark_session
+    from spark_jobs.engine.session import spark_session
 
     root = tmp_path_factory.mktemp("flipped")
     with lifecycle.start("healthy", directory=root / "sandbox") as sandbox:

@@ -16,8 +16,8 @@ from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED
 from kafka_audit.catalogue.load import shipped_controls
 from kafka_audit.cli.demo import POLICIES
 from kafka_audit.sandbox.definition import load
+from kafka_audit.sandbox.earlier_snapshots import make_past
 from kafka_audit.sandbox.lifecycle import Sandbox, start
-from kafka_audit.sandbox.past import make_past
 from kafka_audit.sandbox.seeded_findings import compare_failures, compare_not_assessed
 from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.layout import Audit, EvidenceRoot

@@ -13,9 +13,9 @@ from snapshot_builder import READ_AT, Synthetic
 
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.store.history import read_history
-from spark_jobs import subjects
-from spark_jobs.datasets import Evidence
-from spark_jobs.session import spark_session
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.session import spark_session
+from spark_jobs.rows.build import wide_rows
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +50,7 @@ def rows_of(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ca
         snapshot = cluster.write(root)
         evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
         with evidence.tables.settings():
-            rows = subjects.build(subject, evidence, policy or load_policy()).collect()
+            rows = wide_rows(subject, evidence, policy or load_policy()).collect()
         assert len({row["resource"] for row in rows}) == len(rows)
         return {row["resource"]: row.asDict(recursive=True) for row in rows}
 

@@ -12,8 +12,8 @@ from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 from kafka_audit.policy import load_policy
 from kafka_audit.policy.slas import SlaFile
 from kafka_audit.store.history import read_history
-from spark_jobs import subjects
-from spark_jobs.datasets import Evidence
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.rows.build import wide_rows
 
 MINUTE_MS = 60_000
 STEP_MS = 5 * MINUTE_MS
@@ -181,7 +181,7 @@ def rows_over(spark: SparkSession, root: Path, minutes: list[float]) -> dict[str
     evidence = Evidence(spark=spark, snapshot=now, history=read_history(now, 60), small_cluster=True)
     policy = replace(load_policy(), sla_file=SlaFile.model_validate({"version": 1, "groups": [SLAS]}))
     with evidence.tables.settings():
-        rows = subjects.build("group_partition", evidence, policy)
+        rows = wide_rows("group_partition", evidence, policy)
         return {row["group_id"]: row.asDict(recursive=True) for row in rows.where("topic <> 'elsewhere'").collect()}
 
 

@@ -22,7 +22,7 @@ from kafka_audit.store.manifest import verify
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.history import History
 from spark_jobs.commit_history.read.raw_writer import coverage, totals
-from spark_jobs.parquet_folder import write_parquet
+from spark_jobs.engine.parquet_folder import write_parquet
 from spark_jobs.verify import main
 
 pytestmark = pytest.mark.spark

@@ -18,9 +18,9 @@ from kafka_audit.times import stamp
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import group_behaviour
-from spark_jobs.datasets import Evidence
-from spark_jobs.parquet_folder import write_parquet
-from spark_jobs.subjects.commit_behaviour import group_table, remember_behaviour, with_group_behaviour, with_partition_behaviour
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.parquet_folder import write_parquet
+from spark_jobs.rows.group.commit_behaviour import group_table, remember_behaviour, with_group_behaviour, with_partition_behaviour
 
 pytestmark = pytest.mark.spark
 

@@ -9,9 +9,9 @@ from snapshot_builder import READ_AT, READ_MS, Synthetic
 
 from kafka_audit.policy import load_policy
 from kafka_audit.store.history import read_history
-from spark_jobs import subjects
-from spark_jobs.datasets import Evidence
-from spark_jobs.subjects.features import feature_levels
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.rows.broker.features import feature_levels
+from spark_jobs.rows.build import wide_rows
 
 pytestmark = pytest.mark.spark
 
@@ -71,7 +71,7 @@ def test_an_earlier_snapshot_that_was_changed_leaves_a_gap_and_is_named(spark: S
     past.dataset("topics").write_bytes(b"changed")
     snapshot = whole().write(tmp_path)
     evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
-    row = subjects.build("cluster", evidence, load_policy()).collect()[0]
+    row = wide_rows("cluster", evidence, load_policy()).collect()[0]
     assert (row["snapshots"], row["longest_gap_ms"], len(row["unusable_snapshots"])) == (2, 3 * HOUR_MS, 1)
     assert row["unusable_snapshots"][0].startswith(f"{past.snapshot_id}: topics.parquet: its sha256 differs")
 

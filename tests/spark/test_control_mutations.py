@@ -16,7 +16,7 @@ from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.catalogue.rule_sql import Reference
 from kafka_audit.findings import Status
 from spark_jobs.check_examples import rows_ddl
-from spark_jobs.evaluate import judge
+from spark_jobs.judge.controls import judge
 
 pytestmark = pytest.mark.spark
 

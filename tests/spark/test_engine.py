@@ -11,8 +11,8 @@ from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
-from spark_jobs.evaluate import check_rules, judge
-from spark_jobs.overlay import Overlay
+from spark_jobs.judge.controls import check_rules, judge
+from spark_jobs.judge.policy_columns import PolicyColumns
 
 pytestmark = pytest.mark.spark
 
@@ -158,10 +158,10 @@ def test_a_rule_that_raised_gives_errors_and_leaves_other_rules_alone(partition_
     }
 
 
-def test_rules_that_spark_does_not_accept_are_all_named(partition_rows, overlay: Overlay) -> None:
+def test_rules_that_spark_does_not_accept_are_all_named(partition_rows, policy_columns: PolicyColumns) -> None:
     wrong = [control("mistyped", pass_when="isr_count + isr > 1"), control("miscalled", pass_when="size(isr, isr) = 1"), control("fine")]
     with pytest.raises(ConfigurationError) as problem:
-        check_rules({"partition": partition_rows({})}, wrong, overlay)
+        check_rules({"partition": partition_rows({})}, wrong, policy_columns)
     assert "mistyped.yaml" in str(problem.value)
     assert "miscalled.yaml" in str(problem.value)
     assert "fine.yaml" not in str(problem.value)
@@ -182,7 +182,7 @@ WAIVER = """
 
 
 @pytest.fixture(scope="module")
-def overlay(tmp_path_factory: pytest.TempPathFactory) -> Overlay:
+def policy_columns(tmp_path_factory: pytest.TempPathFactory) -> PolicyColumns:
     folder: Path = tmp_path_factory.mktemp("policy")
     (folder / "tiers.yaml").write_text(TIERS)
     (folder / "slas.yaml").write_text("version: 1\n")
@@ -194,7 +194,7 @@ def overlay(tmp_path_factory: pytest.TempPathFactory) -> Overlay:
         ("NEXT", "TST-01", "a*", later),
     ]
     (folder / "waivers.yaml").write_text("version: 1\nwaivers:" + "".join(WAIVER % one for one in waivers))
-    return Overlay(policy=load_policy(folder), at=datetime(2026, 11, 20, 12, tzinfo=timezone.utc))
+    return PolicyColumns(policy=load_policy(folder), at=datetime(2026, 11, 20, 12, tzinfo=timezone.utc))
 
 
 def of_tier(tier: str | None, isr_count: int | None, resource: str, replication_factor: int = 3) -> dict:
@@ -202,14 +202,16 @@ def of_tier(tier: str | None, isr_count: int | None, resource: str, replication_
     return {"resource": resource, "isr_count": isr_count, "policy": policy}
 
 
-def test_a_tier_sets_parameters_and_severity_and_what_it_loosened_is_said(spark: SparkSession, partition_rows, overlay: Overlay) -> None:
+def test_a_tier_sets_parameters_and_severity_and_what_it_loosened_is_said(
+    spark: SparkSession, partition_rows, policy_columns: PolicyColumns
+) -> None:
     rows = [of_tier("no_loss", 2, "x-0"), of_tier("standard", 2, "x-1"), of_tier("best_effort", 1, "x-2", 2), of_tier(None, 1, "x-3")]
     one = control(
         pass_when="isr_count >= parameters.least and isr_count < 9 + policy.replication_factor",
         parameters={"least": {"default": 2, "stricter": "higher", "meaning": "replicas"}},
         needs=["partitions"],
     )
-    found = judge(partition_rows(*rows), [one], None, overlay).orderBy("resource").collect()
+    found = judge(partition_rows(*rows), [one], None, policy_columns).orderBy("resource").collect()
     assert [(row["tier"], row["status"], row["severity"], row["catalogue_severity"], row["loosened"]) for row in found] == [
         ("no_loss", "fail", "high", "high", None),
         ("standard", "pass", "high", "high", None),
@@ -219,10 +221,12 @@ def test_a_tier_sets_parameters_and_severity_and_what_it_loosened_is_said(spark:
     assert json.loads(found[2]["evidence"])["parameters.least"] == 1
 
 
-def test_the_first_waiver_in_force_covers_a_failure_and_nothing_else(spark: SparkSession, partition_rows, overlay: Overlay) -> None:
+def test_the_first_waiver_in_force_covers_a_failure_and_nothing_else(
+    spark: SparkSession, partition_rows, policy_columns: PolicyColumns
+) -> None:
     failing = ["a*b-0", "axb-0", "a*b-10", "b-0", "A*b-0"]
     rows = [of_tier("standard", 1, name) for name in failing] + [of_tier("standard", 2, "a-pass"), of_tier("standard", None, "a-unknown")]
-    found = judge(partition_rows(*rows), [control()], None, overlay).collect()
+    found = judge(partition_rows(*rows), [control()], None, policy_columns).collect()
     assert {row["resource"]: row["waiver"] for row in found} == {
         "a*b-0": "FIRST",
         "axb-0": "NEXT",

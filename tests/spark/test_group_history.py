@@ -10,10 +10,10 @@ from snapshot_builder import HOUR_MS, READ_AT, Synthetic
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.policy import load_policy
 from kafka_audit.store.history import read_history
-from spark_jobs import subjects
-from spark_jobs.datasets import Evidence
-from spark_jobs.evaluate import judge
-from spark_jobs.overlay import Overlay
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.judge.controls import judge
+from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.rows.build import wide_rows
 
 pytestmark = pytest.mark.spark
 
@@ -85,12 +85,12 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
         snapshot(age).write(root, READ_AT - timedelta(hours=age))
     now, policy = snapshot(0).write(root), load_policy(folder)
     evidence = Evidence(spark=spark, snapshot=now, history=read_history(now, 30), small_cluster=True)
-    overlay, found = Overlay(policy=policy, at=READ_AT), {"verdicts": {}}
+    policy_columns, found = PolicyColumns(policy=policy, at=READ_AT), {"verdicts": {}}
     with evidence.tables.settings():
         for subject in ("group", "group_sla", "group_partition"):
-            rows = evidence.tables.shorten(subjects.build(subject, evidence, policy))
+            rows = evidence.tables.shorten(wide_rows(subject, evidence, policy))
             found[subject] = {row["resource"]: row.asDict(recursive=True) for row in rows.collect()}
-            findings = judge(rows, load_catalogue().of_subject(subject), None, overlay).collect()
+            findings = judge(rows, load_catalogue().of_subject(subject), None, policy_columns).collect()
             found["verdicts"] |= {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
     return found
 

@@ -14,13 +14,13 @@ from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.policy import load_policy
 from kafka_audit.store.history import read_history
 from kafka_audit.store.layout import OFFSETS
-from spark_jobs import subjects
-from spark_jobs.datasets import Evidence
-from spark_jobs.evaluate import judge
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.judge.controls import judge
+from spark_jobs.judge.expected_counts import population
+from spark_jobs.judge.policy_columns import PolicyColumns
 from spark_jobs.lag.series import BUCKETS, lag_series, worst_groups
-from spark_jobs.overlay import Overlay
-from spark_jobs.population import population
-from spark_jobs.subjects.group_sla import judged_samples, lag_window
+from spark_jobs.rows.build import wide_rows
+from spark_jobs.rows.group.group_sla import judged_samples, lag_window
 
 pytestmark = pytest.mark.spark
 
@@ -62,7 +62,7 @@ def covered(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tu
     (folder / "tiers.yaml").write_text(TIERS)
     policy = load_policy(folder)
     evidence = Evidence(spark=spark, snapshot=covered_cluster().write(root))
-    rows = subjects.build("group_sla", evidence, policy).collect()
+    rows = wide_rows("group_sla", evidence, policy).collect()
     return {row["resource"]: row.asDict(recursive=True) for row in rows}, population("group_sla", evidence, policy)
 
 
@@ -153,10 +153,10 @@ def odd(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     snapshot = odd_cluster().write(root)
     evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
     with evidence.tables.settings():
-        behind = {row["group_id"]: row["behind_sla"] for row in subjects.build("group_partition", evidence, policy).collect()}
-        rows = evidence.tables.shorten(subjects.build("group_sla", evidence, policy))
+        behind = {row["group_id"]: row["behind_sla"] for row in wide_rows("group_partition", evidence, policy).collect()}
+        rows = evidence.tables.shorten(wide_rows("group_sla", evidence, policy))
         found = {row["group_id"]: {**row.asDict(recursive=True), "behind_sla": behind[row["group_id"]]} for row in rows.collect()}
-        findings = judge(rows, load_catalogue().of_subject("group_sla"), None, Overlay(policy=policy, at=READ_AT)).collect()
+        findings = judge(rows, load_catalogue().of_subject("group_sla"), None, PolicyColumns(policy=policy, at=READ_AT)).collect()
     return found | {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
 
 
@@ -232,9 +232,9 @@ def evidence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
 def judged(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Resource -> row, and "code resource" -> finding."""
     policy = load_policy(policy_folder(tmp_path_factory.mktemp("policy")))
-    rows = subjects.build("group_sla", evidence, policy)
+    rows = wide_rows("group_sla", evidence, policy)
     found = {row["resource"]: row.asDict(recursive=True) for row in rows.collect()}
-    findings = judge(rows, load_catalogue().of_subject("group_sla"), None, Overlay(policy=policy, at=READ_AT)).collect()
+    findings = judge(rows, load_catalogue().of_subject("group_sla"), None, PolicyColumns(policy=policy, at=READ_AT)).collect()
     return found | {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
 
 
@@ -270,7 +270,7 @@ def test_a_verdict_on_an_sla(case: str, judged: dict[str, dict[str, Any]]) -> No
 
 def test_a_series_has_few_buckets_and_says_what_is_not_known(evidence: Evidence, tmp_path: Path) -> None:
     policy = load_policy(policy_folder(tmp_path))
-    worst = worst_groups(subjects.build("group_sla", evidence, policy), subjects.build("group_partition", evidence, policy))
+    worst = worst_groups(wide_rows("group_sla", evidence, policy), wide_rows("group_partition", evidence, policy))
     assert worst[0] == "loser"
     series = lag_series(lag_window(evidence, policy), judged_samples(evidence, policy), worst).collect()
     first = min(row.bucket_ms for row in series)

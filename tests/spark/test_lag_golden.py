@@ -9,10 +9,10 @@ from pyspark.sql import functions as F
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
 from kafka_audit.policy import load_policy
-from spark_jobs.datasets import Evidence
+from spark_jobs.engine.evidence import Evidence
 from spark_jobs.lag.days import group_partition_rows
 from spark_jobs.lag.positions import may_be_marker, unread
-from spark_jobs.subjects.group_partition import build
+from spark_jobs.rows.group.group_partition import build
 
 pytestmark = pytest.mark.spark
 

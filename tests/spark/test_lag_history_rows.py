@@ -10,10 +10,10 @@ from pyspark.sql import Row, SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
 from kafka_audit.store.layout import OFFSETS
+from spark_jobs.engine.tables import LargeTables
 from spark_jobs.lag.days import LagWindow, group_partition_rows, group_rows
 from spark_jobs.lag.samples import WindowSamples
 from spark_jobs.lag.series import partition_figures
-from spark_jobs.tables import LargeTables
 
 pytestmark = pytest.mark.spark
 

@@ -21,13 +21,13 @@ from kafka_audit.store.layout import OFFSETS, EvidenceRoot
 from kafka_audit.store.retention import delete_expired
 from kafka_audit.store.samples import OTHER_SCOPE
 from kafka_audit.store.unfinished import hidden_name
-from spark_jobs.datasets import Evidence
+from spark_jobs.engine.evidence import Evidence
 from spark_jobs.lag import days
 from spark_jobs.lag.days import read_window, roll_up
 from spark_jobs.lag.series import partition_figures
 from spark_jobs.lag.slas import sla_figures, sla_samples, sla_spans
 from spark_jobs.roll_up_offsets import main
-from spark_jobs.subjects.tiers import sla_number
+from spark_jobs.rows.tiers import sla_number
 
 pytestmark = pytest.mark.spark
 

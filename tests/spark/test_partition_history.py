@@ -11,11 +11,11 @@ from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.policy import load_policy
 from kafka_audit.store.history import History, read_history
 from kafka_audit.store.layout import Snapshot
-from spark_jobs import subjects
-from spark_jobs.datasets import Evidence
-from spark_jobs.evaluate import judge
-from spark_jobs.overlay import Overlay
-from spark_jobs.subjects.past_topics import all_were_listed
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.judge.controls import judge
+from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.rows.build import wide_rows
+from spark_jobs.rows.topic.past_topics import all_were_listed
 
 pytestmark = pytest.mark.spark
 
@@ -123,8 +123,8 @@ def test_what_earlier_snapshots_show_is_judged(spark: SparkSession, tmp_path: Pa
     policy, catalogue, found = load_policy(), load_catalogue(), {}
     with evidence.tables.settings():
         for subject in ("topic", "partition"):
-            rows = evidence.tables.shorten(subjects.build(subject, evidence, policy))
-            for finding in judge(rows, catalogue.of_subject(subject), None, Overlay(policy=policy, at=READ_AT)).collect():
+            rows = evidence.tables.shorten(wide_rows(subject, evidence, policy))
+            for finding in judge(rows, catalogue.of_subject(subject), None, PolicyColumns(policy=policy, at=READ_AT)).collect():
                 found[finding["resource"], finding["code"]] = finding["status"]
     assert {key: found[key] for key in VERDICTS} == VERDICTS
 

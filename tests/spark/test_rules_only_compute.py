@@ -16,8 +16,8 @@ from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.catalogue.rule_sql import references_of
 from kafka_audit.catalogue.rule_words import RuleSqlError
-from spark_jobs.evaluate import judge, summarise
-from spark_jobs.session import hold_settings
+from spark_jobs.engine.session import hold_settings
+from spark_jobs.judge.controls import judge, summarise
 
 pytestmark = pytest.mark.spark
 

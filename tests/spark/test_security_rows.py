@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from snapshot_builder import Synthetic
 
 from kafka_audit.policy import Policy, load_policy
-from spark_jobs.datasets import Evidence
-from spark_jobs.subjects import access
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.rows.cluster import access
 
 pytestmark = pytest.mark.spark
 

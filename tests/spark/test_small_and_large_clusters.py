@@ -21,8 +21,8 @@ from kafka_audit.policy import shipped_policy_folder
 from kafka_audit.store.history import History
 from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot, Snapshot
 from spark_jobs import verify
-from spark_jobs.datasets import Evidence, files_read
-from spark_jobs.tables import LargeTables, SmallTables, at_most, table_of
+from spark_jobs.engine.evidence import Evidence, files_read
+from spark_jobs.engine.tables import LargeTables, SmallTables, at_most, table_of
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.submit import LOOPBACK_CONF, READ_COMMITS_CONF, job_path
+from spark_jobs.engine.submit import LOOPBACK_CONF, READ_COMMITS_CONF, job_path
 
 pytestmark = pytest.mark.spark
 
@@ -29,7 +29,7 @@ def test_a_session_of_a_plain_process_listens_on_loopback_only(spark: SparkSessi
 def test_a_session_under_spark_submit_with_a_local_master_has_its_address_on_loopback(tmp_path: Path) -> None:
     script = tmp_path / "show.py"
     script.write_text(
-        "from spark_jobs.session import spark_session\n"
+        "from spark_jobs.engine.session import spark_session\n"
         "print('address', spark_session('shown').sparkContext.getConf().get('spark.driver.host'))\n"
     )
     command = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[1]", str(script)]

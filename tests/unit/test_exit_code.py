@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka_audit.errors import IntegrityError
-from spark_jobs.exit_code import exit_code_of
+from spark_jobs.engine.exit_code import exit_code_of
 
 
 def test_what_the_file_system_refuses_is_one_line_that_names_the_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

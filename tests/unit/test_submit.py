@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from kafka_audit.errors import ConfigurationError
-from spark_jobs.submit import DEFAULT_CONF, JOBS, job_path
+from spark_jobs.engine.submit import DEFAULT_CONF, JOBS, job_path
 
 
 def test_every_job_has_its_script() -> None:
@@ -19,7 +19,7 @@ def test_an_unknown_job_is_a_configuration_error() -> None:
 
 
 def test_importing_it_does_not_import_spark() -> None:
-    code = "import sys, spark_jobs.submit; sys.exit('pyspark' in sys.modules)"
+    code = "import sys, spark_jobs.engine.submit; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -17,14 +17,14 @@ from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
-from spark_jobs.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path
+from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
 
 _ERRORS: dict[int, type[AuditError]] = {error.exit_code: error for error in (CollectionError, ConfigurationError, IntegrityError)}
 
-# The last line of a job that fails on purpose (spark_jobs/verification.py).
+# The last line of a job that fails on purpose (spark_jobs/judge/part.py).
 _ERROR_LINE = re.compile(r"kafka-audit: (.+)")
 
 

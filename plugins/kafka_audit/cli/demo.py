@@ -14,7 +14,7 @@ from kafka_audit.cli.summary import audit_and_summarise
 from kafka_audit.errors import ConfigurationError, GateFailedError
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.definition import SEEDS
-from kafka_audit.sandbox.past import make_past
+from kafka_audit.sandbox.earlier_snapshots import make_past
 from kafka_audit.sandbox.seeded_findings import Comparison, compare_failures, compare_not_assessed
 from kafka_audit.sandbox.watch import stopped_when_killed
 from kafka_audit.store.layout import Audit

@@ -7,11 +7,11 @@ from typing import Any
 from kafka_audit import __version__
 from kafka_audit.audit.gate_result import GateResult
 from kafka_audit.report import lag_words, sentences
-from kafka_audit.report.collection import Collection
 from kafka_audit.report.frameworks import FrameworkResult, Support
 from kafka_audit.report.lag import LagTables
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Counts, Finding
+from kafka_audit.report.snapshot_view import Collection
 from kafka_audit.report.waivers import WaiverTable
 
 SCHEMA_VERSION = 1

@@ -25,7 +25,7 @@ from spark_jobs.commit_history.describe.behaviour_sources import manifest_of, ne
 from spark_jobs.commit_history.describe.commit_behaviour import KEYS, commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import emptied, group_behaviour
 from spark_jobs.commit_history.describe.read_coverage import Reading, new_batches, readings, with_home_partition
-from spark_jobs.parquet_folder import write_parquet
+from spark_jobs.engine.parquet_folder import write_parquet
 
 _ROWS_OF_A_PART = 200_000
 _BEGINNING = datetime(1, 1, 2, tzinfo=timezone.utc)

@@ -1,6 +1,6 @@
 """The wide rows that rules read: for each subject its columns, their Spark SQL types and what they mean.
 
-A rule may name only the columns of its subject. ``spark_jobs/subjects/<subject>.py`` builds exactly these columns,
+A rule may name only the columns of its subject. ``spark_jobs/rows/<subject>.py`` builds exactly these columns,
 in this order; a test holds the two together. NULL always means "not known", never "none" or 0.
 """
 

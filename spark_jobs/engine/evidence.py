@@ -1,0 +1,181 @@
+"""The datasets of one snapshot as Spark tables, read only when a subject asks for them."""
+
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from kafka_audit.collect.scope import INTERNAL_TOPICS
+from kafka_audit.store.history import History
+from kafka_audit.store.lag_days import day_of_id, days_in
+from kafka_audit.store.layout import OFFSETS, Snapshot
+from kafka_audit.store.samples import DAY_MS, day_of
+from kafka_audit.times import parse_time
+from spark_jobs.engine.tables import LargeTables, SmallTables, Tables, unreadable
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+@dataclass(kw_only=True)
+class Evidence:
+    """One verified snapshot and the earlier ones it is compared with. :meth:`table` gives a dataset with its collected columns.
+
+    ``small_cluster``: its tables are those of a small cluster (spark_jobs.engine.tables).
+    """
+
+    spark: SparkSession
+    snapshot: Snapshot
+    history: History = field(default_factory=History)
+    small_cluster: bool = False
+    _tables: dict[str, DataFrame] = field(default_factory=dict)
+    _derived: dict[str, DataFrame] = field(default_factory=dict)
+    _memo: dict[str, object] = field(default_factory=dict)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """How tables are read, kept and written."""
+        return (SmallTables if self.small_cluster else LargeTables)(spark=self.spark)
+
+    def table(self, name: str) -> DataFrame:
+        """A dataset; IntegrityError when its file is missing or is no Parquet file."""
+        if name not in self._tables:
+            # The schema is taken from the file's footer here, because Spark starts a job of its own to infer it.
+            schema = from_arrow_schema(self._footer(name).schema.to_arrow_schema())
+            self._tables[name] = self.tables.read(schema, [self.snapshot.dataset(name)])
+        return self._tables[name]
+
+    def series(self, name: str, *columns: str) -> DataFrame:
+        """Columns of a dataset over all snapshots of either kind, this one included.
+
+        With ``snapshot_id`` string and ``taken_ms`` bigint, its start in milliseconds since the epoch.
+        A snapshot that did not collect the dataset has no rows; a column it did not collect is NULL.
+        """
+        snapshots = [one for one in (*self.history.all, self.snapshot) if one.dataset(name).is_file()]
+        whole = from_arrow_schema(self._footer(name).schema.to_arrow_schema())
+        schema = StructType([whole[column] for column in columns])
+        taken = {one.snapshot_id: one.taken_ms for one in snapshots}
+        times = F.from_json(F.lit(json.dumps({name: str(at) for name, at in taken.items()})), "map<string,string>")
+        read = self.tables.read_each(schema, name, snapshots)
+        return read.withColumn("taken_ms", times[F.col("snapshot_id")].cast("bigint"))
+
+    @property
+    def taken_ms(self) -> int:
+        """When this snapshot began, in milliseconds since the epoch."""
+        return self.snapshot.taken_ms
+
+    def rows(self, name: str) -> int:
+        """Number of rows of a dataset, without reading them."""
+        return int(self._footer(name).metadata.num_rows)
+
+    def cached_table(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
+        """A table that several subjects use: built at the first call, kept by Spark, and the same at every later one."""
+        if name not in self._derived:
+            self._derived[name] = self.tables.keep(make())
+        return self._derived[name]
+
+    def memo(self, name: str, make: Callable[[], T]) -> T:
+        """A value that takes time to make: made at the first call, and the same at every later one."""
+        if name not in self._memo:
+            self._memo[name] = make()
+        return cast(T, self._memo[name])
+
+    def _footer(self, name: str) -> pq.ParquetFile:
+        path = self.snapshot.dataset(name)
+        try:
+            return pq.ParquetFile(path)
+        except (OSError, pa.ArrowException) as problem:
+            raise unreadable(path, problem) from problem
+
+    def small(self, name: str, *columns: str) -> list[dict[str, Any]]:
+        """Columns of a dataset that has a few rows for each broker. Never for one that grows with topics or groups: this reads it whole."""
+        return self._read(name, columns, ())
+
+    @cached_property
+    def whole_dataset_errors(self) -> dict[str, str]:
+        """Dataset -> why it could not be read at all; a few rows whatever the cluster's size."""
+        found = self._read("errors", ("dataset", "api", "error", "message"), ("broker_id", "topic", "group_id"))
+        reasons = {row["dataset"]: f"{row['error']} ({row['api']}): {row['message']}" for row in reversed(found)}
+        return dict(sorted(reasons.items()))
+
+    @cached_property
+    def broker_errors(self) -> list[dict[str, Any]]:
+        """The errors of whole brokers: a few rows for each broker that failed."""
+        found = self._read("errors", ("dataset", "api", "broker_id", "error", "message"), ("topic", "group_id"))
+        return [row for row in found if row["broker_id"] is not None]
+
+    def _read(self, name: str, columns: Sequence[str], null: Sequence[str]) -> list[dict[str, Any]]:
+        """The rows in which every column of ``null`` is null, batch by batch, so that a long dataset does not have to fit in memory."""
+        rows: list[dict[str, Any]] = []
+        # pyarrow.dataset would filter by itself, but importing it imports pandas, which takes a second.
+        for batch in self._footer(name).iter_batches(columns=[*columns, *(column for column in null if column not in columns)]):
+            wanted = pa.array([True] * batch.num_rows, pa.bool_())
+            for column in null:
+                wanted = pc.and_(wanted, pc.is_null(batch.column(column)))
+            rows += batch.filter(wanted).select(list(columns)).to_pylist()
+        return rows
+
+    @property
+    def topic_scope(self) -> list[str]:
+        """Globs of the topics that were asked for, and the internal ones, which always are; empty means all."""
+        asked = _patterns(self.snapshot.manifest, "topics")
+        return [*asked, *sorted(INTERNAL_TOPICS)] if asked else []
+
+    @property
+    def group_scope(self) -> list[str]:
+        """Globs of the groups that were asked for; empty means all."""
+        return _patterns(self.snapshot.manifest, "groups")
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the snapshot took, by its manifest."""
+        manifest = self.snapshot.manifest
+        try:
+            started, finished = (parse_time(manifest[name]) for name in ("started_at", "finished_at"))
+        except (KeyError, ValueError):
+            return None
+        return (finished - started).total_seconds()
+
+
+def files_read(snapshot: Snapshot, history: History, window_days: int) -> Iterator[Path]:
+    """The Parquet files that judging a snapshot may read: its own, the earlier snapshots' and the lag history of so many days."""
+    root, cluster = snapshot.root, str(snapshot.manifest["cluster"])
+    first = day_of(snapshot.taken_ms - window_days * DAY_MS)
+    days = [folder for folder in days_in(root, cluster) if date.fromisoformat(folder.name) >= first]
+    samples = [
+        root.snapshot_dir(cluster, name, OFFSETS) for name in root.snapshot_ids(cluster, OFFSETS) if (day_of_id(name) or first) >= first
+    ]
+    for folder in dict.fromkeys([*(one.path for one in (snapshot, *history.all)), *days, *samples]):
+        yield from sorted(folder.glob("*.parquet"))
+
+
+def shortened(make: Callable[Concatenate[Evidence, P], DataFrame]) -> Callable[Concatenate[Evidence, P], DataFrame]:
+    """Decorates a builder of a table that several queries read: of a small cluster it is computed once (Tables.shorten).
+
+    Its further arguments tell its tables apart by their text, if they are texts; all others are the same in one application.
+    """
+
+    @functools.wraps(make)
+    def build(evidence: Evidence, /, *args: P.args, **kwargs: P.kwargs) -> DataFrame:
+        name = ":".join([make.__module__, make.__qualname__, *(one for one in args if isinstance(one, str))])
+        return evidence.memo(name, lambda: evidence.tables.shorten(make(evidence, *args, **kwargs)))
+
+    return build
+
+
+def _patterns(manifest: Mapping[str, Any], kind: str) -> list[str]:
+    scope = manifest.get("scope") or {}
+    found = scope.get(kind) or []
+    return [found] if isinstance(found, str) else [str(pattern) for pattern in found]

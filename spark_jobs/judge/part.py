@@ -1,0 +1,149 @@
+"""One part of a verification, settings or lag: its findings, and the folder of the audit that it replaces."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kafka_audit.audit.inputs import RULES, rules_record
+from kafka_audit.catalogue.control import Control
+from kafka_audit.catalogue.load import Catalogue
+from kafka_audit.catalogue.rows import SUBJECTS
+from kafka_audit.errors import CollectionError
+from kafka_audit.policy import Policy
+from kafka_audit.store.behaviour_tables import RECORD, Behaviour
+from kafka_audit.store.durable_files import replaced_folder, write_json
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.session import whole_stages
+from spark_jobs.judge.controls import COLUMNS, check_rules, judge, summarise
+from spark_jobs.judge.expected_counts import population
+from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.rows.build import wide_rows
+
+_LARGE = 50_000
+"""From so many findings on, a cluster is large."""
+_ROWS_OF_A_PART = 50_000
+"""Wide rows whose findings are one file: the same on every machine, so that a repeated step gives equal files."""
+
+_ALSO_WRITTEN = ("group_partition", "group_sla")
+"""Subjects whose wide rows are judged and written (spark_jobs.judge.lag_tables): they are computed once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What a part of a verification works on: verified evidence, checked policy and rules, and the audit its findings belong to."""
+
+    name: str
+    evidence: Evidence
+    policy: Policy
+    catalogue: Catalogue
+    identity: Mapping[str, str]
+    policy_columns: PolicyColumns
+    behaviour: Behaviour | None = None
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        return self.catalogue.of_part(self.name)
+
+    @cached_property
+    def populations(self) -> dict[str, int]:
+        """How many resources the subjects of the part's controls have."""
+        return {subject: population(subject, self.evidence, self.policy) for subject in {control.subject for control in self.controls}}
+
+    @cached_property
+    def wide_rows(self) -> dict[str, DataFrame]:
+        """The wide rows of every subject that the part has controls for."""
+        judged = {control.subject for control in self.controls}
+        rows = {name: wide_rows(name, self.evidence, self.policy) for name in SUBJECTS if name in judged}
+        tables = self.evidence.tables
+        return {name: (tables.checkpoint if name in _ALSO_WRITTEN else tables.shorten)(each) for name, each in rows.items()}
+
+    @property
+    def large(self) -> bool:
+        """Whether findings are too many to be sorted together."""
+        return not self.evidence.small_cluster and sum(self.populations[control.subject] for control in self.controls) > _LARGE
+
+
+Extra = Callable[[Part, Path], None]
+"""What a part writes into its folder beside its findings."""
+
+
+def judge_part(part: Part, target: Path, extra: Extra | None) -> None:
+    """Replace the folder of a part of the audit: findings, their summary, what they were made of, and ``extra``."""
+    # Of many findings, compiling whole stages costs less than it saves.
+    with replaced_folder(target) as folder, whole_stages(part.evidence.spark) if part.large else nullcontext():
+        write_json(folder / "history.json", part.evidence.history.record())
+        write_json(folder / RULES, rules_record(part.policy, part.catalogue))
+        if part.behaviour is not None:
+            write_json(folder / RECORD, part.behaviour.record())
+        _write_findings(part, folder)
+        _write_summary(part, folder)
+        if extra is not None:
+            extra(part, folder)
+
+
+def findings(part: Part, broken: Mapping[str, str] | None = None) -> DataFrame:
+    """All findings of the part, one for each row and control.
+
+    Those of a small cluster are in the order of control code and resource; those of a large one lie in parts, each in the order of its
+    resources: wide rows are sorted then, because sorting their findings would move ten times as much.
+    """
+    judged = []
+    for subject, each in part.wide_rows.items():
+        parts = 1 + part.populations[subject] // _ROWS_OF_A_PART
+        ordered = each.repartition(parts, "resource").sortWithinPartitions("resource") if part.large else each
+        judged.append(judge(ordered, part.catalogue.of_subject(subject), broken, part.policy_columns))
+    union = judged[0]
+    for more in judged[1:]:
+        union = union.unionByName(more)
+    named = union.select(*[F.lit(value).alias(field) for field, value in part.identity.items()], "*").select(*COLUMNS)
+    return named
+
+
+def _write_findings(part: Part, folder: Path) -> None:
+    target = folder / "findings.parquet"
+    try:
+        _write(part, findings(part), target)
+    except PySparkException:
+        check_rules(part.wide_rows, part.controls, part.policy_columns)
+        broken = _raising(part)
+        if not broken:
+            raise
+        shutil.rmtree(target, ignore_errors=True)
+        _write(part, findings(part, broken), target)
+
+
+def _write(part: Part, rows: DataFrame, target: Path) -> None:
+    part.evidence.tables.write(rows, target, () if part.large else ("code", "resource"))
+
+
+def _raising(part: Part) -> dict[str, str]:
+    """The controls whose SQL raises on some row, each tried alone, with the message."""
+    broken = {}
+    for control in part.controls:
+        try:
+            judge(part.wide_rows[control.subject], [control], None, part.policy_columns).write.format("noop").mode("overwrite").save()
+        except PySparkException as problem:
+            broken[control.id] = " ".join(str(problem).split())[:500]
+    return broken
+
+
+def _write_summary(part: Part, folder: Path) -> None:
+    tables = part.evidence.tables
+    written = tables.read_whole(folder / "findings.parquet")
+    tables.write(summarise(part.evidence.spark, written, part.controls, part.populations), folder / "summary.parquet", ["code"])
+    # One row a control: small whatever the cluster's size.
+    for row in pq.read_table(folder / "summary.parquet").to_pylist():
+        if not row["population"] == row["findings"] == row["distinct_resources"]:
+            counts = f"{row['findings']} findings on {row['distinct_resources']} resources"
+            raise CollectionError(
+                f"{row['code']}: {counts}, but the snapshot has {row['population']} of subject {row['subject']}. "
+                f"These findings were not kept; report this with snapshot {part.identity['snapshot_id']}"
+            )

@@ -1,0 +1,90 @@
+"""What all rows share about the brokers: who is alive, where they stand, and which of them left which dataset unread.
+
+These facts grow with the brokers, not with topics or groups. They are read once, here, and become constants of the plan: as tables they
+would have to be joined to every subject, and each join starts Spark jobs of its own.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from spark_jobs.engine.evidence import Evidence
+
+PER_BROKER = (
+    *("broker_configs", "log_dirs", "replica_sizes", "offsets", "last_batches", "producers"),
+    *("groups", "members", "committed_offsets", "transactions"),
+)
+"""Datasets that are asked of each broker."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerFacts:
+    """``alive`` and ``racks`` (broker -> rack) are None when metadata could not be read; ``unread``: dataset -> broker -> reason."""
+
+    alive: tuple[int, ...] | None
+    racks: Mapping[int, str | None] | None
+    unread: Mapping[str, Mapping[int, str]]
+
+    @property
+    def alive_ids(self) -> Column:
+        """The brokers that are alive, as array<int>."""
+        return ints(self.alive)
+
+    @property
+    def alive_racks(self) -> Column:
+        """How many racks the alive brokers stand in, as int; NULL when one of them has none."""
+        found = None if self.alive is None or self.racks is None else [self.racks[broker] for broker in self.alive]
+        return F.lit(None if found is None or None in found else len(set(found))).cast("int")
+
+    def rack_of(self, broker: Column) -> Column:
+        """The rack of a broker; NULL when it is not known."""
+        if not self.racks:
+            return F.lit(None).cast("string")
+        text = json.dumps({str(broker): rack for broker, rack in self.racks.items()})
+        return F.from_json(F.lit(text), "map<string,string>")[broker.cast("string")]
+
+    def unread_of(self, dataset: str, broker: Column) -> Column | None:
+        """Why a dataset is missing from one broker: NULL where it is not, None when no broker left it out."""
+        missing = self.unread.get(dataset)
+        return F.coalesce(*[F.when(broker == number, F.lit(reason)) for number, reason in missing.items()]) if missing else None
+
+    def unread_of_some(self, dataset: str, brokers: Column) -> Column | None:
+        """Why a dataset is missing from one of several brokers (array<int>), the first if there are more; else as :meth:`unread_of`."""
+        missing = self.unread.get(dataset)
+        if not missing:
+            return None
+        return F.coalesce(*[F.when(F.array_contains(brokers, number), F.lit(reason)) for number, reason in missing.items()])
+
+    def unread_of_any(self, dataset: str) -> str | None:
+        """Why a dataset is missing from at least one broker; None when it is not."""
+        return next(iter(self.unread.get(dataset, {}).values()), None)
+
+
+def ints(values: Sequence[int] | None) -> Column:
+    """A constant array<int>, NULL for None."""
+    if values is None:
+        return F.lit(None).cast("array<int>")
+    return F.array(*[F.lit(value) for value in values]).cast("array<int>")
+
+
+def broker_facts(evidence: Evidence) -> BrokerFacts:
+    """The facts of a snapshot, from the datasets brokers and errors."""
+    brokers = sorted(evidence.small("brokers", "broker_id", "rack", "alive", "answered"), key=lambda row: row["broker_id"])
+    unread: dict[str, dict[int, str]] = {}
+    for row in evidence.broker_errors:
+        reason = f"{row['error']} ({row['api']} on broker {row['broker_id']}): {row['message']}"
+        unread.setdefault(row["dataset"], {}).setdefault(row["broker_id"], reason)
+    explained = {broker for reasons in unread.values() for broker in reasons}
+    for row in brokers:
+        # A broker that is alive and did not answer, without a word on what is missing: then nothing of it can be relied on.
+        if row["alive"] and not row["answered"] and row["broker_id"] not in explained:
+            for dataset in PER_BROKER:
+                unread.setdefault(dataset, {})[row["broker_id"]] = f"broker {row['broker_id']} did not answer every request"
+    return BrokerFacts(
+        alive=tuple(row["broker_id"] for row in brokers if row["alive"]) if brokers else None,
+        racks={row["broker_id"]: row["rack"] for row in brokers} if brokers else None,
+        unread={dataset: dict(sorted(reasons.items())) for dataset, reasons in unread.items()},
+    )

@@ -1,0 +1,150 @@
+"""Wide rows of the lag SLAs of groups: how far behind a group is now, and for how much of the window it kept its SLA."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kafka_audit.policy import Policy
+from spark_jobs.engine.evidence import Evidence, shortened
+from spark_jobs.engine.session import whole_stages
+from spark_jobs.engine.tables import table_of
+from spark_jobs.lag.days import LagWindow, read_window
+from spark_jobs.lag.samples import newest
+from spark_jobs.lag.slas import lag_growth, present_figures, sla_figures, sla_samples, sla_spans
+from spark_jobs.rows import missing
+from spark_jobs.rows.group.group_partition import positions, with_sla
+from spark_jobs.rows.group.membership import assignments, groups_with_members
+from spark_jobs.rows.group.past_groups import past_groups
+from spark_jobs.rows.tiers import sla_number, sla_policy
+
+_MINUTE_MS = 60_000
+_NONE = -1
+"""Stands for no SLA where columns are joined."""
+
+
+def build(evidence: Evidence, policy: Policy) -> DataFrame:
+    """One row for each group and lag SLA that covers one of its topics; one without an SLA for each group that none covers."""
+    groups = groups_with_members(evidence).join(past_groups(evidence), on="group_id", how="left")
+    rows = groups.join(covered(evidence, policy), on="group_id", how="left").withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
+    rows = rows.join(_figures(evidence, policy), on=["group_id", "sla"], how="left")
+    rows = rows.join(_window_figures(evidence, policy), on=["group_id", "sla"], how="left")
+    partitions = F.coalesce("committed_partitions", F.lit(0))
+    commits_read = ~F.map_contains_key("errors", F.lit("committed_offsets"))
+    known = (partitions > 0) | commits_read
+    counts = {
+        **{"unknown_partitions": "unknown", "beyond_partitions": "beyond", "lag_ms_unknown": "untimed"},
+        **{"behind_partitions": "behind", "unasked_partitions": "unasked"},
+    }
+    rows = rows.withColumns(
+        {
+            "errors": missing.joined(F.col("lacking"), F.col("errors")),
+            "partition_count": F.when(known, partitions),
+            **{name: F.when(known, F.coalesce(F.col(of), F.lit(0))) for name, of in counts.items()},
+            "policy": sla_policy(policy, F.col("group_id"), F.nullif("sla", F.lit(_NONE))),
+            "lag_growth": lag_growth([one.taken_ms for one in newest(evidence)]),
+        }
+    )
+    return rows.withColumn("resource", _resource(policy)).transform(_with_minutes)
+
+
+@shortened
+def covered(evidence: Evidence, policy: Policy) -> DataFrame:
+    """group_id and sla int, the number of each lag SLA that holds for a group; a group without any has no row.
+
+    A group of which no topic is known has the SLA that holds for all topics.
+    """
+    commits = evidence.table("committed_offsets").select("group_id", "topic")
+    topics = commits.union(assignments(evidence).select("group_id", "topic")).distinct()
+    listed = evidence.table("groups").select("group_id")
+    by_topic = topics.join(listed, on="group_id", how="left_semi").withColumn("sla", sla_number(policy, "group_id", "topic"))
+    bare = listed.join(topics, on="group_id", how="left_anti").withColumn("sla", sla_number(policy, "group_id", None))
+    return by_topic.select("group_id", "sla").union(bare).where("sla is not null").distinct()
+
+
+def lag_window(evidence: Evidence, policy: Policy) -> LagWindow:
+    """The samples that the window's figures are made of."""
+    return evidence.memo("lag_window", lambda: read_window(evidence, policy))
+
+
+def judged_samples(evidence: Evidence, policy: Policy) -> DataFrame:
+    """The samples of this audit's window, judged (spark_jobs.lag.slas.sla_samples)."""
+    return sla_samples(lag_window(evidence, policy), policy.slas, sla_number(policy, "group_id", "topic"))
+
+
+def _resource(policy: Policy) -> Column:
+    """The group id; with the SLA's name in brackets where a group may have several, or where the id ends as if there was one."""
+    partial = [number for number, sla in enumerate(policy.slas) if sla.is_partial]
+    named = F.col("sla").isin(partial) | F.endswith(F.col("group_id"), F.lit("]"))
+    return F.when(named, F.concat("group_id", F.lit(" ["), F.coalesce("policy.sla", F.lit("")), F.lit("]"))).otherwise(F.col("group_id"))
+
+
+def _figures(evidence: Evidence, policy: Policy) -> DataFrame:
+    """Per group and SLA: the figures of this snapshot (spark_jobs.lag.slas.present_figures), and lacking map<dataset, reason>.
+
+    Lag leaves out partitions that no lag can be demanded of: those of deleted topics, and those of topics that none of the members of
+    a Stable group reads any more. Their own rows (group_partition) show them.
+    """
+    rows = positions(evidence).transform(with_sla, policy).withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
+    counts = F.col("has_commit") & ~F.col("abandoned") & F.coalesce(F.col("topic_exists"), F.lit(True))
+    rows = rows.withColumns({"place": F.concat_ws("-", "topic", F.col("partition").cast("string")), "counts": counts})
+    lacking = missing.extra(
+        offsets=_first("offsets", F.col("counts") & F.col("unread").isNull()),
+        committed_offsets=_first("committed_offsets", F.col("has_commit").isNull()),
+    )
+    figures = present_figures(F.col("counts"), range(len(newest(evidence))))
+    return rows.groupBy("group_id", "sla").agg(
+        *[figure.alias(name) for name, figure in figures.items()], missing.joined(lacking).alias("lacking")
+    )
+
+
+def _first(dataset: str, concerned: Column) -> Column:
+    return missing.of_its_partitions(F.when(concerned, F.col("errors")[dataset]), F.col("place"))
+
+
+def _window_figures(evidence: Evidence, policy: Policy) -> DataFrame:
+    """Per group and SLA: sla_figures, and length_ms, quiet_ms and quiet of the SLA's window."""
+    window = lag_window(evidence, policy)
+    spans = table_of(evidence.spark, sla_spans(window.samples, policy.slas), "sla int, length_ms bigint, quiet_ms bigint, quiet boolean")
+    figures = evidence.cached_table("sla_figures", lambda: _figures_of(window, judged_samples(evidence, policy)))
+    of_rows = covered(evidence, policy).join(F.broadcast(spans), on="sla", how="inner")
+    return of_rows.join(figures, on=["group_id", "sla"], how="left")
+
+
+def _figures_of(window: LagWindow, samples: DataFrame) -> DataFrame:
+    """The SLAs' figures; of rolled-up days already computed, because compiling whole stages saves more there than it costs."""
+    figures = sla_figures(samples, window.samples.last_ms)
+    if window.samples.days:
+        with whole_stages(figures.sparkSession):
+            figures.persist().count()
+    return figures
+
+
+def _with_minutes(rows: DataFrame) -> DataFrame:
+    """The window's time in minutes, and the error budget."""
+
+    def minutes(ms: Column) -> Column:
+        return F.round(ms / _MINUTE_MS).cast("bigint")
+
+    has_sla, target = F.col("length_ms").isNotNull(), F.col("policy.target_percent")
+    rows = rows.withColumns(
+        {name: F.when(has_sla, F.coalesce(name, F.lit(0))) for name in ("in_ms", "out_ms", "samples", "samples_outside")}
+    )
+    rows = rows.withColumns(
+        {f"recent_{kind}": F.when(has_sla, F.coalesce(f"recent_{kind}", F.lit(0))) for kind in _RECENT}
+        | {"minutes_in": minutes(F.col("in_ms")), "minutes_out": minutes(F.col("out_ms")), "minutes_quiet": minutes(F.col("quiet_ms"))}
+    )
+    judged = F.col("in_ms") + F.col("out_ms")
+    demanded = F.col("length_ms") - F.col("quiet_ms")
+    allowed = demanded * (100 - target) / 100 / _MINUTE_MS
+    used = F.when(target.isNotNull(), F.col("out_ms") / _MINUTE_MS)
+    return rows.withColumns(
+        {
+            "minutes_not_assessed": minutes(F.col("length_ms")) - F.col("minutes_in") - F.col("minutes_out") - F.col("minutes_quiet"),
+            "availability_percent": F.when(judged > 0, F.col("in_ms") / judged * 100),
+            "budget_allowed_minutes": allowed,
+            "budget_used_minutes": used,
+            "budget_left_minutes": allowed - used,
+        }
+    )
+
+
+_RECENT = ("lag_known", "lag_outside", "time_known", "time_outside")

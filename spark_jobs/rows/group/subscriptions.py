@@ -1,0 +1,41 @@
+"""Partitions of the topics that a group's members subscribe, and which of them no member has."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.rows.group.membership import assignments
+from spark_jobs.rows.topic.topic_listing import perhaps_hidden
+
+_PLACE = ["topic", "partition"]
+_SHOWN = 20
+
+
+def unassigned(evidence: Evidence) -> DataFrame:
+    """group_id, unassigned_count int and unassigned_partitions array<string>, for groups with members.
+
+    A topic counts as subscribed when a member names it, or has one of its partitions. Both columns are NULL when nothing was found and
+    there may be more topics: a member subscribes by a regular expression, or one of the topics may be hidden from the auditor.
+    """
+    members = evidence.table("members")
+    named = F.col("subscribed_topics")
+    unnamed = members.groupBy("group_id").agg(F.count_if(named.isNull()).alias("unnamed"))
+    topics = members.select("group_id", F.explode(named).alias("topic")).union(assignments(evidence).select("group_id", "topic")).distinct()
+    hidden = topics.join(perhaps_hidden(evidence, topics.select("topic").distinct()), on="topic", how="left_semi")
+    hidden = hidden.groupBy("group_id").agg(F.count("*").alias("hidden"))
+    without = topics.join(evidence.table("partitions").select(*_PLACE), on="topic", how="inner")
+    without = without.join(assignments(evidence), on=["group_id", *_PLACE], how="left_anti")
+    found = without.groupBy("group_id").agg(
+        F.count("*").cast("int").alias("found"), F.slice(F.array_sort(F.collect_list(F.struct(*_PLACE))), 1, _SHOWN).alias("places")
+    )
+    rows = unnamed.join(hidden, on="group_id", how="left").join(found, on="group_id", how="left")
+    whole = (F.col("unnamed") == 0) & F.col("hidden").isNull()
+    return rows.select(
+        "group_id",
+        F.coalesce("found", F.when(whole, F.lit(0))).alias("unassigned_count"),
+        F.coalesce(_names(F.col("places")), F.when(whole, F.array().cast("array<string>"))).alias("unassigned_partitions"),
+    )
+
+
+def _names(places: Column) -> Column:
+    return F.transform(places, lambda place: F.concat_ws("-", place["topic"], place["partition"].cast("string")))

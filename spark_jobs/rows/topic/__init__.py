@@ -1,0 +1,1 @@
+"""Wide rows of declared and listed topics, and their partitions."""
