@@ -49,7 +49,7 @@ class Tables(ABC):
 
     def read_whole(self, file: Path) -> DataFrame:
         """All columns of one Parquet file, or of a folder of them."""
-        return self.read(from_arrow_schema(pq.read_schema(_parts([file])[0])), [file])
+        return self.read(schema_of_file(_parts([file])[0]), [file])
 
     @abstractmethod
     def read_each(self, schema: StructType, dataset: str, snapshots: Sequence[Snapshot]) -> DataFrame:

@@ -1,6 +1,9 @@
 """The audit DAG: the order of its tasks, which tasks are retried, and which parameters it accepts."""
 
 import copy
+import io
+import signal
+from types import SimpleNamespace
 
 import pytest
 
@@ -113,3 +116,16 @@ def test_the_same_run_gets_the_same_ids_and_another_run_gets_others(tmp_path) ->
     assert ids("s", when) != ids("r", when)
     assert ids("r", when + timedelta(seconds=1)) > ids("r", when)
     assert ids("r", when)[0].startswith("20261120T231500Z-")
+
+
+def test_after_an_interrupt_no_further_task_begins() -> None:
+    from kafka_audit.airflow.run_once import Events
+
+    events = Events(io.StringIO())
+    task = SimpleNamespace(task_id="verify")
+    events.on_task_instance_running(None, task)
+    with pytest.raises(KeyboardInterrupt):
+        events.interrupt(signal.SIGINT, None)
+    # Airflow took that one for the task's failure, and would go on to report and gate, which run whatever happened before.
+    with pytest.raises(KeyboardInterrupt):
+        events.on_task_instance_failed(None, task, KeyboardInterrupt())

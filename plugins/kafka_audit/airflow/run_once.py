@@ -8,10 +8,12 @@ log goes to standard output and error. Started by run_dag.py.
 import argparse
 import json
 import os
+import signal
 import time
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from types import FrameType
 from typing import IO, TYPE_CHECKING, Any
 
 from airflow.listeners import hookimpl
@@ -35,7 +37,17 @@ class Events:
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
         self._began: dict[str, float] = {}
+        self._interrupted = False
         self.plan_error: BaseException | str | None = None
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Handles SIGINT: the running task ends, and no task after it begins.
+
+        Airflow takes the KeyboardInterrupt for a failure of the task and goes on to the gates and the report, which would seal an audit
+        that nobody let finish. So it is raised once more, outside of the task, when Airflow tells us that the task has ended.
+        """
+        self._interrupted = True
+        raise KeyboardInterrupt
 
     def tell(self, event: str, **facts: object) -> None:
         """Write one event at once."""
@@ -68,6 +80,8 @@ class Events:
         self._ended(task_instance.task_id, "failed")
 
     def _ended(self, task_id: str, state: str) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
         seconds = time.monotonic() - self._began.get(task_id, time.monotonic())
         self.tell("task", name=task_id, state=state, seconds=round(seconds, 1))
 
@@ -120,6 +134,7 @@ def main() -> None:
         # Spark must not inherit it: its reader waits until the last process has closed it.
         os.set_inheritable(stream.fileno(), False)
         events = Events(stream)
+        signal.signal(signal.SIGINT, events.interrupt)
         _prepare_database(events)
         from airflow.sdk.listener import get_listener_manager  # noqa: PLC0415  (heavy)
 
