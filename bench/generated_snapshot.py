@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_audit.collect.datasets import DATASETS
-from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id, open_snapshot
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
 
 TAKEN = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 TOPICS, PARTITIONS, GROUPS, READ = 2_000, 10, 5_000, 20
@@ -62,7 +62,7 @@ def _write(root: Path, scale: int, taken: datetime, age: int) -> Snapshot:
         tables = {**_cluster(taken), **_topics(scale, taken, age), **_groups(scale, taken, age)}
         for name in sorted(DATASETS):
             writer.write(name, tables[name] if name in tables else _schema(name).empty_table())
-        return open_snapshot(writer.seal(fields))
+        return Snapshot.open(writer.seal(fields))
 
 
 def _schema(dataset: str) -> pa.Schema:

@@ -28,7 +28,7 @@ from kafka_audit.catalogue.load import shipped_controls
 from kafka_audit.policy import load_policy
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, new_id, open_snapshot, seal_audit, unseal_audit
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot, new_id, seal_audit, unseal_audit
 from kafka_audit.store.manifest import FileHashes, tree_files
 
 CLUSTER = "bench"
@@ -125,7 +125,7 @@ def keeping(count: int, folder: Path) -> None:
         with root.snapshot_writer(CLUSTER, new_id(FIRST + timedelta(minutes=5 * number), str(number)), OFFSETS) as writer:
             for one in range(10):
                 (writer.folder / f"{one}.parquet").write_bytes(os.urandom(20_000))
-            sealed = open_snapshot(writer.seal({}))
+            sealed = Snapshot.open(writer.seal({}))
         named.append({"snapshot_id": sealed.snapshot_id, "manifest_sha256": sealed.manifest_sha256})
     audit = root.audit(CLUSTER, new_id(FIRST, "audit"))
     write_json(audit.lag / "lag_history.json", {"days": [], "offsets_snapshots": named})

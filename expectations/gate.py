@@ -18,7 +18,6 @@ from kafka_audit.findings import Severity
 from kafka_audit.policy.waivers import Waiver, began, in_force
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, Snapshot
-from kafka_audit.store.manifest import verify
 
 EVIDENCE = "evidence"
 FINDINGS = "findings"
@@ -32,7 +31,7 @@ def judge_evidence(snapshot: Snapshot, out: Path, *, now: datetime, max_age_seco
     allowed) or 4 (the audit is void); its coverage counts datasets. IntegrityError (exit 5) when the snapshot does not match
     its manifest or holds unreadable Parquet.
     """
-    verify(snapshot.path)
+    Snapshot.verified(snapshot.path)
     suite = load_suite(SHIPPED / "evidence_fit.json")
     profile = profile_snapshot(snapshot, now=now)
     validation = validate(suite, (profile.datasets, profile.snapshot), {"max_age_seconds": max_age_seconds})

@@ -22,8 +22,7 @@ from kafka_audit.policy.waivers import began
 from kafka_audit.store.behaviour_tables import RECORD, Behaviour, find_behaviour
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.history import History, read_history
-from kafka_audit.store.layout import SNAPSHOT, Audit, Snapshot, open_snapshot, unseal_audit
-from kafka_audit.store.manifest import verify
+from kafka_audit.store.layout import SNAPSHOT, Audit, Snapshot, unseal_audit
 from spark_jobs.engine.evidence import Evidence, files_read
 from spark_jobs.engine.exit_code import exit_code_of, failure_of
 from spark_jobs.engine.session import spark_session
@@ -90,8 +89,7 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def _whole_snapshot(folder: Path) -> Snapshot:
-    verify(folder)
-    snapshot = open_snapshot(folder)
+    snapshot = Snapshot.verified(folder)
     if snapshot.kind != SNAPSHOT:
         raise ConfigurationError(f"{snapshot.path} is an {snapshot.kind} snapshot, which shows no settings: name the folder of a whole one")
     return snapshot

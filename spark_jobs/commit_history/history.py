@@ -21,8 +21,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.store.commit_batches import REPAIR_OF_RAW, file_hashes, held, reached, verify_batch
+from kafka_audit.store.commit_batches import REPAIR_OF_RAW, file_hashes, reached, verify_batch
 from kafka_audit.store.durable_files import make_folder, read_json, replaced_folder, write_json
+from kafka_audit.store.locks import history_held
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.sweep import sweep_folder
 from spark_jobs.commit_history.decode.batch import OFFSETS, Topic, decode_batch
@@ -47,7 +48,7 @@ class History:
     def claimed(self) -> Iterator[None]:
         """Lock the folder for the block and remove incomplete batches of killed runs; ConfigurationError when another run has the lock."""
         make_folder(self.path)
-        with held(self.path, patience_seconds=0) as is_held:
+        with history_held(self.path, 0) as is_held:
             if not is_held:
                 raise ConfigurationError(f"another run reads into {self.path}: wait until it ends")
             for leftover in [*self.path.glob("raw/.*"), *self.path.glob("decoded/.*")]:

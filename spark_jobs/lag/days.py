@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 from kafka_audit.errors import IntegrityError
 from kafka_audit.policy import Policy
 from kafka_audit.store import lag_days
-from kafka_audit.store.durable_files import replaced_folder, write_json
+from kafka_audit.store.durable_files import replaced_folder
 from kafka_audit.store.lag_days import LagDay, can_be_replaced, day_start_ms, manifest_of, needs_work, read_days, snapshot_days
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
-from kafka_audit.store.manifest import MANIFEST, tree_files
 from kafka_audit.store.samples import DAY_MS, Samples, read_samples
+from kafka_audit.store.sealed import seal
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.parquet_folder import write_one_file
 from spark_jobs.engine.session import whole_stages
@@ -192,4 +192,4 @@ def _write(spark: SparkSession, folder: Path, samples: Samples, previous: LagDay
     write_one_file(built, [*KEYS, "taken_ms"], folder / lag_days.GROUP_PARTITIONS)
     written = tables.read(schema_of(GROUP_PARTITIONS), [folder / lag_days.GROUP_PARTITIONS])
     write_one_file(group_rows(written), ["group_id", "topic", "taken_ms"], folder / lag_days.GROUPS)
-    write_json(folder / MANIFEST, {**manifest, "files": tree_files(folder)})
+    seal(folder, manifest)

@@ -11,7 +11,7 @@ from kafka_audit.collect.snapshot import SnapshotResult
 from kafka_audit.policy import Policy
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot
-from kafka_audit.store.manifest import verify
+from kafka_audit.store.sealed import Sealed
 
 
 class Steps:
@@ -63,7 +63,7 @@ class Steps:
 
     def judge_evidence(self, snapshot: Snapshot, out: Path, *, now: Any, max_age_seconds: int) -> None:
         self._call("evidence_gate")
-        verify(snapshot.path)
+        Sealed.verified(snapshot.path)
         self._gate(out, "evidence", self.evidence, now=now.isoformat())
 
     def judge_findings(

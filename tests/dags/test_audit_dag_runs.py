@@ -13,7 +13,7 @@ from kafka_audit.audit.inputs import rule_hashes
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.store.durable_files import read_json, sha256_of, write_json
 from kafka_audit.store.layout import Audit, EvidenceRoot
-from kafka_audit.store.manifest import problems_of, verify
+from kafka_audit.store.sealed import Sealed, problems_of
 from kafka_audit.store.signing import new_key, read_public_key, signature_problems
 from kafka_audit.store.unfinished import hidden_name
 
@@ -35,7 +35,7 @@ def test_a_healthy_cluster_ends_green_with_a_sealed_audit(dag, root: Path, steps
     run = Run(dag)
     assert (run.state, run.failed) == ("success", set())
     audit = only_audit(root)
-    manifest = verify(audit)
+    manifest = Sealed.verified(audit).manifest
     assert {"run.json", "gate/evidence.json", "gate/findings.json", "report/report.html", "settings/done", "lag/done"} <= set(
         manifest["files"]
     )

@@ -8,7 +8,7 @@ from steps import Steps
 
 from kafka_audit.errors import CollectionError
 from kafka_audit.store.durable_files import read_json
-from kafka_audit.store.manifest import verify
+from kafka_audit.store.sealed import Sealed
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db", "root")]
 DAG = "kafka_offsets_snapshot"
@@ -62,7 +62,7 @@ def test_a_run_seals_a_snapshot_and_updates_the_clusters_asset(dag, root: Path, 
     run = Run(dag)
     assert run.state == "success"
     (folder,) = snapshots(root)
-    assert verify(folder)["kind"] == "offsets"
+    assert Sealed.verified(folder).manifest["kind"] == "offsets"
     assert folder.name.startswith(WHEN.strftime("%Y%m%dT%H%M%SZ-"))
     said = {"cluster": "kafka", "snapshot_id": folder.name, **COUNTS}
     assert run.returned("snapshot_offsets") == said

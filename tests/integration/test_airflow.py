@@ -26,7 +26,7 @@ from kafka_audit.sandbox.earlier_snapshots import make_past
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.durable_files import read_json
-from kafka_audit.store.manifest import problems_of
+from kafka_audit.store.sealed import problems_of
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
 ROOT = Path(__file__).parents[2]

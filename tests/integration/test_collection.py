@@ -12,7 +12,7 @@ from kafka_audit.collect.config_keys import BROKER_KEYS, GROUP_KEYS
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError
 from kafka_audit.store.layout import EvidenceRoot, new_id
-from kafka_audit.store.manifest import verify
+from kafka_audit.store.sealed import Sealed
 
 pytestmark = pytest.mark.kafka
 
@@ -159,7 +159,7 @@ def test_a_healthy_cluster_is_read_whole_and_the_snapshot_verifies(healthy):
     assert rows(healthy, "errors") == []
     assert all(row["alive"] and row["answered"] for row in rows(healthy, "brokers"))
     assert sum(row["is_controller"] for row in rows(healthy, "brokers")) == 1
-    assert verify(healthy.path)["cluster_id"]
+    assert Sealed.verified(healthy.path).manifest["cluster_id"]
 
 
 def test_start_stable_and_end_offsets_are_in_order_and_commits_lie_between_them(healthy):

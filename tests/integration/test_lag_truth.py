@@ -16,7 +16,7 @@ from lag_scenarios import LEFT_AT, STAYS_AT, Story
 from kafka_audit.cli.demo import POLICIES
 from kafka_audit.policy import load_policy
 from kafka_audit.store.layout import Snapshot
-from kafka_audit.store.manifest import verify
+from kafka_audit.store.sealed import Sealed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -234,7 +234,7 @@ def test_the_offset_that_an_sla_in_seconds_demands_is_that_of_the_first_record_y
 
 def test_while_the_coordinator_is_dead_each_group_is_named_as_not_read_and_no_figure_is_wrong(truth: Truth) -> None:
     snapshot = truth.story.without_coordinator
-    verify(snapshot.path)
+    Sealed.verified(snapshot.path)
     listed = {row["group_id"] for row in dataset(snapshot, "groups")}
     refused = {row["group_id"] for row in dataset(snapshot, "errors") if row["dataset"] == "committed_offsets"}
     shown = {row["group_id"] for row in dataset(snapshot, "committed_offsets") if row["error"] is None}

@@ -26,7 +26,7 @@ from kafka_audit.policy import load_policy
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot, new_id
-from kafka_audit.store.manifest import verify
+from kafka_audit.store.sealed import Sealed
 
 pytestmark = pytest.mark.kafka
 
@@ -187,7 +187,7 @@ def test_a_group_id_of_awkward_characters_is_kept_whole_and_printed_inert(broker
     reading = reading_of(brokers)
     line = next(line for line in as_text(reading, None, lambda *_: None, Sort.GROUP).splitlines() if topic in line)
 
-    assert verify(result.path)["kind"] == "offsets"
+    assert Sealed.verified(result.path).manifest["kind"] == "offsets"
     assert [row["committed"] for row in rows(result, "committed_offsets") if row["group_id"] == AWKWARD] == [1]
     assert [(row.lag, row.state) for row in lag_rows(reading, lambda *_: None) if row.group_id == AWKWARD] == [(2, "BEHIND")]
     assert len(line.split()) == 14

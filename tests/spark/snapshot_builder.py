@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id, open_snapshot
+from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id
 
 READ_AT = datetime(2025, 3, 1, 12, tzinfo=timezone.utc)  # long ago: what is recent is recent by the evidence, not by today's clock
 READ_MS = int(READ_AT.timestamp() * 1000)
@@ -162,7 +162,7 @@ class Synthetic:
                 schema = DATASETS[dataset].schema
                 values = [{name: at if row.get(name) is READ_AT else row.get(name) for name in schema.names} for row in rows]
                 writer.write(dataset, pa.Table.from_pylist(values, schema=schema))
-            return open_snapshot(writer.seal(fields))
+            return Snapshot.open(writer.seal(fields))
 
 
 def audit_folder(folder: Path, snapshot: Snapshot) -> Audit:

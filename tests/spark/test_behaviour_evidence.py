@@ -18,7 +18,7 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.report.commit_history import read_commit_history
 from kafka_audit.store.durable_files import read_json, sha256_of, write_json
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, seal_audit
-from kafka_audit.store.manifest import verify
+from kafka_audit.store.sealed import Sealed
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.history import History
 from spark_jobs.commit_history.read.raw_writer import coverage, totals
@@ -128,7 +128,7 @@ def test_with_a_history_the_same_snapshot_is_judged(
     assert source["manifest_sha256"] == sha256_of(batch / "manifest.json")
     assert record["totals"]["rows"] == 4169
     seal_audit(EvidenceRoot(path=snapshot.path.parents[2]), CLUSTER, audit.path.name, {})
-    sealed = verify(audit.path)["files"]
+    sealed = Sealed.verified(audit.path).manifest["files"]
     copy = f"inputs/history/{CLUSTER}/commits/{record['folder']}"
     assert {"lag/commit_history.json", f"{copy}/manifest.json", f"{copy}/groups.parquet/part-00000.parquet"} <= set(sealed)
     assert sealed[f"{copy}/manifest.json"]["sha256"] == record["manifest_sha256"]

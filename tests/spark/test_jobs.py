@@ -19,7 +19,7 @@ from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot, Snapshot, new_id, seal_audit
-from kafka_audit.store.manifest import problems_of
+from kafka_audit.store.sealed import problems_of
 from spark_jobs import verify
 from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path
 from spark_jobs.judge.controls import COLUMNS

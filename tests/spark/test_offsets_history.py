@@ -124,7 +124,7 @@ def test_a_raw_batch_that_was_altered_is_not_decoded_anew(spark: SparkSession, t
     part = min((tmp_path / "raw" / batch / "records.parquet").iterdir())
     rows = pq.read_table(part)
     pq.write_table(rows.set_column(rows.schema.get_field_index("key"), "key", rows["key"].take([0] * len(rows))), part)
-    with pytest.raises(IntegrityError, match=f"records.parquet/{part.name} is not what the manifest says; .* restore it from a copy"):
+    with pytest.raises(IntegrityError, match=f"records.parquet/{part.name}: its sha256 differs .*; .* restore it from a copy"):
         history.decode(spark, batch)
     assert list((tmp_path / "decoded").iterdir()) == []
 

@@ -15,7 +15,7 @@ from kafka_audit.audit.gate_result import GateResult
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import Severity, Verdict
 from kafka_audit.policy.waivers import Waiver
-from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, open_snapshot
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
 
 STARTED = datetime(2026, 11, 20, 23, 15, 0, tzinfo=timezone.utc)
 READ = STARTED + timedelta(seconds=2)
@@ -61,7 +61,7 @@ def write_snapshot(
             table = (tables or {}).get(name, pa.Table.from_pylist(dataset, schema=DATASETS[name].schema))
             if table is not None and not (tables and name in tables and tables[name] is None):
                 writer.write(name, table)
-        return open_snapshot(writer.seal(manifest_fields() if fields is None else fields))
+        return Snapshot.open(writer.seal(manifest_fields() if fields is None else fields))
 
 
 # code, id, severity, job, status of each finding

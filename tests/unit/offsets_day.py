@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from kafka_audit.policy.tiers import History
-from kafka_audit.store.durable_files import replaced_folder, write_json
+from kafka_audit.store.durable_files import replaced_folder
 from kafka_audit.store.lag_days import day_start_ms, manifest_of
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot, new_id, open_snapshot
-from kafka_audit.store.manifest import tree_files
+from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot, new_id
 from kafka_audit.store.retention import Decision, delete_expired
 from kafka_audit.store.samples import DAY_MS, Samples, read_samples
+from kafka_audit.store.sealed import seal
 
 DAY = date(2026, 7, 20)
 LATER = date(2026, 8, 20)
@@ -30,7 +30,7 @@ class Day:
         with self.root.snapshot_writer("prod", new_id(at, f"{hour} {cluster_id}"), OFFSETS) as writer:
             writer.write("offsets", pa.table({"log_end": [hour]}))
             said = {"cluster_id": cluster_id, "started_at": at.isoformat(), "finished_at": at.isoformat(), **fields}
-            return open_snapshot(writer.seal(said))
+            return Snapshot.open(writer.seal(said))
 
     def samples(self, before: str | None = None) -> Samples:
         start = day_start_ms(DAY)
@@ -41,8 +41,7 @@ class Day:
         place = self.root.lag_days("prod") / DAY.isoformat()
         with replaced_folder(place) as folder:
             (folder / "groups.parquet").write_bytes(b"rows")
-            said = manifest_of("prod", DAY, self.samples(before), HOUR_MS, None)
-            write_json(folder / "manifest.json", {**said, "files": tree_files(folder)})
+            seal(folder, manifest_of("prod", DAY, self.samples(before), HOUR_MS, None))
         return place
 
     def delete(self, today: date = LATER, **how: bool) -> dict[str, Decision]:

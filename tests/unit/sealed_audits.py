@@ -16,7 +16,7 @@ from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.policy import load_policy
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import sha256_of, write_json
-from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id, open_snapshot, seal_audit
+from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id, seal_audit
 from kafka_audit.store.manifest import tree_files
 
 CLUSTER = "prod"
@@ -39,7 +39,7 @@ def snapshot(root: EvidenceRoot, hour: float, kind: str = SNAPSHOT) -> Snapshot:
     taken = NOON + timedelta(hours=hour)
     with root.snapshot_writer(CLUSTER, new_id(taken, kind), kind) as writer:
         writer.write("topics", pa.table({"topic": ["orders"], "hour": [hour]}))
-        return open_snapshot(writer.seal({"cluster_id": "one", "started_at": taken.isoformat(), "finished_at": taken.isoformat()}))
+        return Snapshot.open(writer.seal({"cluster_id": "one", "started_at": taken.isoformat(), "finished_at": taken.isoformat()}))
 
 
 def sealed_folder(folder: Path, rows: int, **about: Any) -> Path:

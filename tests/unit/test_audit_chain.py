@@ -14,7 +14,7 @@ from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.store import chain
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, EvidenceRoot, seal_audit, unseal_audit
-from kafka_audit.store.manifest import problems_of, verify
+from kafka_audit.store.sealed import Sealed, problems_of
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_the_newest_may_be_done_again_and_keeps_its_place(root: EvidenceRoot) ->
     assert unseal_audit(audit(root, 2))
     new = seal(root, 2, "FAILED")
     assert (new.sequence, problems_of(audit(root, 2).path)) == (2, [])
-    assert verify(audit(root, 2).path)["replaces"] == [old.manifest_sha256]
+    assert Sealed.verified(audit(root, 2).path).manifest["replaces"] == [old.manifest_sha256]
     assert unseal_audit(audit(root, 2))
     assert seal(root, 2, "FAILED") == new
     assert "1 audits were done again" in chained(root)

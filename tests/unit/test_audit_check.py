@@ -20,7 +20,7 @@ from kafka_audit.errors import AuditError, ConfigurationError, IntegrityError
 from kafka_audit.policy import load_policy
 from kafka_audit.store.durable_files import remove_folder, write_json
 from kafka_audit.store.layout import unseal_audit
-from kafka_audit.store.manifest import verify
+from kafka_audit.store.sealed import Sealed
 
 
 def said(*arguments: object, code: int = 0) -> str:
@@ -59,7 +59,7 @@ def test_a_snapshot_that_was_replaced_with_its_manifest_is_found_through_the_aud
     folder = getattr(whole, name).path
     pq.write_table(pa.table({"topic": ["other"]}), folder / "topics.parquet")
     forge(folder)
-    assert verify(folder)
+    assert Sealed.verified(folder)
     text = said("verify", whole.audit.path, code=5)
     assert f"{folder.name}: its manifest is not the one that the audit names" in text
 

@@ -12,15 +12,15 @@ from test_audit_chain import audit, chained
 from test_audit_check import said, time_limit
 
 from kafka_audit.errors import CollectionError
-from kafka_audit.store import chain_lock
+from kafka_audit.store import locks
 from kafka_audit.store.layout import EvidenceRoot
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EvidenceRoot:
     """A cluster with one audit; nobody waits for longer than a moment."""
-    monkeypatch.setattr(chain_lock, "_SEAL_WAITS_SECONDS", 0.2)
-    monkeypatch.setattr(chain_lock, "_CHECK_WAITS_SECONDS", 0.2)
+    monkeypatch.setattr(locks, "_SEAL_WAITS_SECONDS", 0.2)
+    monkeypatch.setattr(locks, "_CHECK_WAITS_SECONDS", 0.2)
     found = EvidenceRoot(path=tmp_path)
     seal(found, 1)
     return found

@@ -9,7 +9,7 @@ from sealed_audits import CLUSTER, WholeAudit, audit_id, forge
 from test_audit_check import said
 
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.sealed_place import place_of
+from kafka_audit.store.sealed import place_of
 from kafka_audit.store.signing import new_key
 from kafka_audit.store.signing_key import VARIABLE
 

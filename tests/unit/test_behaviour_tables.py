@@ -10,7 +10,7 @@ import pytest
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.behaviour_tables import KEPT, Behaviour, find_behaviour, folder_name
 from kafka_audit.store.durable_files import sha256_of, write_json
-from kafka_audit.store.layout import EvidenceRoot, Snapshot, open_snapshot
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.manifest import tree_files
 
 TAKEN = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
@@ -18,7 +18,7 @@ TAKEN = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
 
 def snapshot(root: Path) -> Snapshot:
     with EvidenceRoot(path=root).snapshot_writer("kafka", "20261120T231500Z-ab12cd34ab12cd34") as writer:
-        return open_snapshot(writer.seal({"cluster_id": "own", "started_at": TAKEN.isoformat()}))
+        return Snapshot.open(writer.seal({"cluster_id": "own", "started_at": TAKEN.isoformat()}))
 
 
 def tables(root: Path, minutes: float, **changes: Any) -> Path:

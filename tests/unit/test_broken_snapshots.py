@@ -10,7 +10,7 @@ from offsets_day import DAY, HOUR_MS, LATER, Day, names
 
 from kafka_audit.store import durable_files
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.lag_days import can_be_replaced, needs_work, open_day, read_days, snapshot_days
+from kafka_audit.store.lag_days import LagDay, can_be_replaced, needs_work, read_days, snapshot_days
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_broken_snapshot_is_left_out_with_the_reason_and_never_deleted_and_sto
     ((left_out, reason),) = day.samples().left_out
     assert (left_out, bool(reason)) == (broken.snapshot_id, True)
     place = day.roll_up()
-    assert not needs_work(open_day(place), day.samples(), HOUR_MS, None)
+    assert not needs_work(LagDay.verified(place), day.samples(), HOUR_MS, None)
     for today in (LATER, LATER + timedelta(days=1000)):
         decided = day.delete(today)
         assert not decided[broken.snapshot_id].goes

@@ -58,7 +58,7 @@ def test_a_changed_file_is_refused_though_its_name_and_size_are_the_same(batch: 
     verify_batch(batch, REPAIR_OF_DECODED)
     whole = (batch / COMMITS).read_bytes()
     (batch / COMMITS).write_bytes(whole[:4] + bytes([whole[4] ^ 1]) + whole[5:])
-    with pytest.raises(IntegrityError, match=f"b-00000000: {COMMITS} is not what the manifest says"):
+    with pytest.raises(IntegrityError, match=f"b-00000000: {COMMITS}: its sha256 differs from the manifest's"):
         verify_batch(batch, REPAIR_OF_DECODED)
 
 

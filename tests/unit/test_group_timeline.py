@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from kafka_audit.cli.main import app, main
 from kafka_audit.cli.timeline import timeline
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.store import commit_batches
+from kafka_audit.store.manifest import FileHashes
 from kafka_audit.store.layout import EvidenceRoot
 
 START = datetime(2026, 11, 20, 20, tzinfo=timezone.utc)
@@ -125,7 +125,7 @@ def test_a_batch_that_is_not_what_its_manifest_says_ends_with_exit_code_5_and_on
 
 def test_only_batches_with_rows_of_the_group_are_hashed_and_each_file_once(root: EvidenceRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[Path] = []
-    real = commit_batches.sha256_of
-    monkeypatch.setattr(commit_batches, "sha256_of", lambda path: (hashed.append(path), real(path))[1])
+    real = FileHashes.of
+    monkeypatch.setattr(FileHashes, "of", lambda hashes, path: (hashed.append(Path(path)), real(hashes, path))[1])
     timeline(root.commit_history("kafka"), HOSTILE, quiet=timedelta(minutes=10))
     assert sorted(hashed) == sorted(root.commit_history("kafka").glob("decoded/b-00000000/*/*.parquet"))

@@ -9,7 +9,7 @@ import pytest
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.history import OFFSETS_SNAPSHOTS, read_history
-from kafka_audit.store.layout import OFFSETS, SNAPSHOT, EvidenceRoot, Snapshot, new_id, open_snapshot
+from kafka_audit.store.layout import OFFSETS, SNAPSHOT, EvidenceRoot, Snapshot, new_id
 from kafka_audit.store.samples import DAY_MS, OTHER_SCOPE, read_samples
 
 HOUR_MS = 3_600_000
@@ -24,7 +24,7 @@ def snapshot(
         "prod", new_id(taken if planned is None else FIRST + timedelta(hours=planned), "x"), kind
     ) as writer:
         writer.write("topics", pa.table({"topic": [f"t{hour}"]}))
-        return open_snapshot(
+        return Snapshot.open(
             writer.seal({"cluster_id": cluster_id, "started_at": taken.isoformat(), "finished_at": taken.isoformat(), "scope": scope})
         )
 
@@ -144,4 +144,4 @@ def test_a_snapshot_of_an_impossible_time_is_left_out_and_cannot_be_audited_but_
     assert history.all == ()
     assert "started_at is " in history.unusable[0]
     with pytest.raises(IntegrityError, match="started_at is "):
-        read_history(open_snapshot(broken.path), limit=30)
+        read_history(Snapshot.open(broken.path), limit=30)

@@ -13,7 +13,7 @@ import pytest
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.store.durable_files import replaced_folder, write_json
 from kafka_audit.store.layout import EvidenceRoot, new_id, seal_audit
-from kafka_audit.store.manifest import problems_of, verify
+from kafka_audit.store.sealed import Sealed, problems_of
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=timezone.utc)
 TABLE = pa.table({"topic": ["orders"], "partition": pa.array([0], pa.int32())})
@@ -40,7 +40,7 @@ def test_ids_carry_64_bits_of_their_run_and_shorter_ones_are_refused(tmp_path: P
 def test_a_sealed_snapshot_verifies_and_is_found_again(tmp_path: Path) -> None:
     root, sid = EvidenceRoot(path=tmp_path), new_id(NOON, "a")
     folder = sealed(root, sid)
-    assert verify(folder)["files"]["partitions.parquet"]["rows"] == 1
+    assert Sealed.verified(folder).manifest["files"]["partitions.parquet"]["rows"] == 1
     assert root.snapshot("prod", sid).manifest["cluster_id"] == "abc"
     assert [s.snapshot_id for s in root.snapshots("prod")] == [sid]
 
@@ -50,7 +50,7 @@ def test_an_edited_a_missing_and_an_added_file_are_each_named(tmp_path: Path) ->
     (folder / "extra.txt").write_text("x")
     pq.write_table(TABLE.slice(0, 0), folder / "partitions.parquet")
     with pytest.raises(IntegrityError, match=r"(?s)partitions\.parquet: its sha256 differs.*extra\.txt: is not in the manifest"):
-        verify(folder)
+        Sealed.verified(folder)
     (folder / "partitions.parquet").unlink()
     assert problems_of(folder)[0] == "partitions.parquet: is missing"
 
@@ -61,7 +61,7 @@ def test_a_manifest_that_names_a_file_outside_its_folder_is_refused(tmp_path: Pa
     manifest["files"]["../../secret"] = {"sha256": "0"}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(IntegrityError, match="outside the folder"):
-        verify(folder)
+        Sealed.verified(folder)
 
 
 def test_a_snapshot_that_was_not_sealed_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_full_disk_is_one_clear_error_and_earlier_evidence_stays(tmp_path: Pat
     with pytest.raises(CollectionError, match="the disk is full") as caught, root.snapshot_writer("prod", new_id(NOON, "b")) as writer:
         writer.write("partitions", TABLE)
     assert caught.value.exit_code == 1
-    assert verify(earlier)
+    assert Sealed.verified(earlier)
     assert [path.name for path in (tmp_path / "evidence" / "prod").iterdir()] == [earlier.name]
 
 
@@ -106,11 +106,11 @@ def test_audits_are_chained_and_a_changed_predecessor_is_found(tmp_path: Path) -
         write_json(root.audit("prod", audit_id).run_file, {"audit_id": audit_id})
         seal_audit(root, "prod", audit_id, {})
     folder = root.audit("prod", second).path
-    assert verify(folder)["previous"]["audit_id"] == first
+    assert Sealed.verified(folder).manifest["previous"]["audit_id"] == first
     earlier = root.audit("prod", first).path / "manifest.json"
     earlier.write_text(earlier.read_text() + " ")
     with pytest.raises(IntegrityError, match="was changed after this audit was sealed"):
-        verify(folder)
+        Sealed.verified(folder)
 
 
 @pytest.mark.parametrize("name", ["", "../etc", "Prod", "a" * 64, "a/b", ".hidden"])

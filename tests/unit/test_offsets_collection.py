@@ -7,7 +7,7 @@ from snapshot_taking import SNAPSHOT, START, Slas, commits, failed, fake_cluster
 
 from kafka_audit.collect import datasets
 from kafka_audit.collect.scope import Scope
-from kafka_audit.store.manifest import verify
+from kafka_audit.store.sealed import Sealed
 
 DATASETS = {
     *("topics", "topic_configs", "groups", "members", "committed_offsets", "offsets", "sla_offsets", "first_unread", "errors"),
@@ -43,7 +43,7 @@ def test_it_has_its_own_folder_kind_and_datasets_and_verifies(fake, take_offsets
     assert (
         {path.stem for path in result.path.glob("*.parquet")} == DATASETS == {one.name for one in datasets.DATASETS.values() if one.light}
     )
-    manifest = verify(result.path)
+    manifest = Sealed.verified(result.path).manifest
     assert (manifest["kind"], manifest["cluster_id"], manifest["errors"]) == ("offsets", "fake-cluster", {})
     assert manifest["capabilities"]["ListOffsets"] == "allowed"
     assert manifest["started_at"] < manifest["finished_at"]

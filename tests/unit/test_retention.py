@@ -16,7 +16,7 @@ import pytest
 
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.policy.tiers import CommitsHistory, History
-from kafka_audit.store import commit_batches, retention
+from kafka_audit.store import locks, retention
 from kafka_audit.store.commit_batches import has_deleted, reached
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot
@@ -149,7 +149,7 @@ def test_deleting_waits_until_no_run_reads_and_gives_up_with_a_reason(commits: C
     commits.batch(1, 1)
     with (commits.path / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        monkeypatch.setattr(commit_batches, "_PATIENCE_SECONDS", 0)
+        monkeypatch.setattr(locks, "_HISTORY_WAITS_SECONDS", 0)
         assert commits.delete() == []
         assert "a run has been reading into it for all the time" in commits.said[0]
         monkeypatch.undo()

@@ -16,9 +16,9 @@ from sealed_audits import CLUSTER, WholeAudit, forge, sealed_folder, snapshot
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store import snapshot_writer
 from kafka_audit.store.history import read_history
-from kafka_audit.store.lag_days import open_day
-from kafka_audit.store.layout import EvidenceRoot, open_snapshot, seal_audit, unseal_audit
-from kafka_audit.store.manifest import problems_of, verify
+from kafka_audit.store.lag_days import LagDay
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, seal_audit, unseal_audit
+from kafka_audit.store.sealed import Sealed, problems_of
 
 PART = pa.table({"status": ["pass"] * 3})
 
@@ -42,14 +42,14 @@ def test_a_file_replaced_by_a_link_to_the_same_bytes_is_refused(whole: WholeAudi
     shutil.move(file, tmp_path / "topics")
     file.symlink_to(tmp_path / "topics")
     with pytest.raises(IntegrityError, match="is a link"):
-        verify(whole.snapshot.path)
+        Sealed.verified(whole.snapshot.path)
 
 
 def test_a_sealed_folder_is_not_read_through_a_link(whole: WholeAudit, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(whole.snapshot.path)
     with pytest.raises(IntegrityError, match="is a link; name the folder itself"):
-        verify(link)
+        Sealed.verified(link)
 
 
 @pytest.mark.parametrize("name", ["_part-00001.parquet", ".part-00001.parquet", "part-00001.parquet", "more/part-00001.parquet", ".more/x"])
@@ -99,7 +99,7 @@ def test_a_manifest_that_is_a_pipe_ends_the_command_at_once(whole: WholeAudit) -
 )
 def test_a_manifest_that_two_programs_could_read_differently_is_refused(whole: WholeAudit, text: str, said: str) -> None:
     (whole.snapshot.path / "manifest.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    for read in (verify, open_snapshot):
+    for read in (Sealed.verified, Snapshot.open):
         with pytest.raises(IntegrityError, match=said):
             read(whole.snapshot.path)
 
@@ -125,7 +125,7 @@ def test_history_and_days_with_a_link_are_left_out_before_anything_reads_them(wh
         file.unlink(missing_ok=True)
         file.symlink_to(elsewhere / "groups.parquet")
     with pytest.raises(IntegrityError, match="is a link"):
-        open_day(whole.day)
+        LagDay.verified(whole.day)
     history = read_history(whole.snapshot, 10)
     assert history.snapshots == ()
     assert "more.parquet: is a link" in history.unusable[0]
@@ -139,7 +139,7 @@ def test_a_folder_with_a_link_or_a_hidden_file_cannot_be_sealed(whole: WholeAudi
             whole.seal()
         (whole.audit.path / name).unlink()
     whole.seal()
-    assert verify(whole.audit.path)
+    assert Sealed.verified(whole.audit.path)
 
 
 def test_what_a_killed_process_left_behind_is_removed_before_the_seal(whole: WholeAudit) -> None:
@@ -149,7 +149,7 @@ def test_what_a_killed_process_left_behind_is_removed_before_the_seal(whole: Who
     (whole.audit.path / "gate").mkdir()
     (whole.audit.path / "gate" / ".evidence.json.0123abcd").write_text("half")
     whole.seal()
-    assert not any(name.startswith(".") or "/." in name for name in verify(whole.audit.path)["files"])
+    assert not any(name.startswith(".") or "/." in name for name in Sealed.verified(whole.audit.path).manifest["files"])
     assert problems_of(whole.audit.path) == []
 
 

@@ -21,7 +21,7 @@ from test_audit_check import said
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import EvidenceRoot, unseal_audit
-from kafka_audit.store.manifest import problems_of
+from kafka_audit.store.sealed import problems_of
 from kafka_audit.store.signing import new_key
 from kafka_audit.store.signing_key import VARIABLE, signing_key
 

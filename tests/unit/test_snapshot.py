@@ -14,7 +14,7 @@ from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError, ConfigurationError
 from kafka_audit.store.layout import EvidenceRoot
-from kafka_audit.store.manifest import verify
+from kafka_audit.store.sealed import Sealed
 
 DATASETS = {
     *("cluster", "brokers", "broker_configs", "topics", "partitions", "reassignments", "topic_configs", "quorum", "log_dirs"),
@@ -29,7 +29,7 @@ def test_an_empty_cluster_gives_a_whole_snapshot_with_every_dataset(take):
     assert {path.stem for path in result.path.glob("*.parquet")} == DATASETS == set(datasets.DATASETS)
     assert [row["alive"] for row in rows(result, "brokers")] == [True] * 3
     assert rows(result, "groups") == rows(result, "topics") == rows(result, "errors") == []
-    assert verify(result.path)["cluster_id"] == "fake-cluster"
+    assert Sealed.verified(result.path).manifest["cluster_id"] == "fake-cluster"
 
 
 def test_the_manifest_says_what_was_read_with_what_and_what_failed(take):

@@ -13,7 +13,7 @@ from kafka_audit.cli.main import app
 from kafka_audit.policy import shipped_policy_folder
 from kafka_audit.store import durable_files, retention
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.lag_days import day_start_ms, needs_work, open_day
+from kafka_audit.store.lag_days import LagDay, day_start_ms, needs_work
 from kafka_audit.store.samples import DAY_MS, DUPLICATE, OTHER_CLUSTER, OTHER_SCOPE, read_samples
 
 
@@ -87,8 +87,10 @@ def test_a_day_stays_however_old_while_a_snapshot_that_it_left_out_is_there(day:
     place = day.roll_up()
     much_later = LATER + timedelta(days=1000)
     assert day.delete(much_later)["2026-07-20"].reason == "it tells why snapshots of that day were left out, and these are still there"
-    assert open_day(place).cluster_id == "own"
-    assert not needs_work(open_day(place), day.samples(), HOUR_MS, None), "a day made of what is gone is not made anew of the stray one"
+    assert LagDay.verified(place).cluster_id == "own"
+    assert not needs_work(LagDay.verified(place), day.samples(), HOUR_MS, None), (
+        "a day made of what is gone is not made anew of the stray one"
+    )
     durable_files.remove_folder(stray.path)
     assert day.delete(much_later)["2026-07-20"].goes
     assert not place.exists()
@@ -121,14 +123,14 @@ def test_a_snapshot_that_is_not_the_one_that_was_rolled_up_stays(day: Day) -> No
 
 def test_a_day_that_was_made_is_kept_when_one_of_its_snapshots_was_rewritten(day: Day) -> None:
     one = day.take(1)
-    made = open_day(day.roll_up())
+    made = LagDay.verified(day.roll_up())
     write_json(one.path / "manifest.json", {**one.manifest, "note": "edited"})
     assert not needs_work(made, day.samples(), HOUR_MS, None)
 
 
 def test_a_day_is_made_anew_of_another_cluster_only_while_all_that_it_was_made_of_is_there(day: Day) -> None:
     stray = day.take(1, "stray")
-    made = open_day(day.roll_up())
+    made = LagDay.verified(day.roll_up())
     for hour in range(2, 5):
         day.take(hour)  # they come late, from a collector without a network
     assert needs_work(made, day.samples(), HOUR_MS, None)

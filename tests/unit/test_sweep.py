@@ -18,7 +18,7 @@ from kafka_audit.errors import AuditError
 from kafka_audit.store import durable_files
 from kafka_audit.store.durable_files import replaced_folder, write_json
 from kafka_audit.store.layout import EvidenceRoot, new_id
-from kafka_audit.store.manifest import verify
+from kafka_audit.store.sealed import Sealed
 from kafka_audit.store.sweep import OLDEST_SECONDS, sweep, sweep_folder
 from kafka_audit.store.unfinished import hidden_name
 
@@ -111,7 +111,7 @@ def test_a_living_writer_is_left_alone_and_finishes(root: EvidenceRoot) -> None:
         process.stdin.write("\n")
         process.stdin.flush()
         assert process.wait(timeout=120) == 0
-    assert verify(root.snapshot_dir("prod", UNFINISHED))
+    assert Sealed.verified(root.snapshot_dir("prod", UNFINISHED))
 
 
 def hidden_folder(root: EvidenceRoot) -> Path:

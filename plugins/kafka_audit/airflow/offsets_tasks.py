@@ -39,7 +39,6 @@ def snapshot_offsets(
     from kafka_audit.policy import load_policy  # noqa: PLC0415  (heavy)
     from kafka_audit.store.layout import OFFSETS as OFFSETS_SNAPSHOT  # noqa: PLC0415  (pyarrow: not at DAG parse)
     from kafka_audit.store.layout import EvidenceRoot, Snapshot  # noqa: PLC0415  (pyarrow: not at DAG parse)
-    from kafka_audit.store.manifest import verify  # noqa: PLC0415  (pyarrow: not at DAG parse)
 
     with final_errors():
         request = check_request(OffsetsRequest, dag_run.dag_id, params, dag_run.conf)
@@ -55,7 +54,7 @@ def snapshot_offsets(
             now=lambda: datetime.now(timezone.utc),
             progress=log.info,
         )
-        counts = _counts(Snapshot(path=taken.path, manifest=verify(taken.path)))
+        counts = _counts(Snapshot.verified(taken.path))
     said: dict[str, Any] = {"cluster": request.cluster, "snapshot_id": snapshot_id, **counts}
     outlet_events[OFFSETS].add(offsets_asset(request.cluster), extra=said)
     return said

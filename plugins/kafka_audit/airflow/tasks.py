@@ -24,7 +24,7 @@ from kafka_audit.findings import Severity
 from kafka_audit.policy import load_policy
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import Snapshot, seal_audit, unseal_audit
-from kafka_audit.store.manifest import FileHashes, verify
+from kafka_audit.store.manifest import FileHashes
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.sweep import sweep
 
@@ -96,7 +96,7 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
                 now=_now,
                 progress=log.info,
             )
-        manifest = verify(made.snapshot_dir)
+        manifest = Snapshot.verified(made.snapshot_dir).manifest
         rows = {name.removesuffix(".parquet"): entry.get("rows") for name, entry in manifest["files"].items()}
         return {"snapshot": str(made.snapshot_dir), "rows": rows, "errors": manifest.get("errors", {})}
     raise AssertionError("unreachable: audit_step does not swallow exceptions")

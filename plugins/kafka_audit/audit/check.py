@@ -8,12 +8,12 @@ from kafka_audit.audit.inputs import Used, rule_hashes, used_by
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.ids import is_id
 from kafka_audit.store.chain import sealed_as
-from kafka_audit.store.chain_lock import held_to_read
+from kafka_audit.store.chain_check import GONE, Checked
 from kafka_audit.store.chain_state import STATE, read_state
-from kafka_audit.store.checked import GONE, Checked
 from kafka_audit.store.layout import Audit, EvidenceRoot
-from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, file_problems, link_problems, problems_of, read_manifest
-from kafka_audit.store.sealed_place import AUDIT, Place, identity_problems
+from kafka_audit.store.locks import held_to_read
+from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, file_problems, manifest_sha256, read_manifest
+from kafka_audit.store.sealed import AUDIT, Place, Sealed, identity_problems, link_problems, shown
 from kafka_audit.store.signing import signature_problems
 
 if TYPE_CHECKING:
@@ -119,12 +119,13 @@ def _snapshot(root: EvidenceRoot, cluster: str, manifest: dict[str, Any], known:
 
 def _sealed(what: str, folder: Path, sha256: str, known: FileHashes, checked: Checked) -> None:
     """A folder that nothing deletes and nothing makes again: it must be there as it was."""
-    if not (folder / MANIFEST).is_file():
+    found = manifest_sha256(folder, known)
+    if found is None:
         checked.problem(f"{what}: is gone: {folder} has no {MANIFEST}; nothing of this product deletes it, and the audit has no copy", GONE)
-    elif known.of(folder / MANIFEST)[0] != sha256:
+    elif found != sha256:
         checked.problem(f"{what}: its manifest is not the one that the audit names, so it was changed after the audit")
-    elif problems := problems_of(folder, known):
-        checked.problem(f"{what}: {'; '.join(problems[:3])}")
+    elif problems := Sealed.open(folder).problems(known):
+        checked.problem(f"{what}: {shown(problems)}")
     else:
         checked.intact(what)
 
@@ -136,26 +137,26 @@ def _earlier(folder: Path, root: EvidenceRoot, cluster: str, known: FileHashes, 
             _sealed(f"earlier {used}", original, used.manifest_sha256, known, checked)
             continue
         copy = folder / "inputs" / used.place
-        problem = _copy_problem(copy, used, known)
+        problem, found = _copy_problem(copy, used, known), manifest_sha256(original, known)
         if problem:
             checked.problem(f"{used}: the audit's copy {problem}")
-        elif not (original / MANIFEST).is_file():
+        elif found is None:
             checked.gone(f"{used}: deleted since; the audit's copy is intact")
-        elif known.of(original / MANIFEST)[0] == used.manifest_sha256 and not problems_of(original, known):
+        elif found == used.manifest_sha256 and not Sealed.open(original).problems(known):
             checked.intact(f"{used}: as the audit used it, and so is the audit's copy")
-        elif used.remade and known.of(original / MANIFEST)[0] != used.manifest_sha256 and not problems_of(original, known):
+        elif used.remade and found != used.manifest_sha256 and not Sealed.open(original).problems(known):
             checked.note(f"{used}: was made again since; the audit's copy is what was used, and is intact")
         else:
             checked.problem(f"{used}: {original} was changed; the audit's copy is intact")
 
 
 def _copy_problem(copy: Path, used: Used, known: FileHashes) -> str | None:
-    if not (copy / MANIFEST).is_file():
+    found = manifest_sha256(copy, known)
+    if found is None:
         return "is missing"
-    if known.of(copy / MANIFEST)[0] != used.manifest_sha256:
+    if found != used.manifest_sha256:
         return "is not what the audit used"
-    problems = problems_of(copy, known)
-    return "; ".join(problems[:3]) or None
+    return shown(Sealed.open(copy).problems(known)) or None
 
 
 def _rules(audit: Audit, manifest: dict[str, Any], checked: Checked) -> None:

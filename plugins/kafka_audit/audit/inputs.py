@@ -28,7 +28,8 @@ from kafka_audit.policy.load import shipped_policy_folder
 from kafka_audit.store.behaviour_tables import RECORD
 from kafka_audit.store.durable_files import replaced_folder, write_failed
 from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot
-from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, list_files, parse_object, problems_of
+from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, list_files, manifest_sha256, parse_object
+from kafka_audit.store.sealed import Sealed, shown
 
 if TYPE_CHECKING:
     from kafka_audit.catalogue.load import Catalogue
@@ -118,20 +119,14 @@ def keep_used(audit: Audit, root: EvidenceRoot, cluster: str, hashes: FileHashes
     wanted = {one.place: one for one in used_by(audit, root, cluster) if one.copied}
     for place, one in wanted.items():
         copy = audit.inputs / place
-        if not _is(copy, one.manifest_sha256, known):
+        if manifest_sha256(copy, known) != one.manifest_sha256:
             original = root.path / place
-            if not _is(original, one.manifest_sha256, known):
+            if manifest_sha256(original, known) != one.manifest_sha256:
                 raise IntegrityError(f"{original} is not there as {audit.path.name} used it, so it cannot be kept: run verify again")
             _keep(original, copy)
-        problems = problems_of(copy, known)
-        if problems:
-            raise IntegrityError(f"{copy} does not match its manifest: {'; '.join(problems[:3])}. Remove it and run verify again")
+        if problems := Sealed.open(copy).problems(known):
+            raise IntegrityError(f"{copy} does not match its manifest: {shown(problems)}. Remove it and run verify again")
     _remove_others(audit.inputs, set(wanted))
-
-
-def _is(folder: Path, manifest_sha256: str, hashes: FileHashes) -> bool:
-    """Whether a folder has that manifest."""
-    return (folder / MANIFEST).is_file() and hashes.of(folder / MANIFEST)[0] == manifest_sha256
 
 
 def _keep(original: Path, copy: Path) -> None:

@@ -11,12 +11,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from kafka_audit.audit.check import check_audit, check_files
 from kafka_audit.cli.options import Root, printable
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.store.chain_check import check_chain
-from kafka_audit.store.checked import Checked
-from kafka_audit.store.durable_files import sha256_of
+from kafka_audit.store.chain_check import Checked, check_chain
 from kafka_audit.store.layout import EvidenceRoot
-from kafka_audit.store.manifest import MANIFEST, FileHashes, read_manifest
-from kafka_audit.store.sealed_place import AUDIT, Place, place_of
+from kafka_audit.store.manifest import FileHashes
+from kafka_audit.store.sealed import AUDIT, Place, Sealed, place_of
 from kafka_audit.store.signing import new_key, read_public_key
 from kafka_audit.store.signing_key import VARIABLE
 
@@ -76,15 +74,14 @@ def _verify_folder(path: Path, keys: Sequence[Ed25519PublicKey]) -> None:
     path, place = _placed(path)
     if not path.is_dir():
         raise ConfigurationError(f"there is no folder {path}: name the folder of one snapshot or one audit")
-    if not (path / MANIFEST).exists():
-        raise IntegrityError(f"{path} has no {MANIFEST}: name the folder of one snapshot or one audit")
-    manifest = read_manifest(path)
+    sealed = Sealed.open(path)
+    manifest = sealed.manifest
     is_audit = place is not None and place.kind == AUDIT
     checked = check_audit(path, EvidenceRoot(path=place.root), keys) if place and is_audit else check_files(path, manifest, place, keys)
     _print(checked)
     checked.raise_problems(path)
     if is_audit and not keys:
-        typer.echo(f"{_NO_WITNESS}. Compare with the run's log: manifest sha256 {sha256_of(path / MANIFEST)}")
+        typer.echo(f"{_NO_WITNESS}. Compare with the run's log: manifest sha256 {sealed.manifest_sha256}")
     identity = manifest.get("snapshot_id") or manifest.get("audit_id") or path.name
     cluster = place.cluster if place else manifest.get("cluster")
     files = f"{len(manifest['files'])} files match their sha256"

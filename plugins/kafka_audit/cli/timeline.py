@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, named_files, read_as_parquet, verify_batch
+from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, read_as_parquet, verify_batch
 
 _COMMIT_COLUMNS = ["log_offset", "append_time", "group_id", "topic", "partition", "tombstone", "committed", "metadata", "topic_id"]
 _RECORDS = {
@@ -62,7 +62,7 @@ def timeline(history: Path, group: str, *, quiet: timedelta) -> list[Entry]:
 
 def _of_group(batch: Path, group: str) -> dict[str, pa.Table]:
     """The rows of one group in a batch, by table. A batch with such rows is verified."""
-    names = sorted(named_files(batch, REPAIR_OF_DECODED))
+    names = verify_batch(batch, REPAIR_OF_DECODED, names_only=True)
     parts = {
         table: [rows for name in names if name.startswith(f"{table}.parquet/") for rows in _rows_in(batch / name, columns, group)]
         for table, columns in _COLUMNS.items()

@@ -10,10 +10,10 @@ from typing import Any
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.layout import Snapshot
-from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, problems_of, read_manifest
+from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.sealed import BEHAVIOUR, Sealed
 from kafka_audit.times import parse_time, stamp
 
-KIND = "commit_behaviour"
 GROUPS, GROUP_PARTITIONS = "groups.parquet", "group_partitions.parquet"
 RECORD = "commit_history.json"
 """The file in the audit in which a job records the folder that it used."""
@@ -25,6 +25,12 @@ MOST_HOURS_OLD = 2
 
 _FOLDER = re.compile(r"behaviour/[0-9]{8}T[0-9]{6}Z")
 _SHOWN = ("observed_from", "start", "offsets_retention_ms", "totals", "gaps", "gap_count", "rows")
+
+
+class BehaviourFolder(Sealed):
+    """One behaviour folder."""
+
+    kinds = (BEHAVIOUR,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,16 +91,10 @@ def folder_name(end: datetime) -> str:
 
 def open_behaviour(folder: Path) -> Behaviour:
     """Open a behaviour folder; IntegrityError (exit 5) when its files differ from its manifest."""
-    manifest = read_manifest(folder)
-    if manifest.get("kind") != KIND or manifest.get("schema_version") != SCHEMA_VERSION:
-        raise IntegrityError(f"{folder / MANIFEST} is not the manifest of a behaviour folder of this release; remove the folder")
-    problems = problems_of(folder)
-    if problems:
-        raise IntegrityError(f"{folder} does not match its manifest: {'; '.join(problems[:3])}. Restore it from a copy or remove it")
-    found = Behaviour(path=folder, manifest=manifest)
+    sealed = BehaviourFolder.verified(folder)
+    found = Behaviour(path=folder, manifest=sealed.manifest)
     try:
-        parse_time(manifest["start"])
-        found.hours  # noqa: B018 - its times are needed
+        found.hours, found.window_hours  # noqa: B018 - its times are needed
     except (KeyError, ValueError) as problem:
         raise IntegrityError(f"{folder / MANIFEST}: its times cannot be read ({problem}); remove the folder") from problem
     return found

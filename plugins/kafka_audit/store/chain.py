@@ -25,10 +25,11 @@ from typing import Any
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.ids import is_id
-from kafka_audit.store.chain_lock import held
 from kafka_audit.store.chain_state import ChainState, Opened, Seal, number_in, read_state, replaced_in, seal_in, write_state
 from kafka_audit.store.durable_files import sha256_of, sync_file, sync_folder, write_failed, write_json
-from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, is_hidden, list_files, read_manifest, tree_files
+from kafka_audit.store.locks import held
+from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, is_hidden, list_files, manifest_sha256, read_manifest, tree_files
+from kafka_audit.store.sealed import AUDIT, Place, identity_problems
 from kafka_audit.store.signing_key import signing_key
 
 log = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ def _is_open(audit: Path) -> bool:
     head = state.head
     if head is None or head.audit_id != audit.name or head.sequence != state.last:
         return False
-    if _sha256(audit) != head.manifest_sha256:
+    if manifest_sha256(audit) != head.manifest_sha256:
         raise IntegrityError(f"{audit}: its manifest was changed after it was sealed; restore the folder from a copy, or start a new run")
     manifest = read_manifest(audit)
     try:
@@ -122,9 +123,10 @@ def _is_open(audit: Path) -> bool:
 
 def sealed_as(audit: Path) -> Seal | None:
     """The place of an audit as its manifest says, with the manifest's sha256 as it is now; None while it is not sealed."""
-    if not os.path.lexists(audit / MANIFEST):
+    sha256 = manifest_sha256(audit)
+    if sha256 is None:
         return None
-    manifest, sha256 = read_manifest(audit), FileHashes().of(audit / MANIFEST)[0]
+    manifest = read_manifest(audit)
     try:
         return Seal(audit_id=audit.name, sequence=number_in(manifest.get("sequence")), manifest_sha256=sha256)
     except ValueError as problem:
@@ -143,10 +145,10 @@ def recovered(folder: Path) -> ChainState:
     if state is None:
         return _told_by_manifests(folder)
     if state.sealing is not None:
-        if _sha256(folder / state.sealing.audit_id) == state.sealing.manifest_sha256:
+        if manifest_sha256(folder / state.sealing.audit_id) == state.sealing.manifest_sha256:
             _finish(state)
         state.sealing = None
-    for one in [one.seal for one in state.opened.values() if _sha256(folder / one.seal.audit_id) == one.seal.manifest_sha256]:
+    for one in [one.seal for one in state.opened.values() if manifest_sha256(folder / one.seal.audit_id) == one.seal.manifest_sha256]:
         # Opening it was cut off before its manifest was removed, or someone else wrote this: it is still sealed, and stays so.
         del state.opened[one.audit_id]
         if one.sequence == state.last and (state.head is None or state.head.sequence < one.sequence):
@@ -155,7 +157,7 @@ def recovered(folder: Path) -> ChainState:
 
 
 def _told_by_manifests(folder: Path) -> ChainState:
-    state = ChainState()
+    state, place = ChainState(), Place(kind=AUDIT, cluster=folder.name, root=folder.parents[1])
     for path in sorted(folder.glob(f"[!.]*/{MANIFEST}")):
         audit = path.parent
         if not is_id(audit.name) or audit.is_symlink():
@@ -167,8 +169,7 @@ def _told_by_manifests(folder: Path) -> ChainState:
             raise IntegrityError(
                 f"{problem}. Without {folder.name}/.chain.json the manifests must tell which audit is the newest: move {audit} away"
             ) from problem
-        said = tuple(manifest.get(name) for name in ("kind", "cluster", "audit_id"))
-        if said != ("audit", folder.name, audit.name):
+        if identity_problems(manifest, audit.name, place):
             log.warning("%s is passed over: its manifest is not of this audit. Move it away from the audits.", audit)
             continue
         found = sealed_as(audit)
@@ -182,10 +183,6 @@ def _finish(state: ChainState) -> None:
     if state.sealing is not None:
         state.opened.pop(state.sealing.audit_id, None)
         state.head, state.last, state.sealing = state.sealing, max(state.last, state.sealing.sequence), None
-
-
-def _sha256(audit: Path) -> str | None:
-    return FileHashes().of(audit / MANIFEST)[0] if os.path.lexists(audit / MANIFEST) else None
 
 
 def _unseal(audit: Path) -> None:

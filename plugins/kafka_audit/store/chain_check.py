@@ -7,22 +7,56 @@ of one audit vouches for that one and for all before it.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.store.chain_lock import held_to_read
 from kafka_audit.store.chain_state import STATE, ChainState, Seal, number_in, read_state, replaced_in, seal_in
-from kafka_audit.store.checked import Checked
+from kafka_audit.store.locks import held_to_read
 from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, bytes_of, file_problems, parse_object
-from kafka_audit.store.sealed_place import AUDIT, Place, identity_problems
+from kafka_audit.store.sealed import AUDIT, Place, identity_problems
 from kafka_audit.store.signing import signature_problems
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 _WITNESS = re.compile(r"(?:(?P<audit>[^=]+)=)?(?P<sha256>[0-9a-f]{64})")
+
+
+INTACT, CHANGED, GONE, NOTE = "intact", "changed", "gone", "note"
+
+
+@dataclass(kw_only=True)
+class Checked:
+    """Collects the results of a check, in order: (state, text). ``problems``: those for which the check fails."""
+
+    lines: list[tuple[str, str]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def intact(self, text: str) -> None:
+        self.lines.append((INTACT, text))
+
+    def note(self, text: str) -> None:
+        """Something a reader must know that is no problem."""
+        self.lines.append((NOTE, text))
+
+    def gone(self, text: str) -> None:
+        """Something that was deleted, and of which the audit has a copy."""
+        self.lines.append((GONE, text))
+
+    def problem(self, text: str, state: str = CHANGED) -> None:
+        self.lines.append((state, text))
+        self.problems.append(text)
+
+    def counted(self, state: str) -> int:
+        return sum(1 for one, _ in self.lines if one == state)
+
+    def raise_problems(self, what: Path | str) -> None:
+        """IntegrityError (exit 5) that lists every problem; nothing without one."""
+        if self.problems:
+            listed = "\n  ".join(self.problems)
+            raise IntegrityError(f"{what} cannot be relied on:\n  {listed}\nDo not use it as evidence; restore it from a copy")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,5 @@
-"""The batches of a commit history as files: hashes, the offsets up to which they reach, which have expired, and the history's lock."""
+"""The batches of a commit history as files: hashes, the offsets up to which they reach, and which have expired."""
 
-import fcntl
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -11,38 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store.durable_files import lock_file, read_json, sha256_of, write_json
+from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.lag_days import day_start_ms
-from kafka_audit.store.manifest import MANIFEST, tree_files
+from kafka_audit.store.manifest import MANIFEST, file_problems, tree_files
+from kafka_audit.store.sealed import Sealed, shown
 
 REPAIR_OF_RAW = "its records cannot be had again, restore it from a copy"
 REPAIR_OF_DECODED = "remove this decoded batch, it is decoded anew from raw/"
 
-_PATIENCE_SECONDS = 900.0
-"""How long to wait for a run of ``read_commits``, which starts every 15 minutes and takes less."""
-
 _REACHED = "reached.json"
-
-
-@contextmanager
-def held(history: Path, patience_seconds: float | None = None) -> Iterator[bool]:
-    """Lock the history for the block, so that no other run writes to it; False when others had the lock all the time.
-
-    ``patience_seconds``: how long to wait for it, a quarter of an hour by default.
-    """
-    until = time.monotonic() + (_PATIENCE_SECONDS if patience_seconds is None else patience_seconds)
-    with lock_file(history / ".lock").open("a") as lock:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() < until:
-                    time.sleep(0.5)
-                    continue
-                yield False
-                return
-            break
-        yield True
 
 
 def reached(history: Path) -> dict[int, int]:
@@ -105,26 +80,15 @@ def file_hashes(batch: Path) -> dict[str, str]:
     return {name: str(file["sha256"]) for name, file in tree_files(batch).items()}
 
 
-def named_files(batch: Path, repair: str) -> dict[str, str]:
-    """The sha256 of each file, by its path in the batch, as the manifest has it.
+def verify_batch(batch: Path, repair: str, *, names_only: bool = False) -> list[str]:
+    """The names of a batch's files, sorted. ``names_only``: nothing is hashed.
 
-    IntegrityError (exit 5) when the batch lacks one of these files or has others (hidden ones aside). Nothing is hashed.
+    IntegrityError (exit 5) with the advice ``repair`` when files are missing, were added (hidden ones aside) or changed.
     """
-    files = read_json(batch / MANIFEST).get("files")
-    if not isinstance(files, dict):
-        raise IntegrityError(f"{batch}: {MANIFEST} has no list of files; {repair}")
-    there = {path.relative_to(batch).as_posix() for path in batch.rglob("[!.]*") if path.is_file()} - {MANIFEST}
-    others = sorted(there ^ files.keys())
-    if others:
-        raise IntegrityError(f"{batch}: {others[0]} {'is missing' if others[0] in files else 'is not in the manifest'}; {repair}")
-    return files
-
-
-def verify_batch(batch: Path, repair: str) -> None:
-    """IntegrityError (exit 5) when a batch lacks files of its manifest, has others, or one has another sha256."""
-    for name, sha256 in named_files(batch, repair).items():
-        if sha256_of(batch / name) != sha256:
-            raise IntegrityError(f"{batch}: {name} is not what the manifest says; {repair}")
+    sealed = Sealed.open(batch)
+    if problems := file_problems(batch, sealed.manifest, names_only=names_only, ignore_hidden=True):
+        raise IntegrityError(f"{batch}: {shown(problems)}; {repair}")
+    return sorted(sealed.manifest["files"])
 
 
 @contextmanager

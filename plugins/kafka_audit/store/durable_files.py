@@ -36,12 +36,6 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def lock_file(path: Path) -> Path:
-    """A file to lock: made with mode 0640 when it is not there."""
-    path.touch(mode=FILE_MODE)
-    return path
-
-
 def make_folder(folder: Path) -> None:
     """Make a folder and the parents that are missing, of mode 0750 and durable; one that is there stays as it is."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]

@@ -6,7 +6,6 @@ from typing import Any
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Snapshot
-from kafka_audit.store.manifest import problems_of
 from kafka_audit.store.samples import OTHER_SCOPE, scope_of
 from kafka_audit.times import stamp
 
@@ -79,7 +78,7 @@ def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], forei
             if one.manifest.get("cluster_id") != snapshot.manifest.get("cluster_id"):
                 foreign.insert(0, snapshot_id)  # it takes no place: strays would push the cluster's own history out
                 continue
-            problems = problems_of(one.path)
+            problems = one.problems()
         except IntegrityError as problem:
             problems = [str(problem)]
         looked_at += 1

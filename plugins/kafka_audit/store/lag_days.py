@@ -6,21 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot
-from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, problems_of, read_manifest
+from kafka_audit.store.manifest import MANIFEST, read_manifest
 from kafka_audit.store.samples import DAY_MS, Samples, gaps
+from kafka_audit.store.sealed import LAG_DAY, Sealed
 
-KIND = "lag_day"
 GROUP_PARTITIONS, GROUPS = "group_partitions.parquet", "groups.parquet"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LagDay:
-    """One rolled-up day: its folder and its manifest. Its hashes are checked by whoever opens it."""
+class LagDay(Sealed):
+    """One rolled-up day."""
 
-    path: Path
-    manifest: dict[str, Any]
+    kinds = (LAG_DAY,)
 
     @property
     def day(self) -> date:
@@ -32,10 +30,6 @@ class LagDay:
         return list(self.manifest["sources"])
 
     @property
-    def manifest_sha256(self) -> str:
-        return sha256_of(self.path / MANIFEST)
-
-    @property
     def cluster_id(self) -> str:
         return str(self.manifest["cluster_id"])
 
@@ -43,17 +37,6 @@ class LagDay:
 def day_start_ms(day: date) -> int:
     """When a UTC day begins, in milliseconds since the epoch."""
     return round(datetime(day.year, day.month, day.day, tzinfo=timezone.utc).timestamp() * 1000)
-
-
-def open_day(folder: Path) -> LagDay:
-    """A rolled-up day whose files are as its manifest says; IntegrityError otherwise."""
-    manifest = read_manifest(folder)
-    if manifest.get("kind") != KIND or manifest.get("schema_version") != SCHEMA_VERSION:
-        raise IntegrityError(f"{folder / MANIFEST} is not the manifest of a rolled-up day of this release")
-    problems = problems_of(folder)
-    if problems:
-        raise IntegrityError(f"{folder} does not match its manifest: {'; '.join(problems[:3])}")
-    return LagDay(path=folder, manifest=manifest)
 
 
 def days_in(root: EvidenceRoot, cluster: str) -> list[Path]:
@@ -74,7 +57,7 @@ def read_days(root: EvidenceRoot, cluster: str, first: date, last: date) -> tupl
     for folder in days_in(root, cluster):
         if first <= date.fromisoformat(folder.name) <= last:
             try:
-                days.append(open_day(folder))
+                days.append(LagDay.verified(folder))
             except IntegrityError as problem:
                 problems.append(str(problem))
     return days, problems
@@ -123,12 +106,11 @@ def can_be_replaced(folder: Path, samples: Samples) -> bool:
 
 
 def manifest_of(cluster: str, day: date, samples: Samples, interval_ms: int, previous_sha256: str | None) -> dict[str, Any]:
-    """The manifest of a day, without its list of files."""
+    """What the manifest of a day says besides its files."""
     start = day_start_ms(day)
     duplicates = {one.snapshot_id: {"manifest_sha256": one.manifest_sha256} for one in samples.duplicates}
     return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": KIND,
+        "kind": LAG_DAY,
         "cluster": cluster,
         "cluster_id": samples.cluster_id,
         "day": day.isoformat(),

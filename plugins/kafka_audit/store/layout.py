@@ -24,16 +24,14 @@ from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.ids import is_id
 from kafka_audit.store import chain
 from kafka_audit.store.chain_state import Seal
-from kafka_audit.store.durable_files import read_json, sha256_of
-from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, FileHashes, read_manifest
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.manifest import MANIFEST, FileHashes
+from kafka_audit.store.sealed import AUDIT, LAG_DAY, OFFSETS, SCHEMA_VERSION, SNAPSHOT, Place, Sealed
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.snapshot_writer import SnapshotWriter
 from kafka_audit.store.unfinished import hidden_name
 from kafka_audit.times import parse_time, stamp
 
-SNAPSHOT, OFFSETS = "snapshot", "offsets"
-"""Kinds of snapshots, as their manifests name them: a whole one, and one of groups, commits and log ends only."""
-_PLACES = {SNAPSHOT: "evidence", OFFSETS: "offsets"}
 _CLUSTER = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _FIRST_YEAR, _LAST_YEAR = 1970, 9998
 """The years that a snapshot may be of: a day can be added to such a time, and taken from it, in every time zone."""
@@ -63,11 +61,10 @@ def _check_id(value: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snapshot:
-    """One sealed snapshot: its folder and its manifest."""
+class Snapshot(Sealed):
+    """One sealed snapshot: a whole one, or one of groups, commits and log ends only (OFFSETS)."""
 
-    path: Path
-    manifest: dict[str, Any]
+    kinds = (SNAPSHOT, OFFSETS)
 
     @property
     def snapshot_id(self) -> str:
@@ -81,10 +78,6 @@ class Snapshot:
     def root(self) -> "EvidenceRoot":
         """The root that it lies below: ``<root>/evidence/<cluster>/<snapshot_id>``."""
         return EvidenceRoot(path=self.path.parents[2])
-
-    @property
-    def manifest_sha256(self) -> str:
-        return sha256_of(self.path / MANIFEST)
 
     @property
     def kind(self) -> str:
@@ -153,8 +146,12 @@ class EvidenceRoot:
                 f"{self.path}: the path of the root holds {' '.join(found)}, which Spark reads as a pattern; rename the folder"
             )
 
+    def place(self, cluster: str, kind: str) -> Place:
+        """Where the sealed folders of a kind lie. ConfigurationError when the cluster's name is not usable."""
+        return Place(kind=kind, cluster=check_cluster_name(cluster), root=self.path)
+
     def snapshot_dir(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Path:
-        return self.path / _PLACES[kind] / check_cluster_name(cluster) / _check_id(snapshot_id)
+        return self.place(cluster, kind).parent / _check_id(snapshot_id)
 
     def snapshot_writer(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> SnapshotWriter:
         """A writer for a new snapshot; use it as a context manager and call ``seal`` at the end.
@@ -169,24 +166,17 @@ class EvidenceRoot:
     def find_snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot | None:
         """The sealed snapshot of that id, or None; IntegrityError when the folder holds another one.
 
-        Hashes are not checked here: call :func:`verify`.
+        Hashes are not checked here.
         """
         folder = self.snapshot_dir(cluster, snapshot_id, kind)
-        if not (folder / MANIFEST).is_file():
-            return None
-        found = open_snapshot(folder)
-        said = tuple(found.manifest.get(name) for name in ("cluster", "snapshot_id", "kind"))
-        if said != (cluster, snapshot_id, kind):
-            raise IntegrityError(
-                f"{folder / MANIFEST} is of cluster {said[0]!r}, id {said[1]!r} and kind {said[2]!r}: not the snapshot of that folder"
-            )
-        return found
+        return Snapshot.open(folder, self.place(cluster, kind)) if (folder / MANIFEST).is_file() else None
 
     def snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot:
         """The sealed snapshot of that id; IntegrityError when there is none."""
         found = self.find_snapshot(cluster, snapshot_id, kind)
         if found is None:
-            raise IntegrityError(f"no sealed snapshot {snapshot_id} of cluster {cluster} below {self.path / _PLACES[kind]}: take one first")
+            folder = self.place(cluster, kind).parent
+            raise IntegrityError(f"no sealed snapshot {snapshot_id} of cluster {cluster} below {folder}: take one first")
         return found
 
     def snapshots(self, cluster: str) -> list[Snapshot]:
@@ -195,12 +185,12 @@ class EvidenceRoot:
 
     def snapshot_ids(self, cluster: str, kind: str = SNAPSHOT) -> list[str]:
         """Ids of the sealed snapshots of a cluster, oldest first; their manifests may still turn out unreadable."""
-        folder = self.path / _PLACES[kind] / check_cluster_name(cluster)
+        folder = self.place(cluster, kind).parent
         return sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}") if is_id(path.parent.name))
 
     def lag_days(self, cluster: str) -> Path:
         """The folder of a cluster's rolled-up days, each named like 2026-11-20."""
-        return self.path / "history" / check_cluster_name(cluster) / "lag"
+        return self.place(cluster, LAG_DAY).parent
 
     def audit(self, cluster: str, audit_id: str) -> Audit:
         return Audit(path=self.audits(cluster) / _check_id(audit_id))
@@ -211,25 +201,12 @@ class EvidenceRoot:
 
     def audits(self, cluster: str) -> Path:
         """The folder of a cluster's audits, with the state and the lock of their chain."""
-        return self.path / "audits" / check_cluster_name(cluster)
-
-
-def open_snapshot(folder: Path) -> Snapshot:
-    """Open a snapshot folder by path; IntegrityError when it has no usable manifest."""
-    if not (folder / MANIFEST).is_file():
-        raise IntegrityError(f"{folder} has no {MANIFEST}: it is not a finished snapshot")
-    manifest = read_manifest(folder)
-    if manifest.get("kind") not in _PLACES or not isinstance(manifest.get("files"), dict):
-        raise IntegrityError(f"{folder / MANIFEST} is not the manifest of a snapshot")
-    if manifest.get("schema_version") != SCHEMA_VERSION:
-        found = manifest.get("schema_version")
-        raise IntegrityError(f"{folder / MANIFEST} has schema_version {found!r}; this release reads {SCHEMA_VERSION}")
-    return Snapshot(path=folder, manifest=manifest)
+        return self.place(cluster, AUDIT).parent
 
 
 def seal_audit(root: EvidenceRoot, cluster: str, audit_id: str, fields: Mapping[str, Any], hashes: FileHashes | None = None) -> Seal:
     """Write an audit's manifest over all its files, chained to the newest sealed audit of the cluster; returns its place and sha256."""
-    identity = {"schema_version": SCHEMA_VERSION, "kind": "audit", "cluster": cluster}
+    identity = {"schema_version": SCHEMA_VERSION, "kind": AUDIT, "cluster": cluster}
     return chain.seal(root.audit(cluster, audit_id).path, {**fields, **identity}, hashes)
 
 

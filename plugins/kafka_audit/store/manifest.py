@@ -8,18 +8,16 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.ids import is_id
 
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.dsse.json"
 """The signature of the manifest, where the installation signs (kafka_audit.store.signing): the one file that no manifest lists."""
-SCHEMA_VERSION = 1
 MOST_BYTES = 32 << 20
 """How long a manifest may be: some two hundred thousand files."""
 _OUTSIDE_THE_LIST = frozenset({MANIFEST, SIGNATURE})
@@ -150,62 +148,37 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def problems_of(folder: Path, hashes: FileHashes | None = None) -> list[str]:
-    """Every difference between a sealed folder and its manifest, as sentences; empty when it is intact."""
-    if folder.is_symlink():
-        return [f"{folder.name}: is a link; name the folder itself"]
-    manifest = read_manifest(folder)
-    return [*file_problems(folder, manifest, hashes), *link_problems(folder, manifest)]
+def manifest_sha256(folder: Path, hashes: FileHashes | None = None) -> str | None:
+    """The sha256 of a folder's manifest; None when there is none. IntegrityError when it is no regular file."""
+    return (hashes or FileHashes()).of(folder / MANIFEST)[0] if os.path.lexists(folder / MANIFEST) else None
 
 
-def file_problems(folder: Path, manifest: dict[str, Any], hashes: FileHashes | None = None) -> list[str]:
-    """Every difference between a folder's files and those that its manifest lists, as sentences."""
-    recorded = manifest.get("files")
+def file_problems(
+    folder: Path, manifest: Mapping[str, Any], hashes: FileHashes | None = None, *, names_only: bool = False, ignore_hidden: bool = False
+) -> list[str]:
+    """Every difference between a folder's files and those that its manifest lists, as sentences.
+
+    ``names_only``: nothing is hashed. ``ignore_hidden``: hidden files may lie in it, because its readers look at none.
+    """
+    recorded, listing, known = manifest.get("files"), list_files(folder), hashes or FileHashes()
     if not isinstance(recorded, dict):
         return [f"{MANIFEST}: has no list of files"]
-    listing, known = list_files(folder), hashes or FileHashes()
-    return [*listing.refused, *_differences(folder, recorded, listing, known)]
-
-
-def _differences(folder: Path, recorded: dict[str, Any], listing: Listing, hashes: FileHashes) -> Iterator[str]:
-    there = set(listing.files)
-    for name, entry in sorted(recorded.items()):
+    there = {name for name in listing.files if not (ignore_hidden and is_hidden(name))}
+    found = [*listing.refused]
+    for name in sorted(recorded):
         if name not in there:
             outside = Path(name).is_absolute() or ".." in Path(name).parts
-            yield f"{name}: the manifest names a file outside the folder" if outside else f"{name}: is missing"
-        elif not isinstance(entry, dict):
-            yield f"{name}: its entry in the manifest is not usable"
-        else:
-            try:
-                sha256, _ = hashes.of(f"{folder}/{name}")
-            except (OSError, IntegrityError) as problem:
-                yield f"{name}: cannot be read ({problem})"
-                continue
-            if sha256 != entry.get("sha256"):
-                yield f"{name}: its sha256 differs from the manifest's, so it was changed after it was written"
-    for name in sorted(there - set(recorded)):
-        yield f"{name}: is not in the manifest, so it was added later"
+            found.append(f"{name}: the manifest names a file outside the folder" if outside else f"{name}: is missing")
+        elif not names_only and (change := _change(folder, name, recorded[name], known)):
+            found.append(change)
+    return found + [f"{name}: is not in the manifest, so it was added later" for name in sorted(there - recorded.keys())]
 
 
-def link_problems(folder: Path, manifest: dict[str, Any]) -> Iterator[str]:
-    """Whether the audit that this one is chained to is still the one it was."""
-    previous = manifest.get("previous")
-    if not isinstance(previous, dict):
-        return
-    name = f"{previous.get('audit_id')!s:.80}"
-    link = folder.parent / name / MANIFEST
-    if not is_id(name) or not link.is_file():
-        yield f"previous audit {name}: its manifest is missing, so the chain is broken"
-    elif FileHashes().of(link)[0] != previous.get("manifest_sha256"):
-        yield f"previous audit {name}: its manifest was changed after this audit was sealed"
-
-
-def verify(folder: Path) -> dict[str, Any]:
-    """Recompute every hash of a snapshot or audit folder and return its manifest; IntegrityError (exit 5) lists all differences."""
-    if not (folder / MANIFEST).is_file():
-        raise IntegrityError(f"{folder} has no {MANIFEST}: name the folder of one snapshot or one audit")
-    found = problems_of(folder)
-    if found:
-        listed = "\n  ".join(found)
-        raise IntegrityError(f"{folder} does not match its manifest:\n  {listed}\nDo not use it as evidence; restore it from a copy")
-    return read_manifest(folder)
+def _change(folder: Path, name: str, entry: object, hashes: FileHashes) -> str | None:
+    """How a file differs from its entry in the manifest, which has its sha256, or, in a batch of commits, is its sha256."""
+    said = entry.get("sha256") if isinstance(entry, dict) else entry
+    try:
+        sha256, _ = hashes.of(f"{folder}/{name}")
+    except (OSError, IntegrityError) as problem:
+        return f"{name}: cannot be read ({problem})"
+    return None if sha256 == said else f"{name}: its sha256 differs from the manifest's, so it was changed after it was written"

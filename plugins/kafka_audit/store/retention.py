@@ -9,12 +9,14 @@ from typing import Any
 
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.policy.tiers import History
-from kafka_audit.store.commit_batches import expired_batches, held, note_reached
+from kafka_audit.store.commit_batches import expired_batches, note_reached
 from kafka_audit.store.durable_files import remove_folder, sync_folder, sync_tree
-from kafka_audit.store.lag_days import day_of_id, days_in, open_day
+from kafka_audit.store.lag_days import LagDay, day_of_id, days_in
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot
-from kafka_audit.store.manifest import MANIFEST, problems_of, read_manifest
+from kafka_audit.store.locks import history_held
+from kafka_audit.store.manifest import MANIFEST, read_manifest
 from kafka_audit.store.samples import DUPLICATE, day_of
+from kafka_audit.store.sealed import LAG_DAY, Place
 from kafka_audit.store.sweep import sweep
 
 
@@ -154,7 +156,7 @@ def _no_reading(history: Path, dry_run: bool) -> Iterator[bool]:
     if dry_run:
         yield True
         return
-    with held(history) as is_held:
+    with history_held(history) as is_held:
         yield is_held
 
 
@@ -175,7 +177,7 @@ def _why_it_stays(one: Snapshot, account: _Account | str) -> str:
         return f"the rolled-up day {account.day} left it out: it {account.left_out[one.snapshot_id]}"
     if one.snapshot_id not in account.may_go:
         return f"the rolled-up day {account.day} was made without it"
-    problems = problems_of(one.path)
+    problems = one.problems()
     if problems or account.may_go[one.snapshot_id] != one.manifest_sha256:
         return f"it was changed since the day {account.day} was rolled up{': ' if problems else ''}{'; '.join(problems[:3])}"
     return ""
@@ -186,9 +188,7 @@ def _account(pass_: _Retention, folder: Path) -> _Account | str:
     if not (folder / MANIFEST).is_file():
         return f"its day {folder.name} is not rolled up"
     try:
-        day = open_day(folder)
-        if (day.manifest["cluster"], day.manifest["day"]) != (pass_.cluster, folder.name):
-            return f"{folder} holds the day {day.manifest['day']} of cluster {day.manifest['cluster']}"
+        day = LagDay.verified(folder, Place(kind=LAG_DAY, cluster=pass_.cluster, root=pass_.root.path))
         duplicates = {one["snapshot_id"]: one["manifest_sha256"] for one in day.manifest["left_out"] if one["reason"] == DUPLICATE}
         sources = {one["snapshot_id"]: one["manifest_sha256"] for one in day.sources}
         account = _Account(day=folder.name, may_go={**duplicates, **sources}, left_out=_reasons(day.manifest))

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot
-from kafka_audit.store.manifest import MANIFEST, problems_of
+from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.times import parse_time, stamp
 
 DAY_MS = 86_400_000
@@ -110,7 +110,7 @@ def read_samples(
         try:
             one = root.snapshot(cluster, snapshot_id, OFFSETS)
             inside = first_ms <= one.taken_ms < last_ms and day_of(one.taken_ms) not in skip
-            problems = (problems_of(one.path) or _time_problems(one)) if inside else []
+            problems = (one.problems() or _time_problems(one)) if inside else []
             of_scope = scope_of(one.manifest) == scope
         except IntegrityError as problem:
             left_out.append((snapshot_id, str(problem)))

@@ -8,8 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_file, sync_folder, sync_tree, write_failed, write_json
-from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, tree_files
+from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_file, sync_folder, sync_tree, write_failed
+from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.sealed import seal
 from kafka_audit.store.unfinished import hold_new
 
 if TYPE_CHECKING:
@@ -54,13 +55,10 @@ class SnapshotWriter:
 
     def seal(self, fields: Mapping[str, Any]) -> Path:
         """Write the manifest over what is durable by then, sign it where the installation signs, and give the folder its final name."""
-        files = tree_files(self.folder)
-        for name, entry in files.items():
-            entry["rows"] = self._rows.get(name)
-        identity = {"schema_version": SCHEMA_VERSION, "kind": self.kind, "cluster": self.cluster, "snapshot_id": self.snapshot_id}
+        identity = {"kind": self.kind, "cluster": self.cluster, "snapshot_id": self.snapshot_id}
         try:
             sync_tree(self.folder)
-            write_json(self.folder / MANIFEST, {**fields, **identity, "files": files})
+            seal(self.folder, {**fields, **identity}, self._rows)
             if self.key is not None:
                 self.key.sign(self.folder, self.folder / MANIFEST)
             sync_folder(self.folder)

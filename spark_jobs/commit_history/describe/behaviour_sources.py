@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_audit.store.behaviour_tables import KIND, Behaviour
-from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, named_files, read_as_parquet
+from kafka_audit.store.behaviour_tables import Behaviour
+from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, read_as_parquet, verify_batch
 from kafka_audit.store.durable_files import read_json, sha256_of
-from kafka_audit.store.manifest import MANIFEST, SCHEMA_VERSION, tree_files
+from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.sealed import BEHAVIOUR
 
 _GAPS_LISTED = 20
 _WITH_TIMES = ("offset_commits.parquet/", "group_records.parquet/")
@@ -23,7 +24,7 @@ def newest_record(batch: Path) -> datetime:
     IntegrityError (exit 5) when files are missing, were added or cannot be read. Hashes are not compared here.
     """
     times = []
-    for name in named_files(batch, REPAIR_OF_DECODED):
+    for name in verify_batch(batch, REPAIR_OF_DECODED, names_only=True):
         if name.startswith(_WITH_TIMES):
             with read_as_parquet(batch / name, REPAIR_OF_DECODED):
                 times.append(_newest_of(batch / name))
@@ -53,16 +54,15 @@ def _utc(time: datetime) -> datetime:
     return time.astimezone(timezone.utc) if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
-def manifest_of(history: Path, batches: list[Path], before: Behaviour | None, folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest of a behaviour folder: its sources with the sha256 of their manifests, and the offsets that they lack."""
+def manifest_of(history: Path, batches: list[Path], before: Behaviour | None, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What a behaviour folder's manifest says besides its files: its sources with their manifests' sha256, and the offsets they lack."""
     raw = {batch.name: history / "raw" / batch.name / MANIFEST for batch in batches}
     manifests = {name: read_json(path) for name, path in raw.items()}
     gaps = [gap for name in raw for gap in _gaps(name, manifests[name])]
     return {
         **read_json(history / "source.json"),
         **{name: value.isoformat() if isinstance(value, datetime) else value for name, value in about.items()},
-        "schema_version": SCHEMA_VERSION,
-        "kind": KIND,
+        "kind": BEHAVIOUR,
         "before": {"folder": before.path.name, "manifest_sha256": sha256_of(before.path / MANIFEST)} if before and before.path else None,
         "sources": [
             {"batch": batch.name, "manifest_sha256": sha256_of(batch / MANIFEST), "raw_manifest_sha256": sha256_of(raw[batch.name])}
@@ -73,7 +73,6 @@ def manifest_of(history: Path, batches: list[Path], before: Behaviour | None, fo
         },
         "gaps": gaps[:_GAPS_LISTED],
         "gap_count": len(gaps),
-        "files": tree_files(folder),
     }
 
 

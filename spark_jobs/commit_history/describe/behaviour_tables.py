@@ -18,8 +18,9 @@ from pyspark.sql import functions as F
 
 from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folder_name, folders_until, open_behaviour
 from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, verify_batch
-from kafka_audit.store.durable_files import remove_folder, replaced_folder, write_json
+from kafka_audit.store.durable_files import remove_folder, replaced_folder
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.sealed import seal
 from kafka_audit.times import parse_time
 from spark_jobs.commit_history.describe.behaviour_sources import manifest_of, newest_record
 from spark_jobs.commit_history.describe.commit_behaviour import KEYS, commit_behaviour
@@ -88,7 +89,7 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
         for each in (groups, partitions, records):
             each.unpersist()
         about = {"start": window.start, "end": window.end, "offsets_retention_ms": window.retention_ms, "rows": rows, **seen}
-        write_json(folder / MANIFEST, manifest_of(history, used, before, folder, about))
+        seal(folder, manifest_of(history, used, before, about))
     for old in sorted(history.glob("behaviour/[!.]*"))[:-KEPT]:
         remove_folder(old)
     return target

@@ -1,4 +1,4 @@
-"""The lock of a cluster's audits, held while an audit is added to the chain and while the chain is read."""
+"""Locks on files, which the kernel releases when their holder dies: of a commit history, and of a cluster's audits."""
 
 import contextlib
 import fcntl
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafka_audit.errors import CollectionError
-from kafka_audit.store.durable_files import write_failed
+from kafka_audit.store.durable_files import FILE_MODE, write_failed
 
 LOCK = ".lock"
 _MODE = 0o600
@@ -17,6 +17,20 @@ _MODE = 0o600
 _SEAL_WAITS_SECONDS = 300.0
 _CHECK_WAITS_SECONDS = 10.0
 _POLL_SECONDS = 0.02
+_HISTORY_WAITS_SECONDS = 900.0
+"""How long to wait for a run of ``read_commits``, which starts every 15 minutes and takes less."""
+
+
+@contextlib.contextmanager
+def history_held(history: Path, seconds: float | None = None) -> Iterator[bool]:
+    """Lock a commit history for the block, so that no other run writes to it; False when others had the lock for all of the ``seconds``.
+
+    By default it waits for a quarter of an hour.
+    """
+    lock = history / LOCK
+    lock.touch(mode=FILE_MODE)
+    with lock.open("a") as file:
+        yield _locked(file.fileno(), fcntl.LOCK_EX, _HISTORY_WAITS_SECONDS if seconds is None else seconds)
 
 
 @contextlib.contextmanager
