@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from kafka_audit.cli.main import app, main
 from kafka_audit.cli.timeline import timeline
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.store.manifest import FileHashes
 from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.manifest import FileHashes
 
 START = datetime(2026, 11, 20, 20, tzinfo=timezone.utc)
 HOSTILE = "=cmd|' /C calc'!A0\n\u202e<script>"
