@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from expectations.offline_html import mark, page, plain_body
-from expectations.validation import great_expectations
+from expectations.validation import library
 from kafka_audit.store.durable_files import read_json, replaced_folder
 
 _GATES = {"evidence": "Is the evidence fit to be judged?", "findings": "Do the findings pass?"}
@@ -62,11 +62,7 @@ def _section(gate: str, result: Mapping[str, Any], pages: Mapping[str, str]) -> 
 
 def _render(answer: dict[str, Any], statuses: Mapping[str, str]) -> str:
     """One table's result as Great Expectations renders it, every value escaped first, because its templates do not."""
-    great_expectations()
-    from great_expectations.core.expectation_validation_result import expectationSuiteValidationResultSchema as schema
-    from great_expectations.render.renderer import ValidationResultsPageRenderer
-    from great_expectations.render.view import DefaultJinjaPageView
-
+    found = library()
     shown = _escaped(copy.deepcopy(answer))
     for item in shown["results"]:
         # Great Expectations calls a rule that tested nothing a success; here it is shown as what the gate made of it.
@@ -81,8 +77,8 @@ def _render(answer: dict[str, Any], statuses: Mapping[str, str]) -> str:
     }
     # It logs a full trace for every rule in ERROR, which its page then shows as such anyway.
     logging.getLogger("great_expectations.render").setLevel(logging.CRITICAL)
-    document = ValidationResultsPageRenderer(run_info_at_end=True).render(schema.load(shown))
-    return str(DefaultJinjaPageView().render(document))
+    document = found.ValidationResultsPageRenderer(run_info_at_end=True).render(found.result_schema.load(shown))
+    return str(found.DefaultJinjaPageView().render(document))
 
 
 def _escaped(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out

@@ -47,10 +47,10 @@ def judge_findings(
     *,
     fail_on: Severity,
     min_coverage: float,
-    controls: Mapping[str, Severity] | None = None,
+    controls: Mapping[str, Severity],
     waivers: Sequence[Waiver] = (),
 ) -> GateResult:
-    """Judge an audit's control summaries; ``controls`` is the catalogue that ran as id -> severity (default: the shipped one).
+    """Judge an audit's control summaries; ``controls`` is the catalogue that ran as id -> severity.
 
     ``waivers`` are the policy's; those in force when the audit began keep the failures they cover from blocking.
     Writes ``out/findings.json``, ``out/raw/findings.json`` and ``out/data_docs/`` (both gates). Exit code: 3 when a finding
@@ -62,7 +62,7 @@ def judge_findings(
     summary = summarise(
         audit,
         snapshot_id=snapshot.snapshot_id,
-        controls=_shipped_controls() if controls is None else controls,
+        controls=controls,
         waivers=in_force(waivers, began(audit.run())) if waivers else (),
         fail_on=fail_on,
         evidence_verdict=_evidence_verdict(snapshot, out),
@@ -70,12 +70,6 @@ def judge_findings(
     validation = validate(suite, (summary.controls, summary.totals), {"min_coverage": min_coverage})
     parameters = {"fail_on": fail_on.value, "min_coverage": min_coverage}
     return _conclude(FINDINGS, out, snapshot=snapshot, suite=suite, validation=validation, coverage=summary.coverage, parameters=parameters)
-
-
-def _shipped_controls() -> dict[str, Severity]:
-    from kafka_audit.catalogue.load import load_catalogue  # noqa: PLC0415 - it parses every rule, and the evidence gate needs none
-
-    return {control.id: Severity(control.severity) for control in load_catalogue().controls}
 
 
 def _evidence_verdict(snapshot: Snapshot, out: Path) -> str:

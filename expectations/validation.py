@@ -1,10 +1,6 @@
 """Run a suite with Great Expectations, and read its answer so that nothing untested counts as passed."""
 
-import logging
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +13,6 @@ from kafka_audit.findings import Verdict
 
 _DTYPES = {"count": "Int64", "number": "Float64", "text": "object"}
 _SHOWN = 20
-_NOT_USED = ("pyspark", "rfc3987_syntax")
-"""Optional to Great Expectations and what it imports: for tables in Spark, and for checking that a text is an internationalised address,
-for which 38 grammars are compiled. Together a quarter of the time that importing it takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,28 +23,11 @@ class Validation:
     raw: dict[str, Any]
 
 
-def great_expectations() -> Any:  # noqa: ANN401 - the library has no usable types
-    """Import Great Expectations quietly: no telemetry, no log lines below WARNING. Takes seconds the first time."""
-    os.environ["GX_ANALYTICS_ENABLED"] = "False"
-    logging.getLogger("great_expectations").setLevel(logging.WARNING)
-    with _not_installed(*_NOT_USED):
-        import great_expectations as gx  # here and not above: six seconds and 290 MB
+def library() -> Any:  # noqa: ANN401 - Great Expectations has no usable types
+    """The module that imports Great Expectations and pandas: when a suite is judged, because it takes seconds and 290 MB."""
+    from expectations import library as loaded  # noqa: PLC0415 - so that importing a gate stays cheap
 
-    # This one module sets a level of its own when it is imported.
-    logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
-    return gx
-
-
-@contextmanager
-def _not_installed(*names: str) -> Iterator[None]:
-    """Importing one of these packages meanwhile fails as if it were not installed; one that is imported already is left alone."""
-    hidden = [name for name in names if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None is Python's own mark for it
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del sys.modules[name]
+    return loaded
 
 
 def validate(suite: Suite, tables: Sequence[Table], parameters: Mapping[str, Any]) -> Validation:
@@ -79,18 +55,16 @@ def validate(suite: Suite, tables: Sequence[Table], parameters: Mapping[str, Any
 
 def _data_source(suite: Suite) -> Any:  # noqa: ANN401 - the library has no usable types
     """A pandas source in a new context that lives in memory only: nothing is read from or written to a project folder."""
-    gx = great_expectations()
-    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
-
-    stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
-    config = DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
-    context = gx.get_context(mode="ephemeral", project_config=config)
+    found = library()
+    stores = found.InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+    config = found.DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
+    context = found.gx.get_context(mode="ephemeral", project_config=config)
     context.variables.progress_bars = {"globally": False, "metric_calculations": False}
     return context.data_sources.add_pandas(suite.name)
 
 
 def _run(suite: Suite, table: Table, parameters: Mapping[str, Any], source: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
-    gx = great_expectations()
+    gx = library().gx
     rules = [rule for rule in suite.expectations if rule.meta.table == table.name]
     loaded = gx.ExpectationSuite(name=f"{suite.name}.{table.name}", expectations=[rule.model_dump() for rule in rules])
     if len(loaded.expectations) != len(rules):
@@ -117,9 +91,8 @@ def _run(suite: Suite, table: Table, parameters: Mapping[str, Any], source: Any)
     return found
 
 
-def _frame(table: Table) -> Any:  # noqa: ANN401 - a pandas.DataFrame; pandas is imported only here
-    import pandas as pd
-
+def _frame(table: Table) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+    pd = library().pd
     return pd.DataFrame({name: pd.Series(table.column(name), dtype=_DTYPES[kind]) for name, kind in table.columns.items()})
 
 

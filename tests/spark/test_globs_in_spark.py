@@ -6,7 +6,7 @@ from glob_cases import CASES, generated
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kafka_audit.policy.glob import glob_to_regex, matches
+from kafka_audit.input_files.glob import glob_to_regex, matches
 
 
 def test_spark_and_python_match_the_same_names(spark: SparkSession) -> None:

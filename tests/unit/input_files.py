@@ -15,6 +15,7 @@ from kafka_audit.catalogue.load import Catalogue, load_catalogue
 from kafka_audit.clients import effective, start_problems, unknown_settings
 from kafka_audit.clients.files import read_clients
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 
@@ -96,7 +97,7 @@ def load(folder: Path, name: str, raw: bytes) -> str | None:
             for client in read_clients(folder / name).clients:
                 effective(client), unknown_settings(client), start_problems(client)
         else:
-            ConnectionSettings.from_file(folder / name)
+            ConnectionSettings.from_mapping(read_keys(folder / name), where=name)
     except ConfigurationError as problem:
         return str(problem)
     finally:

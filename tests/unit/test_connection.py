@@ -5,6 +5,7 @@ import json
 import pytest
 
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import ConfigurationError
 
 AIRFLOW_EXTRA = {
@@ -132,7 +133,7 @@ def test_the_three_file_formats_give_the_same_settings(tmp_path):
     (tmp_path / "c.json").write_text(json.dumps(AIRFLOW_EXTRA))
     (tmp_path / "c.yaml").write_text("\n".join(f"{key}: {json.dumps(value)}" for key, value in AIRFLOW_EXTRA.items()))
 
-    read = [ConnectionSettings.from_file(tmp_path / name) for name in ("c.properties", "c.json", "c.yaml")]
+    read = [ConnectionSettings.from_mapping(read_keys(tmp_path / name)) for name in ("c.properties", "c.json", "c.yaml")]
 
     assert read == [ConnectionSettings.from_mapping(AIRFLOW_EXTRA)] * 3
 
@@ -154,7 +155,7 @@ def test_a_file_that_cannot_be_used_is_named_and_no_secret_is_repeated(tmp_path,
     path.write_text(text)
 
     with pytest.raises(ConfigurationError) as caught:
-        ConnectionSettings.from_file(path)
+        ConnectionSettings.from_mapping(read_keys(path), where=str(path))
 
     assert expected in str(caught.value)
     assert str(path) in str(caught.value)
@@ -163,4 +164,4 @@ def test_a_file_that_cannot_be_used_is_named_and_no_secret_is_repeated(tmp_path,
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match=r"none\.properties: cannot be read"):
-        ConnectionSettings.from_file(tmp_path / "none.properties")
+        ConnectionSettings.from_mapping(read_keys(tmp_path / "none.properties"))

@@ -7,7 +7,7 @@ import pytest
 from glob_cases import CASES, generated
 
 from kafka_audit.collect.scope import Scope
-from kafka_audit.policy.glob import covers, glob_to_regex, matches
+from kafka_audit.input_files.glob import covers, glob_to_regex, matches
 
 
 @pytest.mark.parametrize(("glob", "name", "expected"), CASES)

@@ -15,7 +15,7 @@ from test_policy_fit import CLIENT
 
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.clients.files import read_clients
-from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.yaml_file import load_yaml
 from kafka_audit.policy import load_policy
@@ -95,7 +95,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, name: str, k
         path.mkdir()
     else:
         path.symlink_to("/dev/zero")
-    load_it = {"tiers.yaml": load_yaml, "x.properties": read_clients, "connection.yaml": ConnectionSettings.from_file}[name]
+    load_it = {"tiers.yaml": load_yaml, "x.properties": read_clients, "connection.yaml": read_keys}[name]
     if name == "x.properties" and kind == "a folder":
         assert read_clients(path).clients == ()
         return

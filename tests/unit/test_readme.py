@@ -11,6 +11,7 @@ from kafka_audit import errors
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.cli.main import app
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.cluster.connection_file import read_keys
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -42,7 +43,7 @@ def test_the_connection_file_in_the_readme_is_a_valid_one(tmp_path: Path) -> Non
     certificate = tmp_path / "ca.pem"
     certificate.write_text("")
     path.write_text(text.replace("/etc/kafka/ca.pem", str(certificate)))
-    settings = ConnectionSettings.from_file(path)
+    settings = ConnectionSettings.from_mapping(read_keys(path), where=str(path))
     assert settings.client_arguments()["sasl_mechanism"] == "SCRAM-SHA-512"
 
 

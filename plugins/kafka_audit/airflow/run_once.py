@@ -16,7 +16,10 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any
 
+from airflow.dag_processing.dagbag import DagBag
 from airflow.listeners import hookimpl
+from airflow.sdk.listener import get_listener_manager
+from airflow.utils import db
 
 from kafka_audit.airflow.retries import expected_error
 from kafka_audit.audit.installation import audit_root, project_home
@@ -91,8 +94,6 @@ def _prepare_database(events: Events) -> None:
     done = Path(os.environ["AIRFLOW_HOME"]) / f"migrated-{version('apache-airflow')}"
     if done.exists():
         return
-    from airflow.utils import db  # noqa: PLC0415  (heavy, and needed only once)
-
     began = time.monotonic()
     db.upgradedb()
     done.touch()
@@ -100,8 +101,6 @@ def _prepare_database(events: Events) -> None:
 
 
 def _load_dag() -> "DAG":
-    from airflow.dag_processing.dagbag import DagBag  # noqa: PLC0415  (heavy)
-
     file = project_home() / "dags" / f"{DAG_ID}.py"
     bag = DagBag(dag_folder=str(file))
     if DAG_ID not in bag.dags:
@@ -136,8 +135,6 @@ def main() -> None:
         events = Events(stream)
         signal.signal(signal.SIGINT, events.interrupt)
         _prepare_database(events)
-        from airflow.sdk.listener import get_listener_manager  # noqa: PLC0415  (heavy)
-
         dag = _load_dag()
         get_listener_manager().add_listener(events)  # type: ignore[no-untyped-call]
         run = dag.test(run_conf=arguments.conf)

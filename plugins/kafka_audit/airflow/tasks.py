@@ -105,25 +105,23 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
 @task(multiple_outputs=False)
 def evidence_gate(plan: dict[str, Any]) -> dict[str, Any]:
     """Judge whether the evidence is fit to be judged; records the answer and never fails the run."""
-    from expectations.gate import judge_evidence  # noqa: PLC0415 - pyarrow: not at DAG parse
-
-    made = checked_plan(plan)
-    with audit_step(made, "evidence_gate") as due:
-        found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
-        if due:
-            judge_evidence(found, made.audit.gate, now=clock_of(made), max_age_seconds=made.max_age_seconds)
-    return _said(made, "evidence", found)
+    return _judge(checked_plan(plan), "evidence")
 
 
 @task(multiple_outputs=False)
 def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
     """Judge the findings against the policy; records the answer and never fails the run."""
-    from expectations.gate import judge_findings  # noqa: PLC0415 - as above
+    return _judge(checked_plan(plan), "findings")
 
-    made = checked_plan(plan)
-    with audit_step(made, "findings_gate") as due:
+
+def _judge(made: AuditPlan, gate: str) -> dict[str, Any]:
+    from expectations.gate import judge_evidence, judge_findings  # noqa: PLC0415 - pyarrow: not at DAG parse
+
+    with audit_step(made, f"{gate}_gate") as due:
         found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
-        if due:
+        if due and gate == "evidence":
+            judge_evidence(found, made.audit.gate, now=clock_of(made), max_age_seconds=made.max_age_seconds)
+        elif due:
             judge_findings(
                 made.audit,
                 found,
@@ -133,7 +131,10 @@ def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
                 controls={control.id: control.severity for control in _catalogue(made)[0].controls},
                 waivers=load_policy(made.policy_folder).waivers,
             )
-    return _said(made, "findings", found)
+    result = read_gate(made.audit.gate, gate, found)
+    for reason in result.reasons:
+        log.info("%s gate: %s", gate, reason)
+    return {"verdict": result.verdict, "exit_code": result.exit_code, "reasons": list(result.reasons[:20])}
 
 
 @task(trigger_rule="all_done", multiple_outputs=False)
@@ -170,10 +171,3 @@ def _catalogue(request: AuditRequest) -> "tuple[Catalogue, list[Path]]":
 
     folders = [shipped_controls(), *request.controls_folders]
     return load_catalogue(folders), folders
-
-
-def _said(made: AuditPlan, gate: str, snapshot: Snapshot) -> dict[str, Any]:
-    result = read_gate(made.audit.gate, gate, snapshot)
-    for reason in result.reasons:
-        log.info("%s gate: %s", gate, reason)
-    return {"verdict": result.verdict, "exit_code": result.exit_code, "reasons": list(result.reasons[:20])}

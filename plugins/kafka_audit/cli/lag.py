@@ -1,6 +1,7 @@
 """``kafka-audit lag``."""
 
 import sys
+from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import cache
 from typing import Annotated
@@ -8,14 +9,17 @@ from typing import Annotated
 import typer
 
 from kafka_audit.cli.options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Topics, connection_keys, say
+from kafka_audit.cluster.bootstrap import Cluster as ConnectedCluster
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.collection import Collection
 from kafka_audit.collect.scope import Scope
 from kafka_audit.lag.lag_table import as_json, as_text, heading
-from kafka_audit.lag.reading import Reading, take_reading
+from kafka_audit.lag.reading import Reading
 from kafka_audit.lag.sort import Sort
 from kafka_audit.lag.watch import watch
-from kafka_audit.policy import load_policy
+from kafka_audit.policy import Policy, load_policy
 
+DEADLINE_SECONDS = 60.0
 Watch = Annotated[
     float | None, typer.Option("--watch", metavar="SECONDS", min=0.1, help="Read again every so many seconds, with rates, until Ctrl-C.")
 ]
@@ -53,3 +57,12 @@ def lag(
         typer.echo(render(read(), None, None))
     else:
         watch(read, render, every_seconds=watch_seconds, redraw=sys.stdout.isatty() and not json, out=sys.stdout, say=say)
+
+
+def take_reading(settings: ConnectionSettings, scope: Scope, policy: Policy, now: Callable[[], datetime]) -> Reading:
+    """Connect, read what lag needs and disconnect; CollectionError when the cluster cannot be read at all."""
+    taken_at = now()
+    with ConnectedCluster(settings, deadline_seconds=DEADLINE_SECONDS) as connected:
+        collection = Collection(connected, light=True, scope=scope, policy=policy, now=now)
+        datasets = {name: table.to_pylist() for name, table in collection.datasets()}
+    return Reading(datasets=datasets, hosts=collection.hosts, cluster_id=collection.cluster_id, taken_at=taken_at)

@@ -1,7 +1,11 @@
-"""Decompresses record batches piece by piece, so that a small batch that expands to gigabytes does not fill the memory."""
+"""Decompresses record batches piece by piece, so that a small batch that expands to gigabytes does not fill the memory.
+
+The library of a codec is imported by its name when a batch needs it: most snapshots need none, and one may not be installed.
+"""
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 
 from kafka_audit.cluster.failures import CORRUPT_MESSAGE, RECORD_BATCH_TOO_LARGE, UNSUPPORTED_COMPRESSION_TYPE
 
@@ -83,7 +87,7 @@ def _snappy(data: memoryview) -> Iterator[bytes]:
 
 def _snappy_block(block: memoryview) -> bytes:
     """Decompress one block. It begins with its decompressed length, by which the codec reserves memory, so that length is checked first."""
-    import snappy  # noqa: PLC0415  (a codec is loaded when a batch needs it, and may be missing)
+    snappy = import_module("snappy")
 
     length = 0
     for index, byte in enumerate(block[:_SNAPPY_LENGTH_BYTES]):
@@ -101,11 +105,11 @@ def _snappy_block(block: memoryview) -> bytes:
 
 
 def _lz4(data: memoryview) -> Iterator[bytes]:
-    from lz4.frame import LZ4FrameDecompressor  # noqa: PLC0415  (a codec is loaded when a batch needs it, and may be missing)
+    lz4 = import_module("lz4.frame")
 
     position = 0
     while position < len(data):
-        frame = LZ4FrameDecompressor()
+        frame = lz4.LZ4FrameDecompressor()
         while not frame.eof:
             piece = data[position : position + _PIECE_IN] if frame.needs_input else memoryview(b"")
             if frame.needs_input and not piece:
@@ -120,7 +124,7 @@ def _lz4(data: memoryview) -> Iterator[bytes]:
 
 
 def _zstd(data: memoryview) -> Iterator[bytes]:
-    import zstandard  # noqa: PLC0415  (a codec is loaded when a batch needs it, and may be missing)
+    zstandard = import_module("zstandard")
 
     with zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(data, read_across_frames=True) as stream:
         while True:

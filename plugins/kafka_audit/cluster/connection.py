@@ -4,7 +4,6 @@ import importlib.util
 import os.path
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from kafka_audit.cluster.connection_keys import INSTEAD, SUPPORTED, WITHOUT_EFFECT, unknown_key_advice
@@ -56,13 +55,6 @@ class ConnectionSettings:
             raise ConfigurationError(f"{where} cannot be used:\n  {listed}")
         named = {name: mapped.pop(name) for name in _NAMED if name in mapped}
         return cls(**named, other=tuple(sorted(mapped.items())), without_effect=tuple(sorted(without_effect)))
-
-    @classmethod
-    def from_file(cls, path: Path) -> "ConnectionSettings":
-        """Read a ``.properties``, ``.json`` or ``.yaml`` file of librdkafka-style keys; ConfigurationError when it cannot be used."""
-        from kafka_audit.cluster.connection_file import read_keys  # noqa: PLC0415  (YAML is loaded only for a YAML file)
-
-        return cls.from_mapping(read_keys(path), where=str(path))
 
     def client_arguments(self) -> dict[str, Any]:
         """Arguments of kafka-python's connection manager, credentials included: never log them."""

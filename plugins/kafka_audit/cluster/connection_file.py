@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import yaml
+
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.read import read_input
+from kafka_audit.input_files.strict_yaml import parse_yaml
 from kafka_audit.safe_text import visible
 
 _FORMATS = ".properties, .conf, .json, .yaml or .yml"
@@ -67,10 +70,6 @@ def _read_json(path: Path, text: str) -> object:
 
 
 def _read_yaml(path: Path, raw: bytes) -> object:
-    import yaml  # noqa: PLC0415  (only a YAML file pays for it)
-
-    from kafka_audit.input_files.strict_yaml import parse_yaml  # noqa: PLC0415  (loads PyYAML)
-
     try:
         return parse_yaml(raw)
     except yaml.YAMLError as problem:

@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.errors import ConfigurationError
 
@@ -73,9 +76,6 @@ def _quoted(text: str) -> str:
 
 def _private_key(path: object, password: str | None) -> str:
     """The key as unencrypted PKCS#8, which every Java reads: Java 17 cannot read PBES2, and none reads openssl's older format."""
-    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  (only a connection with a client certificate needs it)
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-
     found = _KEY.search(_text(path))
     if found is None:
         raise ConfigurationError(f"{path}: holds no private key in PEM; name its file in ssl.key.location")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.input_files.glob import matches
 
 # Internal by Kafka's own definition (org.apache.kafka.common.internals.Topic), also when Metadata hides them.
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata"})
@@ -39,8 +40,4 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _matches_any(patterns: tuple[str, ...], name: str) -> bool:
-    if "*" in patterns:
-        return True
-    from kafka_audit.policy.glob import matches  # noqa: PLC0415  (loads all that reads policies, which most snapshots do not need)
-
-    return any(matches(pattern, name) for pattern in patterns)
+    return "*" in patterns or any(matches(pattern, name) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""Reads the files that people write (policies, controls, connections, client settings): within limits, as strict YAML, as plain text.
+"""Reads the files that people write (policies, controls, connections, client settings) within limits, and matches their patterns of names.
 
 Nothing here knows the fields of a particular file.
 """

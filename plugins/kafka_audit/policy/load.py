@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from kafka_audit.clients.declared import Client, ClientFile
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.fields import Strict
+from kafka_audit.input_files.glob import matches
 from kafka_audit.input_files.plain_text import unfit_texts
 from kafka_audit.input_files.yaml_file import explain, load_yaml
 from kafka_audit.policy.frameworks import Framework
-from kafka_audit.policy.glob import matches
 from kafka_audit.policy.slas import LagSla, SlaFile
 from kafka_audit.policy.tiers import GroupRule, History, Tier, TierFile, TopicRule
 from kafka_audit.policy.waivers import Waiver, WaiverFile

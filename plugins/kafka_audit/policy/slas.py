@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from kafka_audit.input_files.fields import Name, Pattern, Rules, Strict, repeated
-from kafka_audit.policy.glob import covers
+from kafka_audit.input_files.glob import covers
 from kafka_audit.policy.tiers import MOST_SECONDS, refuse_long
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from kafka_audit.findings import Severity
 from kafka_audit.input_files.fields import Code, Name, Pattern, Rules, Strict, repeated
-from kafka_audit.policy.glob import unreachable
+from kafka_audit.input_files.glob import unreachable
 
 _MOST_CHARACTERS = 50_000
 MOST_SECONDS, MOST_DAYS = 2_147_483_647, 10_000

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.input_files.fields import Code, Date, Moment, Name, Pattern, Strict, repeated
-from kafka_audit.policy.glob import matches
+from kafka_audit.input_files.glob import matches
 from kafka_audit.times import parse_time
 
 _FURTHEST_EAST = timedelta(hours=14)

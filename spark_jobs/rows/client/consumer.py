@@ -4,8 +4,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.rows import SUBJECTS
+from kafka_audit.input_files.glob import covers
 from kafka_audit.policy import Policy
-from kafka_audit.policy.glob import covers
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts
