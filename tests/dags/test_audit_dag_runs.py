@@ -13,7 +13,7 @@ from kafka_audit.audit.inputs import rule_hashes
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.store.durable_files import read_json, sha256_of, write_json
 from kafka_audit.store.layout import Audit, EvidenceRoot
-from kafka_audit.store.sealed import Sealed, problems_of
+from kafka_audit.store.sealed import Sealed
 from kafka_audit.store.signing import new_key, read_public_key, signature_problems
 from kafka_audit.store.unfinished import hidden_name
 
@@ -66,7 +66,7 @@ def test_failing_findings_turn_only_the_gate_red_after_the_report_was_written(da
     assert "The audit ended FAILED (exit code 3)" in run.gate
     assert "the findings gate says FAIL" in run.gate
     assert str(only_audit(root) / "report" / "report.html") in run.gate
-    assert problems_of(only_audit(root)) == []
+    assert Sealed.open(only_audit(root)).problems() == []
 
 
 def test_unfit_evidence_makes_the_audit_void_and_it_is_reported_and_sealed(dag, root: Path, steps: Steps) -> None:
@@ -75,7 +75,7 @@ def test_unfit_evidence_makes_the_audit_void_and_it_is_reported_and_sealed(dag, 
     assert (run.state, run.failed) == ("failed", {"gate"})
     assert "The audit ended VOID (exit code 4)" in run.gate
     assert (only_audit(root) / "report" / "report.html").read_text() == "<p>VOID</p>"
-    assert problems_of(only_audit(root)) == []
+    assert Sealed.open(only_audit(root)).problems() == []
 
 
 def test_low_coverage_ends_incomplete(dag, root: Path, steps: Steps) -> None:
@@ -157,7 +157,7 @@ def test_what_an_earlier_try_left_is_never_taken_for_the_result_of_one_that_cras
     steps.raises.clear()
     assert Run(dag).state == "success"
     assert not (audit / "failures").exists()
-    assert problems_of(audit) == []
+    assert Sealed.open(audit).problems() == []
 
 
 def test_audits_are_chained_and_a_chained_one_is_kept_when_its_run_is_cleared(dag, root: Path, steps: Steps) -> None:
@@ -171,7 +171,7 @@ def test_audits_are_chained_and_a_chained_one_is_kept_when_its_run_is_cleared(da
     steps.findings = ("FAIL", 3)
     assert Run(dag).state == "success"
     assert steps.calls == calls
-    assert problems_of(second) == []
+    assert Sealed.open(second).problems() == []
 
 
 def test_only_a_whole_audit_whose_parts_agree_can_pass(dag, root: Path, steps: Steps) -> None:

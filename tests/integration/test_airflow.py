@@ -26,7 +26,7 @@ from kafka_audit.sandbox.earlier_snapshots import make_past
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.durable_files import read_json
-from kafka_audit.store.sealed import problems_of
+from kafka_audit.store.sealed import Sealed
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
 ROOT = Path(__file__).parents[2]
@@ -171,7 +171,7 @@ def test_a_healthy_cluster_is_audited_by_the_scheduler_and_clearing_a_task_gives
     state, tasks = api.wait(run_id)
     assert (state, set(tasks.values())) == ("success", {"success"}), tasks
     (manifest,) = root.glob("audits/kafka/*/manifest.json")
-    assert problems_of(manifest.parent) == []
+    assert Sealed.open(manifest.parent).problems() == []
     assert read_json(manifest.parent / "report" / "report.json")["verdict"] == "PASSED"
 
     seal = sealed_as(manifest.parent)
@@ -194,7 +194,7 @@ def test_a_healthy_cluster_is_audited_by_the_scheduler_and_clearing_a_task_gives
     assert status == 200, answer
     state, tasks = api.wait(run_id)
     assert (state, set(tasks.values())) == ("success", {"success"}), tasks
-    assert problems_of(manifest.parent) == []
+    assert Sealed.open(manifest.parent).problems() == []
     assert result_of(manifest.parent) == before
 
 
@@ -238,7 +238,7 @@ def test_the_offsets_dag_reads_nothing_until_it_is_switched_on(api: Api, airflow
     (event,) = (one for one in told if one["source_run_id"] == run_id)
     assert (event["uri"], event["extra"]["cluster"]) == ("kafka-audit://offsets/kafka", "kafka")
     assert event["extra"]["groups"] > 0
-    assert problems_of(taken[event["extra"]["snapshot_id"]]) == []
+    assert Sealed.open(taken[event["extra"]["snapshot_id"]]).problems() == []
 
 
 def test_an_unreachable_cluster_ends_in_one_clear_error_and_no_snapshot(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot, Snapshot, new_id, seal_audit
-from kafka_audit.store.sealed import problems_of
+from kafka_audit.store.sealed import Sealed
 from spark_jobs import verify
 from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path
 from spark_jobs.judge.controls import COLUMNS
@@ -250,7 +250,7 @@ def test_what_a_part_read_and_retention_may_delete_is_kept_in_the_audit(spark: S
     audit = audit_folder(tmp_path, snapshot)
     assert run(LAG, snapshot, audit) == 0
     for one in earlier:
-        assert problems_of(audit.inputs / "offsets" / CLUSTER / one.snapshot_id) == []
+        assert Sealed.open(audit.inputs / "offsets" / CLUSTER / one.snapshot_id).problems() == []
         shutil.rmtree(one.path)
     assert not (audit.inputs / "evidence").exists()
     used = {str(one): one.copied for one in used_by(audit, EvidenceRoot(path=tmp_path), CLUSTER)}

@@ -14,7 +14,7 @@ from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.store import chain
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, EvidenceRoot, seal_audit, unseal_audit
-from kafka_audit.store.sealed import Sealed, problems_of
+from kafka_audit.store.sealed import Sealed
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_the_newest_may_be_done_again_and_keeps_its_place(root: EvidenceRoot) ->
     old = seal(root, 2)
     assert unseal_audit(audit(root, 2))
     new = seal(root, 2, "FAILED")
-    assert (new.sequence, problems_of(audit(root, 2).path)) == (2, [])
+    assert (new.sequence, Sealed.open(audit(root, 2).path).problems()) == (2, [])
     assert Sealed.verified(audit(root, 2).path).manifest["replaces"] == [old.manifest_sha256]
     assert unseal_audit(audit(root, 2))
     assert seal(root, 2, "FAILED") == new
@@ -113,7 +113,7 @@ def test_the_first_one_may_be_the_open_one(root: EvidenceRoot) -> None:
     seal(root, 2)
     assert links(root) == {audit_id(2): (2, None)}
     chained(root)
-    assert problems_of(audit(root, 2).path) == []
+    assert Sealed.open(audit(root, 2).path).problems() == []
 
 
 def test_an_open_audit_whose_folder_was_removed_is_a_problem(root: EvidenceRoot) -> None:

@@ -57,7 +57,7 @@ def test_a_seal_that_cannot_have_the_lock_ends_with_what_to_do(root: EvidenceRoo
 @pytest.mark.usefixtures("held")
 def test_a_check_goes_on_without_the_lock_and_says_so(root: EvidenceRoot) -> None:
     with time_limit():
-        assert "checked without the lock (another process has held it" in chained(root)
+        assert "checked without the lock (another process has held the lock" in chained(root)
         assert "checked without the lock" in said("verify", audit(root, 1).path, code=5)
 
 

@@ -14,10 +14,11 @@ from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.manifest import tree_files
 
 TAKEN = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
+SNAPSHOT_ID = "20261120T231500Z-ab12cd34ab12cd34"
 
 
 def snapshot(root: Path) -> Snapshot:
-    with EvidenceRoot(path=root).snapshot_writer("kafka", "20261120T231500Z-ab12cd34ab12cd34") as writer:
+    with EvidenceRoot(path=root).snapshot_writer("kafka", SNAPSHOT_ID) as writer:
         return Snapshot.open(writer.seal({"cluster_id": "own", "started_at": TAKEN.isoformat()}))
 
 
@@ -99,12 +100,12 @@ def test_a_repeated_audit_uses_the_same_tables_although_newer_ones_have_come(tmp
     tables(tmp_path, 30)
     first = find_behaviour(snapshot(tmp_path)).record()
     tables(tmp_path, 15)
-    again = find_behaviour(EvidenceRoot(path=tmp_path).snapshots("kafka")[0], first)
+    again = find_behaviour(EvidenceRoot(path=tmp_path).snapshot("kafka", SNAPSHOT_ID), first)
     assert again.record() == first
 
 
 def repeated(root: Path, record: dict[str, Any]) -> Behaviour:
-    return find_behaviour(EvidenceRoot(path=root).snapshots("kafka")[0], record)
+    return find_behaviour(EvidenceRoot(path=root).snapshot("kafka", SNAPSHOT_ID), record)
 
 
 def test_a_repeated_audit_says_that_its_tables_have_been_deleted_and_goes_on_saying_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.store.durable_files import replaced_folder, write_json
 from kafka_audit.store.layout import EvidenceRoot, new_id, seal_audit
-from kafka_audit.store.sealed import Sealed, problems_of
+from kafka_audit.store.sealed import Sealed
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=timezone.utc)
 TABLE = pa.table({"topic": ["orders"], "partition": pa.array([0], pa.int32())})
@@ -42,7 +42,7 @@ def test_a_sealed_snapshot_verifies_and_is_found_again(tmp_path: Path) -> None:
     folder = sealed(root, sid)
     assert Sealed.verified(folder).manifest["files"]["partitions.parquet"]["rows"] == 1
     assert root.snapshot("prod", sid).manifest["cluster_id"] == "abc"
-    assert [s.snapshot_id for s in root.snapshots("prod")] == [sid]
+    assert root.snapshot_ids("prod") == [sid]
 
 
 def test_an_edited_a_missing_and_an_added_file_are_each_named(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_an_edited_a_missing_and_an_added_file_are_each_named(tmp_path: Path) ->
     with pytest.raises(IntegrityError, match=r"(?s)partitions\.parquet: its sha256 differs.*extra\.txt: is not in the manifest"):
         Sealed.verified(folder)
     (folder / "partitions.parquet").unlink()
-    assert problems_of(folder)[0] == "partitions.parquet: is missing"
+    assert Sealed.open(folder).problems()[0] == "partitions.parquet: is missing"
 
 
 def test_a_manifest_that_names_a_file_outside_its_folder_is_refused(tmp_path: Path) -> None:

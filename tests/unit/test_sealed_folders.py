@@ -18,7 +18,7 @@ from kafka_audit.store import snapshot_writer
 from kafka_audit.store.history import read_history
 from kafka_audit.store.lag_days import LagDay
 from kafka_audit.store.layout import EvidenceRoot, Snapshot, seal_audit, unseal_audit
-from kafka_audit.store.sealed import Sealed, problems_of
+from kafka_audit.store.sealed import Sealed
 
 PART = pa.table({"status": ["pass"] * 3})
 
@@ -34,7 +34,7 @@ def test_a_table_replaced_by_a_link_to_a_folder_with_an_extra_part_is_refused(wh
     pq.write_table(PART, elsewhere / "part-00001.parquet")
     findings.symlink_to(elsewhere)
     assert pq.read_table(findings).num_rows == 4
-    assert "settings/findings.parquet: is a link; evidence is never read through one" in problems_of(whole.audit.path)
+    assert "settings/findings.parquet: is a link; evidence is never read through one" in Sealed.open(whole.audit.path).problems()
 
 
 def test_a_file_replaced_by_a_link_to_the_same_bytes_is_refused(whole: WholeAudit, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_part_that_was_added_is_named_whether_or_not_a_reader_would_look_at_it
     added = whole.audit.settings / "findings.parquet" / name
     added.parent.mkdir(exist_ok=True)
     pq.write_table(PART, added)
-    assert problems_of(whole.audit.path) == [f"settings/findings.parquet/{name}: is not in the manifest, so it was added later"]
+    assert Sealed.open(whole.audit.path).problems() == [f"settings/findings.parquet/{name}: is not in the manifest, so it was added later"]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_is_no_file_is_refused_and_nothing_waits_for_it(whole: WholeAudit, 
     file = whole.snapshot.dataset("topics")
     file.unlink()
     harm(file)
-    assert any(said in problem for problem in problems_of(whole.snapshot.path))
+    assert any(said in problem for problem in Sealed.open(whole.snapshot.path).problems())
 
 
 def test_a_manifest_that_is_a_pipe_ends_the_command_at_once(whole: WholeAudit) -> None:
@@ -108,7 +108,7 @@ def test_a_manifest_that_two_programs_could_read_differently_is_refused(whole: W
 def test_an_entry_without_a_hash_is_a_problem_and_no_traceback(whole: WholeAudit, entry: object) -> None:
     file = whole.snapshot.path / "manifest.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "files": {"topics.parquet": entry}}))
-    assert len(problems_of(whole.snapshot.path)) == 1
+    assert len(Sealed.open(whole.snapshot.path).problems()) == 1
 
 
 def test_other_names_for_a_file_of_the_folder_are_not_that_file(whole: WholeAudit) -> None:
@@ -116,7 +116,7 @@ def test_other_names_for_a_file_of_the_folder_are_not_that_file(whole: WholeAudi
     manifest = json.loads(file.read_text())
     for name in ("./topics.parquet", "x/../topics.parquet", str(whole.snapshot.dataset("topics"))):
         file.write_text(json.dumps({**manifest, "files": {name: manifest["files"]["topics.parquet"]}}))
-        assert len(problems_of(whole.snapshot.path)) == 2
+        assert len(Sealed.open(whole.snapshot.path).problems()) == 2
 
 
 def test_history_and_days_with_a_link_are_left_out_before_anything_reads_them(whole: WholeAudit, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_what_a_killed_process_left_behind_is_removed_before_the_seal(whole: Who
     (whole.audit.path / "gate" / ".evidence.json.0123abcd").write_text("half")
     whole.seal()
     assert not any(name.startswith(".") or "/." in name for name in Sealed.verified(whole.audit.path).manifest["files"])
-    assert problems_of(whole.audit.path) == []
+    assert Sealed.open(whole.audit.path).problems() == []
 
 
 def test_a_snapshot_is_durable_before_its_manifest_and_its_name_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,9 +164,9 @@ def test_a_snapshot_is_durable_before_its_manifest_and_its_name_after_it(tmp_pat
 
 def test_a_forged_manifest_of_a_folder_is_what_the_next_tests_stand_on(whole: WholeAudit) -> None:
     (whole.audit.report / "report.json").write_text("{}")
-    assert problems_of(whole.audit.path)
+    assert Sealed.open(whole.audit.path).problems()
     forge(whole.audit.path)
-    assert problems_of(whole.audit.path) == []
+    assert Sealed.open(whole.audit.path).problems() == []
     with pytest.raises(IntegrityError, match="its manifest was changed after it was sealed"):
         seal_audit(whole.root, CLUSTER, whole.audit.path.name, {})
 
@@ -174,5 +174,5 @@ def test_a_forged_manifest_of_a_folder_is_what_the_next_tests_stand_on(whole: Wh
 @pytest.mark.parametrize("name", ["x" * 300, "../prod", "\0", 7, None])
 def test_a_link_to_an_audit_that_can_have_no_folder_is_a_broken_chain_and_no_traceback(whole: WholeAudit, name: object) -> None:
     forge(whole.audit.path, {"previous": {"audit_id": name, "sequence": 1, "manifest_sha256": "0" * 64}})
-    (problem,) = problems_of(whole.audit.path)
+    (problem,) = Sealed.open(whole.audit.path).problems()
     assert "its manifest is missing, so the chain is broken" in problem

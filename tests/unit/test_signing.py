@@ -21,7 +21,7 @@ from test_audit_check import said
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import EvidenceRoot, unseal_audit
-from kafka_audit.store.sealed import problems_of
+from kafka_audit.store.sealed import Sealed
 from kafka_audit.store.signing import new_key
 from kafka_audit.store.signing_key import VARIABLE, signing_key
 
@@ -183,7 +183,7 @@ def test_an_audit_that_is_done_again_has_no_signature_while_it_is_open(key: Path
     (whole.audit.path / "manifest.dsse.json").write_text("an old one")
     whole.seal()
     assert not (whole.audit.path / "manifest.dsse.json").exists()
-    assert problems_of(whole.audit.path) == []
+    assert Sealed.open(whole.audit.path).problems() == []
 
 
 def no_file(file: Path) -> None:

@@ -179,10 +179,6 @@ class EvidenceRoot:
             raise IntegrityError(f"no sealed snapshot {snapshot_id} of cluster {cluster} below {folder}: take one first")
         return found
 
-    def snapshots(self, cluster: str) -> list[Snapshot]:
-        """All sealed snapshots of a cluster, oldest first."""
-        return [self.snapshot(cluster, name) for name in self.snapshot_ids(cluster)]
-
     def snapshot_ids(self, cluster: str, kind: str = SNAPSHOT) -> list[str]:
         """Ids of the sealed snapshots of a cluster, oldest first; their manifests may still turn out unreadable."""
         folder = self.place(cluster, kind).parent

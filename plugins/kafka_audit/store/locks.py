@@ -39,27 +39,15 @@ def held(folder: Path) -> Iterator[None]:
     lock = folder / LOCK
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
     except OSError as problem:
         raise write_failed(lock, problem) from problem
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise CollectionError(f"{lock}: is not a regular file, so no audit can be sealed: remove it, then clear the task")
-        try:
-            if stat.S_IMODE(found.st_mode) != _MODE and found.st_uid == os.geteuid():
-                os.fchmod(descriptor, _MODE)
-            free = _locked(descriptor, fcntl.LOCK_EX, _SEAL_WAITS_SECONDS)
-        except OSError as problem:  # a file system without locks
-            raise write_failed(lock, problem) from problem
-        if not free:
+    with _tried(lock, fcntl.LOCK_EX, _SEAL_WAITS_SECONDS) as refusal:
+        if refusal:
             raise CollectionError(
-                f"{lock}: another process has held the lock for {_SEAL_WAITS_SECONDS:.0f} s, so the audit could not get its place among "
-                f"the others: see with `fuser {lock}` which one it is (a check of the chain may take long), end it, then clear the task"
+                f"{lock}: {refusal}, so the audit could not get its place among the others: see with `fuser {lock}` which process has it "
+                "(a check of the chain may take long) and end it, or correct the file, then clear the task"
             )
         yield
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -72,29 +60,31 @@ def held_to_read(folder: Path) -> Iterator[str | None]:
     if not os.path.lexists(lock):
         yield None
         return
-    try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as problem:
-        yield _without(lock, problem.strerror)
-        return
-    try:
-        yield _why_not(lock, descriptor)
-    finally:
-        os.close(descriptor)
+    with _tried(lock, fcntl.LOCK_SH, _CHECK_WAITS_SECONDS) as refusal:
+        without = f"{lock}: checked without the lock ({refusal})"
+        yield f"{without}: an audit that is sealed meanwhile may look as if it was changed; check again then" if refusal else None
 
 
-def _why_not(lock: Path, descriptor: int) -> str | None:
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return _without(lock, "it is not a regular file; remove it")
-    try:
-        free = _locked(descriptor, fcntl.LOCK_SH, _CHECK_WAITS_SECONDS)
-    except OSError as problem:
-        return _without(lock, problem.strerror)
-    return None if free else _without(lock, f"another process has held it for {_CHECK_WAITS_SECONDS:.0f} s")
-
-
-def _without(lock: Path, reason: str | None) -> str:
-    return f"{lock}: checked without the lock ({reason}): an audit that is sealed meanwhile may look as if it was changed; check again then"
+@contextlib.contextmanager
+def _tried(lock: Path, how: int, seconds: float) -> Iterator[str]:
+    """Hold a lock for the block, and yield why it could not be had: empty when it is held. No link is followed, no pipe waited for."""
+    with contextlib.ExitStack() as opened:
+        flags = os.O_RDWR | os.O_CREAT if how == fcntl.LOCK_EX else os.O_RDONLY
+        refusal = ""
+        try:
+            descriptor = os.open(lock, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
+            opened.callback(os.close, descriptor)
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                refusal = "it is not a regular file"
+            else:
+                if how == fcntl.LOCK_EX and stat.S_IMODE(found.st_mode) != _MODE and found.st_uid == os.geteuid():
+                    os.fchmod(descriptor, _MODE)
+                if not _locked(descriptor, how, seconds):
+                    refusal = f"another process has held the lock for {seconds:.0f} s"
+        except OSError as problem:  # a file system without locks, or no right to open it
+            refusal = str(problem.strerror)
+        yield refusal
 
 
 def _locked(descriptor: int, how: int, seconds: float) -> bool:

@@ -1,7 +1,7 @@
 """Deletes expired history: offsets snapshots whose day is rolled up, and days and commits that are too old."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -137,7 +137,7 @@ def _batches(pass_: _Retention, history: Path, before: date) -> None:
     if not (history / "raw").is_dir():
         return
     place = history.relative_to(pass_.root.commit_history(pass_.cluster).parent).as_posix()
-    with _no_reading(history, pass_.dry_run) as is_held:
+    with nullcontext(True) if pass_.dry_run else history_held(history) as is_held:
         if not is_held:
             pass_.stays(place, "a run has been reading into it for all the time")
             return
@@ -148,16 +148,6 @@ def _batches(pass_: _Retention, history: Path, before: date) -> None:
             pass_.goes(
                 f"{place}/{batch}", f"its newest record is older than {before}", history / "decoded" / batch, history / "raw" / batch
             )
-
-
-@contextmanager
-def _no_reading(history: Path, dry_run: bool) -> Iterator[bool]:
-    """Hold the history, unless nothing will be changed."""
-    if dry_run:
-        yield True
-        return
-    with history_held(history) as is_held:
-        yield is_held
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,11 +142,6 @@ def shown(problems: list[str]) -> str:
     return "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more" if len(problems) > 3 else "")
 
 
-def problems_of(folder: Path, hashes: FileHashes | None = None) -> list[str]:
-    """Every difference between a sealed folder of any kind and its manifest; IntegrityError when it has no manifest that can be read."""
-    return Sealed.open(folder).problems(hashes)
-
-
 def link_problems(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     """Whether the audit that this one is chained to is still the one it was."""
     previous = manifest.get("previous")
