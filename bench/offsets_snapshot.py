@@ -29,7 +29,8 @@ from kafka_audit.collect.snapshot import SnapshotResult, take_snapshot
 from kafka_audit.jars.fetch import broker_classpath
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.sandbox.lifecycle import start
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, new_id
+from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.sealed import OFFSETS
 
 TOPIC = "bench-offsets"
 RECORDS = 2000

@@ -28,8 +28,9 @@ from kafka_audit.catalogue.load import shipped_controls
 from kafka_audit.policy import load_policy
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot, new_id, seal_audit, unseal_audit
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id, seal_audit, unseal_audit
 from kafka_audit.store.manifest import FileHashes, tree_files
+from kafka_audit.store.sealed import OFFSETS
 
 CLUSTER = "bench"
 FIRST = datetime(2024, 1, 1, tzinfo=timezone.utc)

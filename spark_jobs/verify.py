@@ -22,7 +22,8 @@ from kafka_audit.policy.waivers import began
 from kafka_audit.store.behaviour_tables import RECORD, Behaviour, find_behaviour
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.history import History, read_history
-from kafka_audit.store.layout import SNAPSHOT, Audit, Snapshot, unseal_audit
+from kafka_audit.store.layout import Audit, Snapshot, unseal_audit
+from kafka_audit.store.sealed import SNAPSHOT
 from spark_jobs.engine.evidence import Evidence, files_read
 from spark_jobs.engine.exit_code import exit_code_of, failure_of
 from spark_jobs.engine.session import spark_session

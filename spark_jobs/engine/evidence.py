@@ -20,8 +20,9 @@ from pyspark.sql.types import StructType
 from kafka_audit.collect.scope import INTERNAL_TOPICS
 from kafka_audit.store.history import History
 from kafka_audit.store.lag_days import day_of_id, days_in
-from kafka_audit.store.layout import OFFSETS, Snapshot
+from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.samples import DAY_MS, day_of
+from kafka_audit.store.sealed import OFFSETS
 from kafka_audit.times import parse_time
 from spark_jobs.engine.tables import LargeTables, SmallTables, Tables, unreadable
 

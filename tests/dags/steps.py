@@ -10,8 +10,8 @@ from airflow.sdk.exceptions import AirflowException
 from kafka_audit.collect.snapshot import SnapshotResult
 from kafka_audit.policy import Policy
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot
-from kafka_audit.store.sealed import Sealed
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
+from kafka_audit.store.sealed import OFFSETS, SNAPSHOT, Sealed
 
 
 class Steps:

@@ -11,7 +11,8 @@ from steps import Steps, spark_failure
 
 from kafka_audit.policy import load_policy
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot
+from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.sealed import OFFSETS
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db", "folders_allowed")]
 DAG = "kafka_offsets_roll_up"

@@ -21,7 +21,8 @@ from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.policy import Policy
 from kafka_audit.sandbox.members import commit_offsets
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot, new_id
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
+from kafka_audit.store.sealed import OFFSETS
 
 CLUSTER = "lag"
 STEP = timedelta(minutes=5)

@@ -25,8 +25,8 @@ from kafka_audit.lag.sort import Sort
 from kafka_audit.policy import load_policy
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.sandbox import lifecycle
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, new_id
-from kafka_audit.store.sealed import Sealed
+from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.sealed import OFFSETS, Sealed
 
 pytestmark = pytest.mark.kafka
 

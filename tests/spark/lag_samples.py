@@ -5,7 +5,8 @@ from pathlib import Path
 
 from snapshot_builder import READ_AT, Synthetic
 
-from kafka_audit.store.layout import OFFSETS, Snapshot
+from kafka_audit.store.layout import Snapshot
+from kafka_audit.store.sealed import OFFSETS
 
 # READ_AT, when the audit's own snapshot is taken, is Saturday 2025-03-01 12:00; the samples begin on Friday at midnight.
 FRIDAY = datetime(2025, 2, 28, tzinfo=timezone.utc)

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id
+from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 
 READ_AT = datetime(2025, 3, 1, 12, tzinfo=timezone.utc)  # long ago: what is recent is recent by the evidence, not by today's clock
 READ_MS = int(READ_AT.timestamp() * 1000)

@@ -13,7 +13,7 @@ from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.policy import load_policy
 from kafka_audit.store.history import read_history
-from kafka_audit.store.layout import OFFSETS
+from kafka_audit.store.sealed import OFFSETS
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.judge.controls import judge
 from spark_jobs.judge.expected_counts import population

@@ -18,8 +18,8 @@ from kafka_audit.audit.inputs import used_by
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot, Snapshot, new_id, seal_audit
-from kafka_audit.store.sealed import Sealed
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id, seal_audit
+from kafka_audit.store.sealed import OFFSETS, Sealed
 from spark_jobs import verify
 from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path
 from spark_jobs.judge.controls import COLUMNS

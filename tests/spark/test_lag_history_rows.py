@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
-from kafka_audit.store.layout import OFFSETS
+from kafka_audit.store.sealed import OFFSETS
 from spark_jobs.engine.tables import LargeTables
 from spark_jobs.lag.days import LagWindow, group_partition_rows, group_rows
 from spark_jobs.lag.samples import WindowSamples

@@ -17,9 +17,10 @@ from snapshot_builder import CLUSTER, HOUR_MS, READ_AT
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.store.history import read_history
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot
+from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.retention import delete_expired
 from kafka_audit.store.samples import OTHER_SCOPE
+from kafka_audit.store.sealed import OFFSETS
 from kafka_audit.store.unfinished import hidden_name
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.lag import days

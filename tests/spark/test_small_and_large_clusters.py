@@ -19,7 +19,8 @@ from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
 
 from kafka_audit.policy import shipped_policy_folder
 from kafka_audit.store.history import History
-from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot, Snapshot
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
+from kafka_audit.store.sealed import OFFSETS
 from spark_jobs import verify
 from spark_jobs.engine.evidence import Evidence, files_read
 from spark_jobs.engine.tables import LargeTables, SmallTables, at_most, table_of

@@ -9,10 +9,10 @@ import pyarrow as pa
 from kafka_audit.policy.tiers import History
 from kafka_audit.store.durable_files import replaced_folder
 from kafka_audit.store.lag_days import day_start_ms, manifest_of
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot, new_id
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
 from kafka_audit.store.retention import Decision, delete_expired
 from kafka_audit.store.samples import DAY_MS, Samples, read_samples
-from kafka_audit.store.sealed import seal
+from kafka_audit.store.sealed import OFFSETS, seal
 
 DAY = date(2026, 7, 20)
 LATER = date(2026, 8, 20)

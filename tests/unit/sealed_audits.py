@@ -16,8 +16,9 @@ from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.policy import load_policy
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import sha256_of, write_json
-from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Audit, EvidenceRoot, Snapshot, new_id, seal_audit
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id, seal_audit
 from kafka_audit.store.manifest import tree_files
+from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 
 CLUSTER = "prod"
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=timezone.utc)

@@ -11,7 +11,8 @@ from kafka.protocol.consumer.group import OffsetFetchResponse
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.policy.slas import LagSla
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, new_id
+from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.sealed import OFFSETS
 
 START = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
 SNAPSHOT = new_id(START, "test")

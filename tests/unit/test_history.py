@@ -9,8 +9,9 @@ import pytest
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.history import OFFSETS_SNAPSHOTS, read_history
-from kafka_audit.store.layout import OFFSETS, SNAPSHOT, EvidenceRoot, Snapshot, new_id
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
 from kafka_audit.store.samples import DAY_MS, OTHER_SCOPE, read_samples
+from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 
 HOUR_MS = 3_600_000
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)

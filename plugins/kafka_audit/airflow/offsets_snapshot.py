@@ -14,7 +14,8 @@ from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.lag.position import position_counts
 from kafka_audit.policy import load_policy
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
+from kafka_audit.store.sealed import OFFSETS
 
 log = logging.getLogger(__name__)
 

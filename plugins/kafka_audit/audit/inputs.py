@@ -27,9 +27,9 @@ from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.load import shipped_policy_folder
 from kafka_audit.store.behaviour_tables import RECORD
 from kafka_audit.store.durable_files import replaced_folder, write_failed
-from kafka_audit.store.layout import OFFSETS, Audit, EvidenceRoot
+from kafka_audit.store.layout import Audit, EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, list_files, manifest_sha256, parse_object
-from kafka_audit.store.sealed import Sealed, shown
+from kafka_audit.store.sealed import OFFSETS, Sealed, shown
 
 if TYPE_CHECKING:
     from kafka_audit.catalogue.load import Catalogue

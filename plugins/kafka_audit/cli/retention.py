@@ -13,8 +13,9 @@ from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 from kafka_audit.safe_text import visible
 from kafka_audit.store.lag_days import days_in
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot
+from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.retention import delete_expired
+from kafka_audit.store.sealed import OFFSETS
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Delete nothing; list what would be deleted, what stays, and why.")]
 

@@ -13,7 +13,8 @@ from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.policy import load_policy
-from kafka_audit.store.layout import OFFSETS, SNAPSHOT, EvidenceRoot, new_id
+from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 
 
 def snapshot(

@@ -14,7 +14,8 @@ from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.collection import SECOND_LOOK_SECONDS, Collection
 from kafka_audit.collect.offsets import LagSlas
 from kafka_audit.collect.scope import Scope
-from kafka_audit.store.layout import OFFSETS, SNAPSHOT, EvidenceRoot
+from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 from kafka_audit.store.sweep import sweep
 
 _DEADLINE_SECONDS = {SNAPSHOT: 600.0, OFFSETS: 120.0}

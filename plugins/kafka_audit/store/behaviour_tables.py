@@ -31,6 +31,7 @@ class BehaviourFolder(Sealed):
     """One behaviour folder."""
 
     kinds = (BEHAVIOUR,)
+    repair = "restore it from a copy, or remove it"
 
 
 @dataclass(frozen=True, kw_only=True)

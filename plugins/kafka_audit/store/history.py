@@ -5,8 +5,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store.layout import OFFSETS, SNAPSHOT, Snapshot
+from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.samples import OTHER_SCOPE, scope_of
+from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 from kafka_audit.times import stamp
 
 OFFSETS_SNAPSHOTS = 36

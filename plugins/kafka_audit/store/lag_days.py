@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot
+from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST, read_manifest
 from kafka_audit.store.samples import DAY_MS, Samples, gaps
-from kafka_audit.store.sealed import LAG_DAY, Sealed
+from kafka_audit.store.sealed import LAG_DAY, OFFSETS, Sealed
 
 GROUP_PARTITIONS, GROUPS = "group_partitions.parquet", "groups.parquet"
 

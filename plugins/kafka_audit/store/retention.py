@@ -12,11 +12,11 @@ from kafka_audit.policy.tiers import History
 from kafka_audit.store.commit_batches import expired_batches, note_reached
 from kafka_audit.store.durable_files import remove_folder, sync_folder, sync_tree
 from kafka_audit.store.lag_days import LagDay, day_of_id, days_in
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.locks import history_held
 from kafka_audit.store.manifest import MANIFEST, read_manifest
 from kafka_audit.store.samples import DUPLICATE, day_of
-from kafka_audit.store.sealed import LAG_DAY, Place
+from kafka_audit.store.sealed import LAG_DAY, OFFSETS, Place
 from kafka_audit.store.sweep import sweep
 
 

@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store.layout import OFFSETS, EvidenceRoot, Snapshot
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.sealed import OFFSETS
 from kafka_audit.times import parse_time, stamp
 
 DAY_MS = 86_400_000

@@ -93,11 +93,15 @@ def _name_in(kind: str, manifest: Mapping[str, Any]) -> object:
 
 @dataclass(frozen=True, kw_only=True)
 class Sealed:
-    """A sealed folder: its path, and its manifest as it was read. A class for some kinds lists them as ``kinds``."""
+    """A sealed folder: its path, and its manifest as it was read. A class for some kinds lists them as ``kinds``.
+
+    ``repair``: what to do with one that does not match its manifest.
+    """
 
     path: Path
     manifest: dict[str, Any]
     kinds: ClassVar[tuple[str, ...]] = ()
+    repair: ClassVar[str] = "restore it from a copy"
 
     @classmethod
     def open(cls, folder: Path, place: Place | None = None) -> "Self":
@@ -125,7 +129,7 @@ class Sealed:
         """Open a folder and check the hashes of all its files; IntegrityError (exit 5) names the differences."""
         found = cls.open(folder, place)
         if problems := found.problems():
-            raise IntegrityError(f"{folder} does not match its manifest: {shown(problems)}. Do not use it; restore it from a copy")
+            raise IntegrityError(f"{folder} does not match its manifest: {shown(problems)}. Do not use it; {cls.repair}")
         return found
 
     def problems(self, hashes: FileHashes | None = None) -> list[str]:
