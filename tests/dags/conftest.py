@@ -97,11 +97,13 @@ def steps(monkeypatch: pytest.MonkeyPatch):
     from steps import Steps
 
     import expectations.gate
+    import kafka_audit.airflow.offsets_snapshot
     import kafka_audit.collect.snapshot
     import kafka_audit.report
 
     made = Steps()
-    monkeypatch.setattr(kafka_audit.collect.snapshot, "take_snapshot", made.take_snapshot)
+    for module in (kafka_audit.collect.snapshot, kafka_audit.airflow.offsets_snapshot):
+        monkeypatch.setattr(module, "take_snapshot", made.take_snapshot)
     monkeypatch.setattr(expectations.gate, "judge_evidence", made.judge_evidence)
     monkeypatch.setattr(expectations.gate, "judge_findings", made.judge_findings)
     monkeypatch.setattr(kafka_audit.report, "write_report", made.write_report)

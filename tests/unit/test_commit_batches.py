@@ -35,6 +35,14 @@ def added(name: str) -> Harm:
     return lambda batch: (batch / name).write_bytes((batch / COMMITS).read_bytes())
 
 
+def linked(name: str) -> Harm:
+    def harm(batch: Path) -> None:
+        (batch / name).rename(batch.parent / "elsewhere")
+        (batch / name).symlink_to(batch.parent / "elsewhere")
+
+    return harm
+
+
 def missing(name: str) -> Harm:
     return lambda batch: (batch / name).unlink()
 
@@ -42,6 +50,7 @@ def missing(name: str) -> Harm:
 OTHER_FILES = [
     *[(added(name), name) for name in ("offset_commits.parquet/part-99999.parquet", "offset_commits.parquet/part-99999")],
     *[(missing(name), name) for name in (COMMITS, "undecoded.parquet/part-00000.parquet")],
+    (linked(COMMITS), "is a link"),
     *[(lambda batch, files=files: write_json(batch / "manifest.json", files), "no list of files") for files in ({}, {"files": None})],
 ]
 

@@ -15,10 +15,11 @@ from sealed_audits import CLUSTER, WholeAudit, forge, sealed_folder, snapshot
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store import snapshot_writer
+from kafka_audit.store.behaviour_tables import BehaviourFolder
 from kafka_audit.store.history import read_history
 from kafka_audit.store.lag_days import LagDay
 from kafka_audit.store.layout import EvidenceRoot, Snapshot, seal_audit, unseal_audit
-from kafka_audit.store.sealed import Sealed
+from kafka_audit.store.sealed import KINDS, OFFSETS, Sealed, place_of
 
 PART = pa.table({"status": ["pass"] * 3})
 
@@ -117,6 +118,23 @@ def test_other_names_for_a_file_of_the_folder_are_not_that_file(whole: WholeAudi
     for name in ("./topics.parquet", "x/../topics.parquet", str(whole.snapshot.dataset("topics"))):
         file.write_text(json.dumps({**manifest, "files": {name: manifest["files"]["topics.parquet"]}}))
         assert len(Sealed.open(whole.snapshot.path).problems()) == 2
+
+
+def test_a_folder_of_another_kind_or_place_is_not_opened(whole: WholeAudit) -> None:
+    for kind, folder in ((LagDay, whole.snapshot.path), (Snapshot, whole.day), (BehaviourFolder, whole.day), (Snapshot, whole.audit.path)):
+        with pytest.raises(IntegrityError, match=f"is not the manifest of a {' or '.join(kind.kinds)}"):
+            kind.open(folder)
+    with pytest.raises(IntegrityError, match="belongs here"):
+        Snapshot.open(whole.snapshot.path, whole.root.place(CLUSTER, OFFSETS))
+    with pytest.raises(IntegrityError, match=r"has no manifest\.json"):
+        Sealed.open(whole.root.path)
+
+
+def test_every_kind_has_its_own_place(whole: WholeAudit) -> None:
+    sealed = (whole.snapshot.path, whole.offsets.path, whole.audit.path, whole.day, whole.behaviour)
+    places = [place_of(folder) for folder in sealed]
+    assert [place and place.parent for place in places] == [folder.parent for folder in sealed]
+    assert {place.kind for place in places if place} == set(KINDS)
 
 
 def test_history_and_days_with_a_link_are_left_out_before_anything_reads_them(whole: WholeAudit, tmp_path: Path) -> None:
