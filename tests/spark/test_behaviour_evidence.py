@@ -167,6 +167,6 @@ def test_a_batch_that_lost_its_records_is_refused_and_not_taken_for_an_old_one(s
     shutil.copytree(commits, history)
     for part in history.glob("decoded/b-00000000/*/*.parquet"):
         part.unlink()
-    with pytest.raises(IntegrityError, match=r"b-00000000: group_records\.parquet/part-00000\.parquet is missing"):
+    with pytest.raises(IntegrityError, match=r"b-00000000: group_records\.parquet/part-00000\.parquet: is missing"):
         describe(spark, history, Window(end=END + timedelta(days=40), length=timedelta(hours=24)))
     assert [folder.name for folder in history.glob("behaviour/*")] == ["20261120T221000Z"]

@@ -47,7 +47,7 @@ def evaluated(spark: SparkSession, policy: Policy) -> Callable[[Path], Figures]:
 
     def evaluate(root: Path) -> Figures:
         place = EvidenceRoot(path=root)
-        snapshot = place.snapshots(CLUSTER)[-1]
+        snapshot = place.snapshot(CLUSTER, place.snapshot_ids(CLUSTER)[-1])
         window = read_window(Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30)), policy)
         found = {f"{row.group_id}:{row.topic}-{row.partition}": row.asDict() for row in partition_figures(window).collect()}
         samples = sla_samples(window, policy.slas, sla_number(policy, "group_id", "topic"))
