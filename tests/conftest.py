@@ -4,6 +4,7 @@ tests that must run in one process stay together if several processes share the 
 import contextlib
 import os
 import signal
+import sys
 from pathlib import PurePosixPath
 
 import psutil
@@ -17,6 +18,10 @@ from kafka_audit.sandbox import brokers
 # A shell without job control starts background jobs with SIGINT ignored, and children inherit that; a CI runner may be one.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Without byte code on the disk each of the processes that tests start would compile all of Airflow, pyarrow or the command line again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # One Spark session lives through all tests: what a thousand plans leave behind is more than a job ever holds.
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")

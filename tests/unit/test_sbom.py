@@ -49,7 +49,7 @@ def test_it_is_valid_by_the_schema_of_cyclonedx(text: str, monkeypatch: pytest.M
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 
-    monkeypatch.delitem(Draft7Validator.FORMAT_CHECKER.checkers, "iri-reference")  # 17 s for 900 addresses
+    monkeypatch.delitem(Draft7Validator.FORMAT_CHECKER.checkers, "iri-reference", raising=False)  # 17 s for 900 addresses
     validator = JsonStrictValidator(SchemaVersion.V1_6)
     assert validator.validate_str(text) is None
     wrong = json.loads(text)
