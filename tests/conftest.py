@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import sys
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 
 import psutil
 import pytest
@@ -29,18 +29,24 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")
 # The thorough compiler would take half of what read_commits takes of two cores, and the jobs of tests are too short to gain from it.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m")
 
-_LONGEST_FIRST = ("spark", "integration")
+_LONGEST_FIRST = ("spark", "integration", "gates")
 _ON_THE_SEEDED_CLUSTERS = ("test_airflow.py", "test_collection.py", "test_offsets_snapshot.py", "test_sandbox.py")
 
 
+def _part(path: PurePath) -> str:
+    """What shares the Spark session, Airflow's database, the seeded clusters or the import of Great Expectations; else the module."""
+    if path.parent.name in ("spark", "dags"):
+        return path.parent.name
+    if path.name.startswith("test_gate_"):
+        return "gates"
+    return "seeded clusters" if path.name in _ON_THE_SEEDED_CLUSTERS else str(path)
+
+
 class _Parts(LoadScopeScheduling):
-    """With ``-n``, a module stays in one process; so does all that shares the Spark session, Airflow's database or the seeded clusters."""
+    """With ``-n``, all tests of a part run in the same process."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path = PurePosixPath(nodeid.split("::", 1)[0])
-        if path.parent.name in ("spark", "dags"):
-            return path.parent.name
-        return "seeded clusters" if path.name in _ON_THE_SEEDED_CLUSTERS else str(path)
+        return _part(PurePosixPath(nodeid.split("::", 1)[0]))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Parts:
@@ -72,4 +78,4 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest parts first, so that no process is left with one of them at the end."""
-    items.sort(key=lambda item: [folder not in item.path.parts for folder in _LONGEST_FIRST])
+    items.sort(key=lambda item: [each not in (*item.path.parts, _part(item.path)) for each in _LONGEST_FIRST])

@@ -20,3 +20,11 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", _not_synced)
         yield
+
+
+@pytest.fixture(scope="module")
+def without_data_docs() -> Iterator[None]:
+    """The gates make no Data Docs, which take a quarter of their time; test_gate_data_docs.py tests those."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("expectations.gate.build_docs", lambda out: None)
+        yield
