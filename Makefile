@@ -47,7 +47,7 @@ test: jars lint ## Run lint, types and all tests, with real brokers, Spark, Airf
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 test-fast: $(STAMP) ## Run only the tests that start no broker, Spark, Airflow or browser
-	@$(BIN)/pytest tests/unit tests/test_architecture.py -m "not kafka and not spark and not airflow and not browser"
+	@$(BIN)/pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder tests/unit tests/test_architecture.py -m "not kafka and not spark and not airflow and not browser"
 
 record: jars ## Record what real clients commit, for tests/recorded (two minutes, on a machine with nothing else to do)
 	@$(BIN)/python tests/integration/commit_clients.py tests/recorded/commits_of_real_clients.parquet

@@ -4,7 +4,8 @@ tests that must run in one process stay together if several processes share the 
 import contextlib
 import os
 import signal
-from pathlib import PurePosixPath
+import sys
+from pathlib import PurePath, PurePosixPath
 
 import psutil
 import pytest
@@ -18,24 +19,34 @@ from kafka_audit.sandbox import brokers
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Without byte code on the disk each of the processes that tests start would compile all of Airflow, pyarrow or the command line again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # One Spark session lives through all tests: what a thousand plans leave behind is more than a job ever holds.
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")
 
 # The thorough compiler would take half of what read_commits takes of two cores, and the jobs of tests are too short to gain from it.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m")
 
-_LONGEST_FIRST = ("spark", "integration")
+_LONGEST_FIRST = ("spark", "integration", "gates")
 _ON_THE_SEEDED_CLUSTERS = ("test_airflow.py", "test_collection.py", "test_offsets_snapshot.py", "test_sandbox.py")
 
 
+def _part(path: PurePath) -> str:
+    """What shares the Spark session, Airflow's database, the seeded clusters or the import of Great Expectations; else the module."""
+    if path.parent.name in ("spark", "dags"):
+        return path.parent.name
+    if path.name.startswith("test_gate_"):
+        return "gates"
+    return "seeded clusters" if path.name in _ON_THE_SEEDED_CLUSTERS else str(path)
+
+
 class _Parts(LoadScopeScheduling):
-    """With ``-n``, a module stays in one process; so does all that shares the Spark session, Airflow's database or the seeded clusters."""
+    """With ``-n``, all tests of a part run in the same process."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path = PurePosixPath(nodeid.split("::", 1)[0])
-        if path.parent.name in ("spark", "dags"):
-            return path.parent.name
-        return "seeded clusters" if path.name in _ON_THE_SEEDED_CLUSTERS else str(path)
+        return _part(PurePosixPath(nodeid.split("::", 1)[0]))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Parts:
@@ -67,4 +78,4 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest parts first, so that no process is left with one of them at the end."""
-    items.sort(key=lambda item: [folder not in item.path.parts for folder in _LONGEST_FIRST])
+    items.sort(key=lambda item: [each not in (*item.path.parts, _part(item.path)) for each in _LONGEST_FIRST])

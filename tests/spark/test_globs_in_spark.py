@@ -26,4 +26,4 @@ def test_a_name_that_nearly_matches_takes_spark_no_longer_than_another(spark: Sp
     (row,) = spark.range(1).select(name.rlike(glob_to_regex("*-*-*-dlq")).alias("is")).collect()
 
     assert row["is"] is False
-    assert time.monotonic() - began < 10  # 8.7 s at 2,000 characters when pieces were sought again
+    assert time.monotonic() - began < 120  # 8.7 s at 2,000 characters when pieces were sought again: hours at 100,000

@@ -1,16 +1,19 @@
 """Data Docs of both gates: they work offline, run no scripts, and show every verdict in words."""
 
+import html
 import re
 from html.parser import HTMLParser
 
 import pytest
-from gate_samples import CATALOGUE, HEALTHY, NOW, findings_of, healthy_rows, summary_of, write_audit, write_snapshot
+import test_gate_evidence
+import test_gate_findings
+from gate_samples import CATALOGUE, HEALTHY, NOW, Case, findings_of, healthy_rows, judge, summary_of, write_audit, write_snapshot
 
 from expectations.data_docs import build_docs
 from expectations.gate import judge_evidence, judge_findings
 from expectations.offline_html import page, plain_body
 from expectations.suites import SHIPPED, load_suite
-from kafka_audit.findings import Severity
+from kafka_audit.findings import Severity, Verdict
 from kafka_audit.store.durable_files import read_json, write_json
 
 LOADING = {"src", "href", "srcset", "data", "action", "poster", "background", "formaction"}
@@ -37,6 +40,40 @@ def out(tmp_path_factory):
     judge_evidence(snapshot, audit.gate, now=NOW)
     judge_findings(audit, snapshot, audit.gate, fail_on=Severity.HIGH, min_coverage=0.9, controls=CATALOGUE)
     return audit.gate
+
+
+def test_judging_twice_gives_the_same_result(tmp_path):
+    snapshot = write_snapshot(tmp_path, healthy_rows())
+    first = judge_evidence(snapshot, tmp_path / "gate", now=NOW)
+    stored = (tmp_path / "gate" / "evidence.json").read_bytes()
+    pages = {path.name for path in (tmp_path / "gate" / "data_docs").iterdir()}
+    assert judge_evidence(snapshot, tmp_path / "gate", now=NOW) == first
+    assert (tmp_path / "gate" / "evidence.json").read_bytes() == stored
+    assert {path.name for path in (tmp_path / "gate" / "data_docs").iterdir()} == pages
+
+
+@pytest.mark.parametrize("gate", ["evidence", "findings"])
+def test_rules_that_fail_or_cannot_be_computed_are_shown_with_what_was_found(tmp_path, gate):
+    if gate == "evidence":
+        rows = healthy_rows()
+        for rule_id, (make, _) in test_gate_evidence.MUTATIONS.items():
+            if rule_id != "EVD-09":  # without brokers there is none that is silent
+                getattr(make, "change", lambda _: None)(rows)
+        result = test_gate_evidence.judge(tmp_path, rows=rows)
+    else:
+        case = Case()
+        for make, *_ in test_gate_findings.MUTATIONS.values():
+            getattr(make, "change", lambda _: None)(case)
+        for row in case.summary:
+            del row["errored"]
+        result = judge(tmp_path, case)
+    (page_of_all,) = tmp_path.rglob("data_docs/index.html")
+    text = page_of_all.read_text()
+    shown = [row for row in result.results if row.status in (Verdict.FAIL, Verdict.ERROR)]
+    assert len(shown) > 8
+    for row in shown:
+        assert row.rule_id in text
+        assert html.escape(row.detail) in text
 
 
 def test_the_site_has_one_page_per_table_of_both_gates_and_links_to_each(out):

@@ -1,6 +1,8 @@
 """The evidence gate on a healthy snapshot, and on snapshots with one damage each."""
 
+import functools
 import json
+from collections.abc import Callable
 from datetime import timedelta
 
 import pyarrow as pa
@@ -13,6 +15,8 @@ from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Verdict
 
+pytestmark = pytest.mark.usefixtures("without_data_docs")
+
 
 def error(dataset, **item):
     return {"dataset": dataset, "api": "X", "error": "TOPIC_AUTHORIZATION_FAILED", "message": "-", **item}
@@ -24,6 +28,7 @@ def changed(change):
         change(found)
         return {"rows": found}
 
+    rows.change = change
     return rows
 
 
@@ -78,8 +83,15 @@ def statuses(result):
     return {row.rule_id: row.status for row in result.results}
 
 
-def test_healthy_evidence_passes_and_its_files_say_so(tmp_path):
-    result = judge(tmp_path, rows=healthy_rows())
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory):
+    """A folder with the gate of healthy evidence, and its result."""
+    folder = tmp_path_factory.mktemp("healthy")
+    return folder, judge(folder, rows=healthy_rows())
+
+
+def test_healthy_evidence_passes_and_its_files_say_so(healthy):
+    tmp_path, result = healthy
     assert (result.verdict, result.exit_code, result.reasons) == (Verdict.PASS, 0, ())
     assert set(statuses(result).values()) == {Verdict.PASS}
     assert result.coverage.model_dump() == {"assessed": len(DATASETS), "applicable": len(DATASETS), "ratio": 1.0}
@@ -95,21 +107,26 @@ def test_every_rule_has_a_mutation():
     assert list(MUTATIONS) == [rule.meta.rule_id for rule in load_suite(SHIPPED / "evidence_fit.json").expectations]
 
 
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory) -> Callable:
+    """The result for a rule's mutation, judged once."""
+    return functools.cache(lambda rule_id: judge(tmp_path_factory.mktemp(rule_id), **MUTATIONS[rule_id][0]()))
+
+
 @pytest.mark.parametrize("rule_id", MUTATIONS)
-def test_a_mutation_fails_its_rule_and_a_critical_rule_voids_the_audit(tmp_path, rule_id):
-    make, part = MUTATIONS[rule_id]
-    result = judge(tmp_path, **make())
+def test_a_mutation_fails_its_rule_and_a_critical_rule_voids_the_audit(judged, rule_id):
+    result = judged(rule_id)
     row = next(row for row in result.results if row.rule_id == rule_id)
     assert row.status is Verdict.FAIL
-    assert part in row.detail
+    assert MUTATIONS[rule_id][1] in row.detail
     assert row.reason in result.reasons
     if row.severity == "critical":
         assert (result.verdict, result.exit_code) == (Verdict.FAIL, 4)
 
 
 @pytest.mark.parametrize("rule_id", ["EVD-06", "EVD-07", "EVD-11", "EVD-20", "EVD-21", "EVD-22", "EVD-23"])
-def test_a_gap_in_the_evidence_is_reported_and_does_not_void_the_audit(tmp_path, rule_id):
-    result = judge(tmp_path, **MUTATIONS[rule_id][0]())
+def test_a_gap_in_the_evidence_is_reported_and_does_not_void_the_audit(judged, rule_id):
+    result = judged(rule_id)
     assert (result.verdict, result.exit_code) == (Verdict.PASS, 0)
     assert any(reason.startswith(f"{rule_id} FAIL") and "(does not block)" in reason for reason in result.reasons)
 
@@ -195,19 +212,8 @@ def test_a_sealed_file_that_is_no_parquet_is_an_integrity_error(tmp_path, monkey
         judge_evidence(snapshot, tmp_path / "gate", now=NOW)
 
 
-def test_judging_twice_gives_the_same_result(tmp_path):
-    snapshot = write_snapshot(tmp_path, healthy_rows())
-    first = judge_evidence(snapshot, tmp_path / "gate", now=NOW)
-    stored = (tmp_path / "gate" / "evidence.json").read_bytes()
-    pages = {path.name for path in (tmp_path / "gate" / "data_docs").iterdir()}
-    assert judge_evidence(snapshot, tmp_path / "gate", now=NOW) == first
-    assert (tmp_path / "gate" / "evidence.json").read_bytes() == stored
-    assert {path.name for path in (tmp_path / "gate" / "data_docs").iterdir()} == pages
-
-
-def test_no_hostile_name_reaches_the_gate_files(tmp_path):
-    judge(tmp_path, rows=healthy_rows())
-    for path in (tmp_path / "gate").rglob("*.json"):
+def test_no_hostile_name_reaches_the_gate_files(healthy):
+    for path in (healthy[0] / "gate").rglob("*.json"):
         assert "alert(1)" not in path.read_text()
 
 

@@ -10,6 +10,8 @@ from expectations.suites import SHIPPED, load_suite
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Severity, Verdict
 
+pytestmark = pytest.mark.usefixtures("without_data_docs")
+
 
 def with_statuses(**changes):
     return lambda: Case({**HEALTHY, **changes})
@@ -21,6 +23,7 @@ def changed(change):
         change(found)
         return found
 
+    case.change = change
     return case
 
 

@@ -6,6 +6,8 @@ from gate_samples import Case, judge, lagging, statuses, waiver
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Verdict
 
+pytestmark = pytest.mark.usefixtures("without_data_docs")
+
 
 def test_a_waived_failure_does_not_block_and_is_named(tmp_path):
     result = judge(tmp_path, lagging().waive())

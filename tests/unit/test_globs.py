@@ -16,7 +16,7 @@ def test_globs_match_whole_names_only(glob, name, expected):
 
 
 def test_they_match_what_pythons_own_globs_match():
-    differing = [(glob, name) for glob, name in generated(50_000) if matches(glob, name) != fnmatchcase(name, glob)]
+    differing = [(glob, name) for glob, name in generated(20_000) if matches(glob, name) != fnmatchcase(name, glob)]
     found = sum(matches(glob, name) for glob, name in generated(5_000))
 
     assert differing == []

@@ -15,8 +15,12 @@ from kafka_audit.jars.jar_list import LIST_FILE, listed_jars
 ROOT = Path(__file__).parents[2]
 
 
+# Without the grammars of internationalised addresses (conftest.py).
+WRITE = "import runpy, sys; sys.modules['rfc3987_syntax'] = None; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
+
+
 def write_sbom(target: Path) -> str:
-    subprocess.run([sys.executable, str(ROOT / ".ci" / "sbom.py"), str(target)], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", WRITE, str(ROOT / ".ci" / "sbom.py"), str(target)], check=True, capture_output=True)
     return target.read_text(encoding="utf-8")
 
 
@@ -49,7 +53,7 @@ def test_it_is_valid_by_the_schema_of_cyclonedx(text: str, monkeypatch: pytest.M
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 
-    monkeypatch.delitem(Draft7Validator.FORMAT_CHECKER.checkers, "iri-reference")  # 17 s for 900 addresses
+    monkeypatch.delitem(Draft7Validator.FORMAT_CHECKER.checkers, "iri-reference", raising=False)  # 17 s for 900 addresses
     validator = JsonStrictValidator(SchemaVersion.V1_6)
     assert validator.validate_str(text) is None
     wrong = json.loads(text)

@@ -36,7 +36,7 @@ def test_nobody_reads_it_and_nothing_waits_for_a_reader(folder: Path, length: in
     began = time.monotonic()
     with pytest.raises(RuntimeError), readable_once("client.json", "x" * length):
         raise RuntimeError
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert list(folder.iterdir()) == []
 
 

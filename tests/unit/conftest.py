@@ -1,0 +1,30 @@
+"""Unit tests leave out what takes seconds and changes no result."""
+
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+# jsonschema would compile 38 grammars when it is imported, for a format that is checked nowhere: internationalised addresses.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None is Python's own mark for what is not installed
+
+
+def _not_synced(descriptor: int) -> None:
+    os.fstat(descriptor)  # refuses what is no open file, as fsync does
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Only a crash of the machine shows whether a file was synced; tests of that look at the calls."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", _not_synced)
+        yield
+
+
+@pytest.fixture(scope="module")
+def without_data_docs() -> Iterator[None]:
+    """The gates make no Data Docs, which take a quarter of their time; test_gate_data_docs.py tests those."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("expectations.gate.build_docs", lambda out: None)
+        yield
