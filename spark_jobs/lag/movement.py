@@ -4,8 +4,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.evidence import Evidence, shortened
+from spark_jobs.lag.burrow import burrow
+from spark_jobs.lag.in_steps import bound, in_steps
 from spark_jobs.lag.positions import KEYS, lag_of, offsets_between, position_of
-from spark_jobs.lag.samples import by_age, in_sequence, newest, with_age
+from spark_jobs.lag.samples import by_age, distances, in_sequence, is_newer, newest, newest_of, oldest_of, with_age
 
 SAMPLES = 3
 """Two samples lie on a line whatever they are."""
@@ -24,7 +26,7 @@ def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds what the newest samples tell of group partitions, by committed, has_commit, position and lag of this snapshot.
 
     The columns of kafka_audit.catalogue.rows from ``snapshots`` to ``idle_ms``, recreated, truncated, expired_per_s, status_window_ms,
-    detected_within_ms, produced_per_s and consumed_per_s; and these:
+    detected_within_ms, produced_per_s, consumed_per_s and burrow (spark_jobs.lag.burrow); and these:
 
     - expiry_measured boolean: the log start moved often enough
     - of the status window, NULL without a lag: samples int; all_idle, lag_rises boolean; highest_commit, first_lag, other_lags_most bigint;
@@ -33,43 +35,62 @@ def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
       log then has been read; written_since bigint
     - when the log end was read, in epoch milliseconds: log_read_ms now; seen_unread_ms in the oldest sample of the newest run whose end is
       past the position; not_past_ms in the sample before that run; and passed_ms, when it passed the position if it grew evenly
-    - samples_by_age array<struct>: see :func:`_samples`
+    - lags_by_age array<bigint>
     """
     before = rows.columns
     rows = rows.join(_commits(evidence), on=list(KEYS), how="left").join(_logs(evidence), on=["topic", "partition"], how="left")
-    rows = rows.withColumn("samples_by_age", _samples(evidence))
+    now = F.lit(evidence.taken_ms)
+    movement = in_steps(
+        lambda _: {"samples": _samples(evidence)},
+        lambda it: {"own": F.filter(it["samples"], lambda one: one["is_own"])},
+        lambda it: {"commit": _commit_facts(it["samples"], it["own"], now), "passing": _passing_facts(it["samples"])},
+        lambda it: {
+            "window": _window_facts(it["samples"], it["own"], it["commit"]["idle"], now),
+            "burrow": burrow(it["own"], evidence.taken_ms),
+            "lags_by_age": F.transform(it["samples"], lambda one: one["lag"]),
+        },
+    )
     logs = ("recreated", "truncated", "expired_per_s", "expiry_measured")
-    facts: list[str] = []
-    for adds in (_commit_facts, _passing_facts, _window_facts):
-        rows, found = adds(rows, F.lit(evidence.taken_ms))
-        facts += found
-    return rows.select(*before, *logs, *facts, "samples_by_age")
+    found = [f"movement.{name}" for name in ("commit.facts.*", "passing.*", "window.*", "burrow", "lags_by_age")]
+    return rows.withColumn("movement", movement).select(*before, *logs, *found)
 
 
 @shortened
 def _commits(evidence: Evidence) -> DataFrame:
-    """group_id, topic, partition and ``commits``, a map of age to the committed offset."""
+    """group_id, topic, partition and ``commits``, an array by age of the committed offset."""
     rows = with_age(evidence, "committed_offsets", *KEYS, "committed").where(F.col("committed") >= 0)
-    return rows.groupBy(*KEYS).agg(by_age(F.col("committed")).alias("commits"))
+    return rows.groupBy(*KEYS).agg(by_age(evidence, F.col("committed")).alias("commits"))
 
 
 @shortened
 def _logs(evidence: Evidence) -> DataFrame:
-    """topic, partition and ``logs``: array by age of log_start, log_end and read_ms (epoch milliseconds), of the present topic id only.
+    """topic, partition and ``logs``: array by age of is_own boolean, log_start, log_end and read_ms (epoch milliseconds).
 
-    Also ``same_ages`` array<int>, the ages at which the topic had this id; recreated, truncated, expired_per_s and expiry_measured.
+    is_own: a sample of its own, of the present topic id; where the topic had another id, the others are NULL. Also truncated,
+    expired_per_s and expiry_measured, and recreated of the topic.
     """
     rows = with_age(evidence, "offsets", "topic", "partition", "log_start", "log_end", "read_at")
-    log = F.struct("log_start", "log_end", F.unix_millis("read_at").alias("read_ms"))
-    rows = rows.groupBy("topic", "partition").agg(by_age(log).alias("found")).join(_same_topics(evidence), on="topic", how="left")
-    rows = rows.withColumn("same_ages", F.coalesce("same_ages", F.array(F.lit(0))))
-    every = F.sequence(F.lit(0), F.lit(len(newest(evidence)) - 1))
-    of_age = F.transform(every, lambda age: F.when(F.array_contains("same_ages", age), F.col("found")[age]))
-    rows = rows.withColumn("logs", of_age).drop("found")
-    read = F.filter("logs", lambda one: one["log_start"].isNotNull() & one["read_ms"].isNotNull())
-    moved = F.filter(F.zip_with("logs", F.slice("logs", 2, len(newest(evidence))), _started_higher), lambda one: one)
-    per_second = _per_second(F.get("logs", F.lit(0)), F.element_at(read, -1), "log_start")
-    return rows.withColumns({"truncated": _truncated(), "expired_per_s": per_second, "expiry_measured": F.size(moved) >= _LOG_START_MOVES})
+    read = {"log_start": F.col("log_start"), "log_end": F.col("log_end"), "read_ms": F.unix_millis("read_at")}
+    rows = rows.groupBy("topic", "partition").agg(*[by_age(evidence, value).alias(name) for name, value in read.items()])
+    rows = rows.join(_same_topics(evidence), on="topic", how="left")
+    topics = F.coalesce("same", F.array(F.lit(True)))
+
+    def log(counts: Column, age: Column) -> Column:
+        same = F.coalesce(F.get(topics, age), F.lit(False))
+        return F.struct((counts & same).alias("is_own"), *[F.when(same, F.get(F.col(name), age)).alias(name) for name in read])
+
+    def facts(logs: Column) -> Column:
+        known = F.filter(logs, lambda one: one["log_start"].isNotNull() & one["read_ms"].isNotNull())
+        moved = F.filter(F.zip_with(logs, F.slice(logs, 2, len(newest(evidence))), _started_higher), lambda one: one)
+        return F.struct(
+            logs.alias("logs"),
+            _truncated(logs).alias("truncated"),
+            _per_second(F.get(logs, F.lit(0)), F.element_at(known, -1), "log_start").alias("expired_per_s"),
+            (F.size(moved) >= _LOG_START_MOVES).alias("expiry_measured"),
+        )
+
+    found = bound(F.transform(F.lit(in_sequence(newest(evidence))), log), facts)
+    return rows.select("topic", "partition", "recreated", found.alias("found")).select("topic", "partition", "recreated", "found.*")
 
 
 def _started_higher(log: Column, before: Column) -> Column:
@@ -77,18 +98,20 @@ def _started_higher(log: Column, before: Column) -> Column:
 
 
 def _same_topics(evidence: Evidence) -> DataFrame:
-    """topic, same_ages and recreated; of a topic whose id is not known, nothing that is older is taken for the same."""
+    """topic, recreated, and array<boolean> by age ``same``: whether the topic had its present id; without a row where that is not known."""
     now = evidence.table("topics").where(F.col("topic_id").isNotNull()).select("topic", F.col("topic_id").alias("id_now"))
     then = with_age(evidence, "topics", "topic", "topic_id").join(now, on="topic", how="inner")
-    same = F.collect_list(F.when(F.col("topic_id") == F.col("id_now"), F.col("age")))
-    ids = then.groupBy("topic").agg(same.alias("same_ages"), F.count_if(F.col("topic_id") != F.col("id_now")).alias("others"))
-    recreated = F.when(F.col("others") > 0, F.lit(True)).when(F.size("same_ages") > 1, F.lit(False))
-    return ids.select("topic", "same_ages", recreated.alias("recreated"))
+    same, other = F.col("topic_id") == F.col("id_now"), F.col("topic_id") != F.col("id_now")
+    ids = then.groupBy("topic").agg(
+        by_age(evidence, same).alias("same"), F.count_if(same).alias("times"), F.count_if(other).alias("others")
+    )
+    recreated = F.when(F.col("others") > 0, F.lit(True)).when(F.col("times") > 1, F.lit(False))
+    return ids.select("topic", "same", recreated.alias("recreated"))
 
 
-def _truncated() -> Column:
+def _truncated(logs: Column) -> Column:
     """The largest step back of the log end; what was read earlier than the end before it is no step."""
-    ends = F.filter(F.reverse("logs"), lambda one: one["log_end"].isNotNull() & one["read_ms"].isNotNull())
+    ends = F.filter(F.reverse(logs), lambda one: one["log_end"].isNotNull() & one["read_ms"].isNotNull())
     start = F.struct(*[F.lit(value).cast("bigint").alias(name) for name, value in (("end", -1), ("at", 0), ("back", 0))])
 
     def further(seen: Column, one: Column) -> Column:
@@ -100,7 +123,7 @@ def _truncated() -> Column:
             F.when(~grown & later, back).otherwise(seen["back"]).alias("back"),
         )
 
-    return F.when(F.size(ends) > 1, F.aggregate(ends, start, further)["back"])
+    return bound(ends, lambda ends: F.when(F.size(ends) > 1, F.aggregate(ends, start, further)["back"]))
 
 
 def _per_second(now: Column, then: Column, offset: str) -> Column:
@@ -114,148 +137,149 @@ def _samples(evidence: Evidence) -> Column:
 
     is_own: a sample of its own, of the present topic id. moved: the commit is another one than in the sample before.
     """
-    snapshots = newest(evidence)
-    own_ages = F.lit([age for age, counts in enumerate(in_sequence(snapshots)) if counts])
-    same_ages, commits, logs = F.coalesce("same_ages", F.array(F.lit(0))), F.col("commits"), F.col("logs")
+    names = ("is_own", "log_start", "log_end", "read_ms")
 
-    def sample(taken_ms: Column, age: Column) -> Column:
-        log, committed = F.get(logs, age), commits[age]
+    def read(taken_ms: Column, age: Column) -> Column:
+        stored = bound(F.get("logs", age), lambda log: F.struct(*[log[name].alias(name) for name in names]))
+        return F.struct(taken_ms.cast("bigint").alias("taken_ms"), F.get("commits", age).alias("committed"), stored.alias("log"))
+
+    def sample(every: Column, one: Column, age: Column) -> Column:
+        log, committed = one["log"], one["committed"]
         return F.struct(
             age.alias("age"),
-            taken_ms.cast("bigint").alias("taken_ms"),
-            (F.array_contains(own_ages, age) & F.array_contains(same_ages, age)).alias("is_own"),
+            one["taken_ms"].alias("taken_ms"),
+            F.coalesce(log["is_own"], age == 0).alias("is_own"),
             committed.alias("committed"),
-            F.coalesce(committed != commits[age + 1], F.lit(False)).alias("moved"),
-            log["log_start"].alias("log_start"),
-            log["log_end"].alias("log_end"),
-            log["read_ms"].alias("read_ms"),
+            F.coalesce(committed != F.get(every, age + 1)["committed"], F.lit(False)).alias("moved"),
+            *[log[name].alias(name) for name in names[1:]],
             lag_of(committed, log["log_start"], log["log_end"]).alias("lag"),
         )
 
-    return F.transform(F.lit([one.taken_ms for one in snapshots]), sample)
+    times = F.lit([one.taken_ms for one in newest(evidence)])
+    return bound(F.transform(times, read), lambda every: F.transform(every, lambda one, age: sample(every, one, age)))
 
 
-def _first(samples: Column) -> Column:
-    """The newest of some samples, or NULL."""
-    return F.get(samples, F.lit(0))
+def _commit_facts(samples: Column, own: Column, now: Column) -> Column:
+    """Whether the commit moves, whether it went back, and since when it stands with unread records after it.
 
-
-def _last(samples: Column) -> Column:
-    """The oldest of some samples, or NULL."""
-    return F.element_at(samples, -1)
-
-
-def _newer_than(sample: Column, limit: Column) -> Column:
-    """Whether a sample is newer than another; all are where that is NULL."""
-    return F.coalesce(sample["age"] < limit["age"], F.lit(True))
-
-
-def _commit_facts(rows: DataFrame, now: Column) -> tuple[DataFrame, list[str]]:
-    """Whether the commit moves, whether it went back, and since when it stands with unread records after it (``idle``)."""
-    committed, by_age_ = F.col("committed"), F.col("samples_by_age")
+    A struct of ``facts``, and of ``idle``, the samples of the time in which it stands.
+    """
+    committed, lag = F.col("committed"), F.col("lag")
 
     def unread_then(sample: Column) -> Column:
         return offsets_between(position_of(committed, sample["log_start"]), sample["log_end"])
 
     def went_back(sample: Column) -> Column:
-        older = F.get(by_age_, sample["age"] + 1)
+        older = F.get(samples, sample["age"] + 1)
         return sample["is_own"] & older["is_own"] & (sample["committed"] < older["committed"])
 
-    rows = rows.withColumn("own", F.filter(by_age_, lambda one: one["is_own"]))
-    rows = rows.withColumns(
-        {
-            "shown": F.filter("own", lambda one: one["committed"].isNotNull()),
-            "changed": _first(F.filter("own", lambda one: one["committed"] != committed)),
-            "above": _first(F.filter("own", lambda one: one["committed"] > committed)),
-            "caught_up": _first(F.filter("own", lambda one: unread_then(one) == 0)),
-            "rewinds": F.size(F.filter(by_age_, went_back)),
+    def facts(it: Column) -> Column:
+        earlier = F.transform(F.filter(own, lambda one: one["age"] > 0), lambda one: one["committed"])
+        in_this_run = it["changed"].isNull() | (it["caught_up"]["age"] < it["changed"]["age"])
+        found = {
+            "snapshots": F.size(it["shown"]),
+            "history_ms": now - oldest_of(it["shown"])["taken_ms"],
+            "committed_before": F.array_max(earlier),
+            "committed_before_at": F.date_format(F.timestamp_millis(it["above"]["taken_ms"]), "yyyy-MM-dd HH:mm:ss'Z'"),
+            "rewinds": F.size(F.filter(samples, went_back)),
+            "unchanged_ms": now - oldest_of(it["run"])["taken_ms"],
+            "changed_within_ms": now - it["changed"]["taken_ms"],
+            "caught_up_within_ms": F.when(in_this_run, now - it["caught_up"]["taken_ms"]),
+            "idle_snapshots": F.when(lag > 0, F.size(it["idle"])).when(lag == 0, F.lit(0)),
+            "idle_ms": F.when(lag > 0, now - oldest_of(it["idle"])["taken_ms"]).when(lag == 0, F.lit(0).cast("bigint")),
         }
+        return F.struct(*[F.when(F.col("has_commit"), fact).alias(name) for name, fact in found.items()])
+
+    return in_steps(
+        lambda _: {
+            "shown": F.filter(own, lambda one: one["committed"].isNotNull()),
+            "changed": newest_of(F.filter(own, lambda one: one["committed"] != committed)),
+            "above": newest_of(F.filter(own, lambda one: one["committed"] > committed)),
+            "caught_up": newest_of(F.filter(own, lambda one: unread_then(one) == 0)),
+        },
+        lambda it: {"run": F.filter(it["shown"], lambda one: is_newer(one, it["changed"]))},
+        lambda it: {"idle": F.filter(it["run"], lambda one: (unread_then(one) > 0) & is_newer(one, it["caught_up"]))},
+        lambda it: {"facts": facts(it)},
     )
-    rows = rows.withColumn("run", F.filter("shown", lambda one: _newer_than(one, F.col("changed"))))
-    rows = rows.withColumn("idle", F.filter("run", lambda one: (unread_then(one) > 0) & _newer_than(one, F.col("caught_up"))))
-    earlier = F.transform(F.filter("own", lambda one: one["age"] > 0), lambda one: one["committed"])
-    in_this_run = F.col("changed").isNull() | (F.col("caught_up")["age"] < F.col("changed")["age"])
-    lag = F.col("lag")
-    facts = {
-        "snapshots": F.size("shown"),
-        "history_ms": now - _last(F.col("shown"))["taken_ms"],
-        "committed_before": F.array_max(earlier),
-        "committed_before_at": F.date_format(F.timestamp_millis(F.col("above")["taken_ms"]), "yyyy-MM-dd HH:mm:ss'Z'"),
-        "rewinds": F.col("rewinds"),
-        "unchanged_ms": now - _last(F.col("run"))["taken_ms"],
-        "changed_within_ms": now - F.col("changed")["taken_ms"],
-        "caught_up_within_ms": F.when(in_this_run, now - F.col("caught_up")["taken_ms"]),
-        "idle_snapshots": F.when(lag > 0, F.size("idle")).when(lag == 0, F.lit(0)),
-        "idle_ms": F.when(lag > 0, now - _last(F.col("idle"))["taken_ms"]).when(lag == 0, F.lit(0).cast("bigint")),
-    }
-    return rows.withColumns({name: F.when(F.col("has_commit"), fact) for name, fact in facts.items()}), list(facts)
 
 
-def _passing_facts(rows: DataFrame, _now: Column) -> tuple[DataFrame, list[str]]:
+def _passing_facts(samples: Column) -> Column:
     """Between which samples the log passed the position; in between its end is taken to have grown evenly."""
-    position, by_age_ = F.col("position"), F.col("samples_by_age")
-    read = F.filter(by_age_, lambda one: one["log_end"].isNotNull() & one["read_ms"].isNotNull() & position.isNotNull())
-    rows = rows.withColumn("older", _first(F.filter(read, lambda one: one["log_end"] <= position)))
-    past = F.filter(read, lambda one: (one["log_end"] > position) & _newer_than(one, F.col("older")))
-    rows = rows.withColumn("newer", _last(past))
-    older, newer = F.col("older"), F.col("newer")
-    share = (position - older["log_end"]) / (newer["log_end"] - older["log_end"])
-    facts = {
-        "log_read_ms": _first(by_age_)["read_ms"],
-        "seen_unread_ms": newer["read_ms"],
-        "not_past_ms": older["read_ms"],
-        "passed_ms": older["read_ms"] + F.round(share * (newer["read_ms"] - older["read_ms"])).cast("bigint"),
-    }
-    return rows.withColumns(facts), list(facts)
+    position = F.col("position")
+
+    def facts(it: Column) -> Column:
+        older, newer = it["older"], it["newer"]
+        share = (position - older["log_end"]) / (newer["log_end"] - older["log_end"])
+        found = {
+            "log_read_ms": newest_of(samples)["read_ms"],
+            "seen_unread_ms": newer["read_ms"],
+            "not_past_ms": older["read_ms"],
+            "passed_ms": older["read_ms"] + F.round(share * (newer["read_ms"] - older["read_ms"])).cast("bigint"),
+        }
+        return F.struct(*[fact.alias(name) for name, fact in found.items()])
+
+    return in_steps(
+        lambda _: {"read": F.filter(samples, lambda one: one["log_end"].isNotNull() & one["read_ms"].isNotNull() & position.isNotNull())},
+        lambda it: {"older": newest_of(F.filter(it["read"], lambda one: one["log_end"] <= position))},
+        lambda it: {"newer": oldest_of(F.filter(it["read"], lambda one: (one["log_end"] > position) & is_newer(one, it["older"])))},
+        lambda it: {"facts": facts(it)},
+    )["facts"]
 
 
-def _window_facts(rows: DataFrame, now: Column) -> tuple[DataFrame, list[str]]:
+def _window_facts(samples: Column, own: Column, idle: Column, now: Column) -> Column:
     """The window that a status is judged by: as long as a few commits take, and never fewer than three samples."""
-    seen = F.filter("own", lambda one: one["lag"].isNotNull())
-    moved = F.filter("own", lambda one: one["moved"])
-    rows = rows.withColumn("seen", F.when(F.col("lag").isNotNull(), seen))
-    rows = rows.withColumn("between", F.when(F.col("lag").isNotNull(), F.sort_array(_distances(moved))))
-    rows = rows.withColumn("cadence", F.get("between", F.floor(F.size("between") / 2).cast("int")))
-    target = F.least(F.lit(LONGEST_MS).cast("bigint"), F.col("cadence") * COMMITS)
-    rows = rows.withColumns({"target": F.when(F.col("lag").isNotNull(), target), "third": F.get("seen", F.lit(SAMPLES - 1))["age"]})
-    part, of = _PUNCTUAL
+    has_lag, (part, of) = F.col("lag").isNotNull(), _PUNCTUAL
 
-    def in_window(one: Column) -> Column:
-        return F.coalesce(one["age"] <= F.col("third"), F.lit(True)) | (now - one["taken_ms"] <= F.col("target"))
+    def in_window(it: Column, one: Column) -> Column:
+        return F.coalesce(one["age"] <= it["third"], F.lit(True)) | (now - one["taken_ms"] <= it["target"])
 
-    def is_before(one: Column) -> Column:
-        return (one["age"] > 0) & ~F.coalesce((now - one["taken_ms"]) * of <= F.col("cadence") * part, F.lit(False))
+    def is_before(it: Column, one: Column) -> Column:
+        return (one["age"] > 0) & ~F.coalesce((now - one["taken_ms"]) * of <= it["cadence"] * part, F.lit(False))
 
-    rows = rows.withColumns({"window": F.filter("seen", in_window), "before": _first(F.filter("seen", is_before))})
-    rows = rows.withColumns({"first": _last(F.col("window")), "widest": F.array_max(_distances(F.col("window")))})
-    window, first, current, committed = F.col("window"), F.col("first"), _first(F.col("samples_by_age")), F.col("committed")
-    earlier = first["age"] > 0
-    idle_ages = F.transform("idle", lambda one: one["age"])
-    others = F.transform(F.filter(window, lambda one: one["age"] > 0), lambda one: one["lag"])
-    highest = F.array_max(F.transform(window, lambda one: one["committed"]))
-    facts = {
-        "samples": F.size(window),
-        "all_idle": (F.size(window) > 0) & F.forall(window, lambda one: F.array_contains(idle_ages, one["age"])),
-        "highest_commit": highest,
-        "rewound": offsets_between(committed, highest),
-        "first_lag": F.when(earlier, first["lag"]),
-        "other_lags_most": F.array_max(others),
-        "lag_rises": F.when(earlier, _rises(window, now)),
-        "lag_before": F.col("before")["lag"],
-        "read_all_before": committed >= F.col("before")["log_end"],
-        "written_since": offsets_between(F.col("before")["log_end"], F.col("log_end")),
-        "produced_per_s": F.when(earlier, _per_second(current, first, "log_end")),
-        "consumed_per_s": F.when(earlier, _per_second(current, first, "committed")),
-        "status_window_ms": now - first["taken_ms"],
-        "detected_within_ms": F.greatest(F.col("target"), F.col("widest") * SAMPLES) + F.col("widest"),
-    }
-    return rows.withColumns(facts), list(facts)
+    def facts(it: Column) -> Column:
+        window, first, before, current = it["window"], it["first"], it["before"], newest_of(samples)
+        earlier = first["age"] > 0
+        others = F.transform(F.filter(window, lambda one: one["age"] > 0), lambda one: one["lag"])
+        found = {
+            "samples": F.size(window),
+            "all_idle": (F.size(window) > 0) & F.forall(window, lambda one: F.array_contains(it["idle_ages"], one["age"])),
+            "highest_commit": it["highest"],
+            "rewound": offsets_between(F.col("committed"), it["highest"]),
+            "first_lag": F.when(earlier, first["lag"]),
+            "other_lags_most": F.array_max(others),
+            "lag_rises": F.when(earlier, _rises(window, now)),
+            "lag_before": before["lag"],
+            "read_all_before": F.col("committed") >= before["log_end"],
+            "written_since": offsets_between(before["log_end"], F.col("log_end")),
+            "produced_per_s": F.when(earlier, _per_second(current, first, "log_end")),
+            "consumed_per_s": F.when(earlier, _per_second(current, first, "committed")),
+            "status_window_ms": now - first["taken_ms"],
+            "detected_within_ms": F.greatest(it["target"], it["widest"] * SAMPLES) + it["widest"],
+        }
+        return F.struct(*[fact.alias(name) for name, fact in found.items()])
 
-
-def _distances(samples: Column) -> Column:
-    """How long before each sample the next older one was taken: array<bigint> of milliseconds, newest first."""
-    times = F.transform(samples, lambda one: one["taken_ms"])
-    return F.array_compact(F.zip_with(times, F.slice(times, 2, F.size(times)), lambda newer, older: newer - older))
+    return in_steps(
+        lambda _: {
+            "seen": F.when(has_lag, F.filter(own, lambda one: one["lag"].isNotNull())),
+            "between": F.when(has_lag, F.sort_array(distances(F.filter(own, lambda one: one["moved"])))),
+            "idle_ages": F.transform(idle, lambda one: one["age"]),
+        },
+        lambda it: {
+            "cadence": F.get(it["between"], F.floor(F.size(it["between"]) / 2).cast("int")),
+            "third": F.get(it["seen"], F.lit(SAMPLES - 1))["age"],
+        },
+        lambda it: {"target": F.when(has_lag, F.least(F.lit(LONGEST_MS).cast("bigint"), it["cadence"] * COMMITS))},
+        lambda it: {
+            "window": F.filter(it["seen"], lambda one: in_window(it, one)),
+            "before": newest_of(F.filter(it["seen"], lambda one: is_before(it, one))),
+        },
+        lambda it: {
+            "first": oldest_of(it["window"]),
+            "widest": F.array_max(distances(it["window"])),
+            "highest": F.array_max(F.transform(it["window"], lambda one: one["committed"])),
+        },
+        lambda it: {"facts": facts(it)},
+    )["facts"]
 
 
 def _rises(samples: Column, now: Column) -> Column:

@@ -138,9 +138,31 @@ def with_age(evidence: Evidence, dataset: str, *columns: str) -> DataFrame:
     return rows.select(*columns, (F.array_position(ids, F.col("snapshot_id")) - 1).cast("int").alias("age")).where("age >= 0")
 
 
-def by_age(value: Column) -> Column:
-    """An aggregate over rows with an age: map of age to the value."""
-    return F.map_from_entries(F.collect_list(F.struct("age", value)))
+def by_age(evidence: Evidence, value: Column) -> Column:
+    """An aggregate over rows with an age, one a sample: array by age of a number or boolean, NULL where there is none."""
+    # One plain number for each age: lists would grow by millions of rows of history, and would have to be sorted.
+    return F.array(*[F.max(F.when(F.col("age") == age, value)) for age in range(len(newest(evidence)))])
+
+
+def newest_of(samples: Column) -> Column:
+    """The newest of some samples, or NULL."""
+    return F.get(samples, F.lit(0))
+
+
+def oldest_of(samples: Column) -> Column:
+    """The oldest of some samples, or NULL."""
+    return F.element_at(samples, -1)
+
+
+def is_newer(sample: Column, limit: Column) -> Column:
+    """Whether a sample is newer than another; all are where that is NULL."""
+    return F.coalesce(sample["age"] < limit["age"], F.lit(True))
+
+
+def distances(samples: Column) -> Column:
+    """How long before each sample the next older one was taken: array<bigint> of milliseconds, newest first."""
+    times = F.transform(samples, lambda one: one["taken_ms"])
+    return F.array_compact(F.zip_with(times, F.slice(times, 2, F.size(times)), lambda newer, older: newer - older))
 
 
 def dataset(tables: Tables, samples: Sequence[Snapshot], name: str, ddl: str) -> DataFrame:

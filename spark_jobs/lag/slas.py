@@ -46,7 +46,7 @@ def present_figures(counts: Column, ages: Sequence[int]) -> dict[str, Column]:
 
     Under other names: committed_partitions, unknown, beyond, behind, unasked and untimed are numbers of partitions. And by age, for
     :func:`lag_growth`: lag_sums and lag_counts array<bigint>. ``counts``: a lag is demanded of the partition. Needs the columns of
-    group_partition, and ``place`` as topic-partition, ``unread`` and samples_by_age (spark_jobs.lag).
+    group_partition, and ``place`` as topic-partition, ``unread`` and lags_by_age (spark_jobs.lag).
     """
     place, zero = F.col("place"), F.lit(0).cast("bigint")
     unread = F.when(counts, F.col("unread"))
@@ -56,7 +56,7 @@ def present_figures(counts: Column, ages: Sequence[int]) -> dict[str, Column]:
     lag_ms = F.when(counts, F.col("lag_ms"))
     largest = F.max(F.when(unread.isNotNull(), F.struct(unread.alias("lag"), place)))
     latest = F.max(F.when(lag_ms.isNotNull(), F.struct(lag_ms.alias("lag_ms"), place, "lag_ms_method")))
-    lags = [F.when(counts, F.get("samples_by_age", F.lit(age))["lag"]) for age in ages]
+    lags = [F.when(counts, F.get("lags_by_age", F.lit(age))) for age in ages]
     return {
         "committed_partitions": _number("has_commit"),
         "unknown": _number(unknown),

@@ -6,7 +6,6 @@ from pyspark.sql import functions as F
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.lag import positions as lag_positions
-from spark_jobs.lag.burrow import with_burrow
 from spark_jobs.lag.loss import with_loss
 from spark_jobs.lag.movement import with_movement
 from spark_jobs.lag.positions import offsets_between
@@ -41,7 +40,7 @@ def with_sla(rows: DataFrame, policy: Policy) -> DataFrame:
 
 
 def positions(evidence: Evidence) -> DataFrame:
-    """The wide rows without what the policy adds, and samples_by_age (spark_jobs.lag.movement). Computed once for a snapshot and kept."""
+    """The wide rows without what the policy adds, and lags_by_age (spark_jobs.lag.movement). Computed once for a snapshot and kept."""
     # A checkpoint and not persist(): every query that uses these would analyse their joins again.
     return evidence.memo("positions", lambda: evidence.tables.checkpoint(_positions(evidence)))
 
@@ -65,8 +64,7 @@ def _positions(evidence: Evidence) -> DataFrame:
         }
     )
     rows = rows.drop("group_errors", "item_errors", "listing_reason", "assigned_topics", "commit_error", "offsets_error", "log_asked")
-    rows = rows.transform(with_movement, evidence).transform(with_lag_time).transform(with_burrow, evidence.taken_ms)
-    return rows.transform(with_loss)
+    return rows.transform(with_movement, evidence).transform(with_lag_time).transform(with_loss)
 
 
 def _groups(evidence: Evidence) -> DataFrame:
