@@ -73,13 +73,10 @@ class GroupReader:
         self._statuses: dict[str, Counter[str]] = {}
 
     def read(self, table: pa.Table) -> None:
-        """Add one batch."""
+        """Add one batch; a partition without a status counts as not assessed."""
         for row in _per_group(table):
             words = {"group_id": row["group_id"], "group_type": row["group_type_max"], "state": row["state_max"]}
             self._groups[row["group_id"]] = _added(self._groups.get(row["group_id"]) or _group(words), row)
-
-    def read_statuses(self, table: pa.Table) -> None:
-        """Add the statuses of one batch; a partition without a status counts as not assessed."""
         counts = table.group_by(["group_id", "status"]).aggregate([([], "count_all")])
         for row in counts.to_pylist():
             self._statuses.setdefault(row["group_id"], Counter())[row["status"] or "NOT_ASSESSED"] += row["count_all"]
