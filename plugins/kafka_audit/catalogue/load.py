@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 from kafka_audit.catalogue.control import Control, Example, Remediation
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.input_files.plain_text import unfit_texts
-from kafka_audit.input_files.yaml_file import explain, load_yaml
+from kafka_audit.input_files.yaml_file import explain, load_yaml, unfit_texts
 
 _FILE = re.compile(r"[a-z][a-z0-9_]*\.yaml")
 
