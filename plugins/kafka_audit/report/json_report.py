@@ -163,8 +163,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "snapshot": _snapshot(made),
         "hashes": {
             "snapshot_manifest": made.manifest_sha256,
-            "catalogue": report.judged.catalogue_sha256,
-            "policy": report.judged.policy_sha256,
+            "catalogue": report.catalogue_sha256,
+            "policy": report.policy.sha256,
         },
         "audit_files": [asdict(file) for file in report.audit_files],
         "capabilities": [asdict(one) for one in made.capabilities],
