@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
-from kafka_audit.jars.cache import cache_directory
+from kafka_audit.jars.cache import cache_directory, exclusive
 from kafka_audit.jars.jar_list import LIST_FILE, differences, expected_hashes, write_list
-from kafka_audit.jars.lock import exclusive
 
 Configuration = Literal["broker", "spark"]
 Progress = Callable[[str], None]

@@ -5,9 +5,10 @@ import shutil
 from pathlib import Path
 
 import psutil
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.input_files.fields import Strict
 from kafka_audit.jars.cache import cache_directory
 from kafka_audit.sandbox import processes
 from kafka_audit.sandbox.processes import ProcessRecord
@@ -16,10 +17,8 @@ _MARKER = ".kafka-audit-sandbox"
 _STATE = "state.json"
 
 
-class BrokerState(BaseModel):
+class BrokerState(Strict):
     """One broker as it was started."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: int
     rack: str | None
@@ -29,10 +28,8 @@ class BrokerState(BaseModel):
     log_dirs: tuple[str, ...]
 
 
-class State(BaseModel):
+class State(Strict):
     """A sandbox: the seed it was started with, the seed written to it, its bootstrap servers, and its processes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: int = 1
     seed: str

@@ -13,19 +13,17 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 from kafka.errors import KafkaError
-from pydantic import BaseModel, ConfigDict
 
 from kafka_audit.errors import AuditError
+from kafka_audit.input_files.fields import Strict
 from kafka_audit.sandbox import members
 from kafka_audit.sandbox.definition import Group
 
 log = logging.getLogger("kafka_audit.sandbox.workload")
 
 
-class Plan(BaseModel):
+class Plan(Strict):
     """The work of the process; partitions is topic -> partition count. Groups that do not stay leave after they have committed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     bootstrap: str
     partitions: dict[str, int]
