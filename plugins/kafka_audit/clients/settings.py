@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kafka_audit.clients.defaults import DEFAULTS, JAVA_CLIENTS, JUDGED, SOURCES
-from kafka_audit.clients.names import canonical_name, canonical_value, known_names, nearest_name
+from kafka_audit.clients.names import all_names, canonical_name, canonical_value, nearest_name
 
 IDEMPOTENCE, IN_FLIGHT, DELIVERY = "enable.idempotence", "max.in.flight.requests.per.connection", "delivery.timeout.ms"
 OF_THE_BROKERS = ("heartbeat.interval.ms", "session.timeout.ms", "partition.assignment.strategy")
@@ -58,7 +58,7 @@ def effective(client: HasSettings) -> dict[str, Setting]:
 
 def unknown_settings(client: HasSettings) -> list[str]:
     """Declared settings that no known release of the client has, such as ``ack (acks?)``; sorted, at most 20; none for ``other``."""
-    known: frozenset[str] = frozenset().union(*known_names(client.implementation).values())
+    known = all_names(client.implementation)
     if not known:
         return []
     strange = sorted(name for name in client.settings if name not in known)[:_LISTED]

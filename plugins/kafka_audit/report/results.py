@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 _COUNTS = ("population", "findings", "passed", "failed", "errored", "not_assessed", "not_applicable")
 _OF_TALLY = ("waived", "loosened")
 _SUMMARY = ("control_id", "code", "title", "subject", "severity", "evidence_class", *_COUNTS)
-_FINDING = (
-    *("control_id", "code", "subject", "resource", "topic", "partition", "broker_id", "group_id"),
-    *("severity", "evidence_class", "status", "reason", "observed", "expected", "evidence", "tier"),
-    *("catalogue_severity", "loosened", "waiver"),
-)
 LISTED = (Status.FAIL, Status.ERROR, Status.NOT_ASSESSED)
 """The statuses whose findings a report lists one by one; results in other statuses are only counted."""
 
@@ -77,6 +72,9 @@ class Finding:
         """The names for a remediation's placeholders; for a result of a group or broker, the name is the resource."""
         known = {"topic": self.topic, "partition": self.partition, "group": self.group_id, "broker": self.broker_id}
         return {key: str(value) for key, value in known.items() if value is not None}
+
+
+_FINDING = tuple(one.name for one in fields(Finding))
 
 
 @dataclass(frozen=True, kw_only=True)

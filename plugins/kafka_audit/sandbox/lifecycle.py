@@ -1,7 +1,6 @@
 """Starts, stops and inspects a sandbox; the next start or stop cleans up after a crash."""
 
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -201,8 +200,7 @@ def _write(definition: Seed, state: State, folder: Folder, progress: Progress) -
         state = state.model_copy(update={"processes": (*state.processes, record)})
         folder.save(state)
 
-    launcher: Callable[[], None] = launch_workload
-    execute(definition, Target(state=state, folder=folder, launch_workload=launcher), progress)
+    execute(definition, Target(state=state, folder=folder, launch_workload=launch_workload), progress)
     state = state.model_copy(update={"seeded": definition.name})
     folder.save(state)
     return state

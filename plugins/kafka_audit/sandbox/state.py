@@ -1,6 +1,5 @@
 """The state of a sandbox between two commands: its state file and the processes that belong to its folder."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from kafka_audit.input_files.fields import Strict
 from kafka_audit.jars.cache import cache_directory
 from kafka_audit.sandbox import processes
 from kafka_audit.sandbox.processes import ProcessRecord
+from kafka_audit.store.durable_files import write_json
 
 _MARKER = ".kafka-audit-sandbox"
 _STATE = "state.json"
@@ -87,9 +87,7 @@ class Folder:
 
     def save(self, state: State) -> None:
         """Replace the state file in one step."""
-        fresh = self.path / f"{_STATE}.new"
-        fresh.write_text(json.dumps(state.model_dump(mode="json"), indent=1), encoding="utf-8")
-        fresh.replace(self.path / _STATE)
+        write_json(self.path / _STATE, state.model_dump(mode="json"))
 
     def processes(self) -> list[psutil.Process]:
         """Return the sandbox's live processes, the workload first, including those that a crash kept out of the state file."""
