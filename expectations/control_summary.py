@@ -15,18 +15,11 @@ from expectations.recount import FindingKind, Recount, count_findings, unreadabl
 from expectations.tables import Table, Value, kinds
 from kafka_audit.audit.gate_result import Coverage
 from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import Severity, Status
+from kafka_audit.findings import COUNTED_AS, Severity, Status
 from kafka_audit.policy.waivers import Waiver
 from kafka_audit.store.layout import Audit
 
-STATUS_COLUMNS: Mapping[Status, str] = {
-    Status.PASS: "passed",
-    Status.FAIL: "failed",
-    Status.ERROR: "errored",
-    Status.NOT_ASSESSED: "not_assessed",
-    Status.NOT_APPLICABLE: "not_applicable",
-}
-_COUNTS = ("population", "findings", "distinct_resources", *STATUS_COLUMNS.values(), "waived")
+_COUNTS = ("population", "findings", "distinct_resources", *COUNTED_AS.values(), "waived")
 _SEVERITIES = {severity.value for severity in Severity}
 
 Row = dict[str, Value]
@@ -120,7 +113,7 @@ def _summary_rows(summaries: Sequence[pads.Dataset | None]) -> tuple[list[Row], 
 
 
 def _derived_names(present: set[str], recount: Recount) -> list[str]:
-    whole = set(STATUS_COLUMNS.values()) <= present
+    whole = set(COUNTED_AS.values()) <= present
     counted = recount.known and "control_id" in present
     return [
         *(["counted"] if whole else []),
@@ -131,7 +124,7 @@ def _derived_names(present: set[str], recount: Recount) -> list[str]:
 
 def _derived(row: Row, recount: Recount, fail_on: Severity) -> Row:
     """The columns computed here; :func:`_derived_names` says which of them the table keeps."""
-    by_status = {status: row.get(column) for status, column in STATUS_COLUMNS.items()}
+    by_status = {status: row.get(column) for status, column in COUNTED_AS.items()}
     found = recount.of(row.get("control_id"))
     unknown = any(value is None for value in by_status.values())
     known = {status.value: value for status, value in by_status.items() if isinstance(value, int)}

@@ -7,10 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.catalogue.rows.groups import STATUSES
-from kafka_audit.report.lag_groups import GroupLag, GroupReader
+from kafka_audit.report.lag_groups import GroupLag, GroupReader, read_group_slas
 from kafka_audit.report.lag_history import read_histories
 from kafka_audit.report.lag_partitions import COLUMNS, GroupPartition, Loss, LossReader, as_partitions, positive
-from kafka_audit.report.lag_slas import read_group_slas
 from kafka_audit.report.rows import batches, exists, first_rows
 
 SHOWN = 50

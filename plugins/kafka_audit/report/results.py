@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import Status
+from kafka_audit.findings import COUNTED_AS, Status
 from kafka_audit.report.rows import all_rows, batches, first_rows
 from kafka_audit.report.tally import SEVERITIES, Kind, Results, Tally, by_severity, rank, results_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafka_audit.catalogue.control import Control
     from kafka_audit.catalogue.load import Catalogue
 
-_COUNTS = ("population", "findings", "passed", "failed", "errored", "not_assessed", "not_applicable")
+_COUNTS = ("population", "findings", *COUNTED_AS.values())
 _OF_TALLY = ("waived", "loosened")
 _SUMMARY = ("control_id", "code", "title", "subject", "severity", "evidence_class", *_COUNTS)
 LISTED = (Status.FAIL, Status.ERROR, Status.NOT_ASSESSED)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Protocol
 
@@ -208,12 +208,9 @@ class OffsetsOnly:
 
 def create(group: Group, bootstrap: str, partitions: Mapping[str, int]) -> Member:
     """Return the member that the group's definition asks for; partitions is topic -> partition count."""
-    kinds: dict[str, Callable[[Group, str, Mapping[str, int]], Member]] = {
-        "kafka-python": HandCommitting,
-        "confluent-kafka": Librdkafka,
-        "admin": OffsetsOnly,
-    }
-    return kinds[group.client](group, bootstrap, partitions)
+    kind = {"kafka-python": HandCommitting, "confluent-kafka": Librdkafka, "admin": OffsetsOnly}[group.client]
+    member: Member = kind(group, bootstrap, partitions)
+    return member
 
 
 def commit_offsets(admin: KafkaAdminClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
