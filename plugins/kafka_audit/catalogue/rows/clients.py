@@ -12,8 +12,7 @@ _ABOUT = f"""
     owner            string        who declares
     declared_on      string        date of the declaration, YYYY-MM-DD
     source           string        where the declaration comes from: a file, a repository, a ticket
-    settings         {_SETTINGS}   effective setting by its Java name, in Java's words; source: declared, a default, or why the client
-        changed it
+    settings         {_SETTINGS}   effective setting by its Java name, in Java's words; source: declared, a default, or why it was changed
     unknown_settings array<string> declared settings that the client does not have, with the nearest one it has; at most 20
     start_problems   array<string> why the client refuses to start with its settings; empty when no reason is known
     topics           array<string> existing topics that its declared patterns match, or without patterns those its group reads; at most 20
@@ -27,8 +26,7 @@ PRODUCER = columns(f"""
     attested_error_handling     boolean the owner attests that failed sends are handled
     recent_write_partitions     int     undeclared: partitions of the topic whose newest record is younger than 24 h
     idempotent_write_partitions int     of those, partitions whose newest record was written by an idempotent producer
-    plain_write_partitions      int     of those, partitions whose newest record is from no producer id, or from none that the leader
-        knows
+    plain_write_partitions      int     of those, partitions whose newest record has no producer id, or one unknown to the leader
     undecided_write_partitions  int     undeclared: partitions of which it cannot be told who wrote their newest record
     tier                        string  the strictest tier of its topics
     {ERRORS}

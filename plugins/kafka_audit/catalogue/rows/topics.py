@@ -12,8 +12,7 @@ TOPIC = columns(f"""
     replication_factor_max       int           most target replicas of any partition
     min_insync_replicas          int           effective value: min(configured, replication factor)
     config                       {CONFIG}      effective topic configuration with source and synonyms
-    broker_values                map<string,array<string>> distinct effective values of a key over the brokers, for keys every broker
-        answered
+    broker_values                map<string,array<string>> distinct effective values of a key, for keys that every broker answered
     racks                        int           distinct racks of the alive brokers; NULL when a broker has no rack
     rack_spread_min              int           fewest distinct racks of any partition's replicas; NULL when a replica's rack is unknown
     rack_survivors_min           int           fewest replicas left after losing any one rack; NULL when a replica's rack is unknown
@@ -21,17 +20,15 @@ TOPIC = columns(f"""
     size_bytes_max               bigint        bytes of the largest partition (its largest replica)
     recent_write_partitions      int           partitions whose newest record is younger than 24 h
     identified_write_partitions  int           of those, partitions whose newest record is from an idempotent producer
-    unidentified_write_partitions int           of those, partitions whose newest record is from no producer id, or from none that the
-        leader knows
+    unidentified_write_partitions int           of those, partitions whose newest record has no producer id, or one unknown to the leader
     unidentified_partitions      {INTS}        their numbers, at most 20
-    undecided_write_partitions   int           where that cannot be told: not readable, or a producer id's last record is less than 1 h
-        older
-    header_read_partitions       int           of the partitions written to within 24 h, those whose newest record batch was read and
-        names its producer id, or none
-    declared_producers           array<struct<name:string,settings:map<string,string>>> producers that clients.yaml declares for this
-        topic, with their effective settings; empty when it declares none
-    declared_consumers           array<struct<name:string,settings:map<string,string>>> consumers that clients.yaml declares for this
-        topic, with their effective settings; empty when it declares none
+    undecided_write_partitions   int           where that is not known: not readable, or a producer id's last record is less than 1 h older
+    header_read_partitions       int           of those written within 24 h, partitions whose newest batch was read, with a producer id or
+        not
+    declared_producers           array<struct<name:string,settings:map<string,string>>> producers that clients.yaml declares for this topic,
+        with their effective settings; empty when it declares none
+    declared_consumers           array<struct<name:string,settings:map<string,string>>> consumers that clients.yaml declares for this topic,
+        with their effective settings; empty when it declares none
     {SNAPSHOTS}
     {HISTORY_MS}
     {IS_NEW}
@@ -67,8 +64,8 @@ PARTITION = columns(f"""
     last_stable                bigint        last stable offset
     open_transactions          int           producers with an open transaction here; NULL when producers could not be read
     oldest_transaction_ms      bigint        time since the last record of the open transaction that has been silent longest
-    forgotten_transactions     {_FORGOTTEN_TRANSACTIONS} open transactions that began below log_end and in which their coordinator does
-        not know this partition, the longest silent first, at most 20; silent_ms: time since the last record; NULL when producers or
+    forgotten_transactions     {_FORGOTTEN_TRANSACTIONS} open transactions that began below log_end and in which their coordinator does not
+        know this partition, the longest silent first, at most 20; silent_ms: time since the last record; NULL when producers or
         transactions could not be read
     transaction_max_timeout_ms bigint        transaction.max.timeout.ms, the greatest of the brokers'; NULL when one did not tell
     {SNAPSHOTS}
@@ -79,8 +76,7 @@ PARTITION = columns(f"""
     log_end_before             bigint        largest log end of any earlier snapshot with the same topic id
     isr_counts                 {INTS}        isr_count of the snapshots, this one first, then back in time; at most 10
     behind_stable              array<bigint> log_end - last_stable of the snapshots, this one first, then back in time; at most 10
-    under_replicated_ms        bigint        time since the first of the snapshots, up to this one without a break, in which replicas were
-        missing from the ISR
+    under_replicated_ms        bigint        time since the first of the latest unbroken snapshots with replicas missing from the ISR
     {TOPIC_POLICY}
     {ERRORS}
 """)
