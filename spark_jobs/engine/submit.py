@@ -77,4 +77,4 @@ def job_path(name: str) -> Path:
     """The script of a job, for spark-submit; ConfigurationError when there is no such job."""
     if name not in JOBS:
         raise ConfigurationError(f"{name!r} is not a Spark job: write one of {', '.join(JOBS)}")
-    return Path(__file__).resolve().parent / f"{name}.py"
+    return Path(__file__).resolve().parents[1] / f"{name}.py"
