@@ -213,11 +213,6 @@ def control_results(
     return tuple(sorted(results, key=lambda one: (one.code, one.control_id)))
 
 
-def _word(value: object) -> str:
-    """The text of a value that may be a member of an enum."""
-    return str(getattr(value, "value", value))
-
-
 def _result(
     control_id: str, control: "Control | None", row: Mapping[str, Any] | None, findings: FindingReader, tally: Tally
 ) -> ControlResult:
@@ -226,8 +221,8 @@ def _result(
         counted = results_of(tally.items())
         counts = Counts(**{name: int(row[name] or 0) for name in _COUNTS}, waived=counted.waived, loosened=counted.loosened)
     elif control is not None:
-        words = {name: _word(getattr(control, name)) for name in ("code", "title", "subject", "severity")}
-        words["evidence_class"] = _word(control.evidence)
+        words = {"code": control.code, "title": control.title, "subject": control.subject, "severity": control.severity.value}
+        words["evidence_class"] = control.evidence.value
         counts = None
     else:
         raise AssertionError(control_id)

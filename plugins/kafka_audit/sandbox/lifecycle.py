@@ -4,7 +4,6 @@ import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 from kafka import KafkaAdminClient
@@ -42,10 +41,9 @@ class Sandbox:
         stop(directory=self.directory, progress=progress)
 
     def __enter__(self) -> "Sandbox":
-        """Return itself."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the sandbox, also after an exception."""
         self.stop()
 
