@@ -208,9 +208,9 @@ class OffsetsOnly:
 
 def create(group: Group, bootstrap: str, partitions: Mapping[str, int]) -> Member:
     """Return the member that the group's definition asks for; partitions is topic -> partition count."""
-    kind = {"kafka-python": HandCommitting, "confluent-kafka": Librdkafka, "admin": OffsetsOnly}[group.client]
-    member: Member = kind(group, bootstrap, partitions)
-    return member
+    if group.client == "kafka-python":
+        return HandCommitting(group, bootstrap, partitions)
+    return Librdkafka(group, bootstrap, partitions) if group.client == "confluent-kafka" else OffsetsOnly(group, bootstrap, partitions)
 
 
 def commit_offsets(admin: KafkaAdminClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
