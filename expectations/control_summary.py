@@ -12,21 +12,14 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from expectations.recount import FindingKind, Recount, count_findings, unreadable
-from expectations.tables import Kind, Table, Value
+from expectations.tables import Table, Value, kinds
 from kafka_audit.audit.gate_result import Coverage
 from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import Severity, Status
+from kafka_audit.findings import COUNTED_AS, Severity, Status
 from kafka_audit.policy.waivers import Waiver
 from kafka_audit.store.layout import Audit
 
-STATUS_COLUMNS: Mapping[Status, str] = {
-    Status.PASS: "passed",
-    Status.FAIL: "failed",
-    Status.ERROR: "errored",
-    Status.NOT_ASSESSED: "not_assessed",
-    Status.NOT_APPLICABLE: "not_applicable",
-}
-_COUNTS = ("population", "findings", "distinct_resources", *STATUS_COLUMNS.values(), "waived")
+_COUNTS = ("population", "findings", "distinct_resources", *COUNTED_AS.values(), "waived")
 _SEVERITIES = {severity.value for severity in Severity}
 
 Row = dict[str, Value]
@@ -59,9 +52,8 @@ def summarise(
     read = {f"{name}/{kind}": _open(folder / f"{kind}.parquet") for name, folder in steps.items() for kind in ("summary", "findings")}
     rows, present = _summary_rows([read[f"{name}/summary"] for name in steps])
     recount = count_findings([read[f"{name}/findings"] for name in steps], waivers)
-    table = [{**row, **_derived(row, present, recount, fail_on)} for row in rows]
-    kinds: dict[str, Kind] = {"control": "text", **{name: "count" for name in _COUNTS if name in present}}
-    kinds.update(dict.fromkeys(_derived_names(present, recount), "count"))
+    table = [{**row, **_derived(row, recount, fail_on)} for row in rows]
+    names = ["control", *(name for name in _COUNTS if name in present), *_derived_names(present, recount)]
     coverage = _coverage(rows)
     totals: Row = {
         "audit": audit.path.name,
@@ -79,11 +71,10 @@ def summarise(
         "coverage_ratio": coverage.ratio,
         "evidence_verdict": evidence_verdict,
     }
-    numbers: dict[str, Kind] = {"foreign_findings": "count", "coverage_ratio": "number"}
-    columns: dict[str, Kind] = {name: numbers.get(name, "text") for name in totals}
+    of_totals = kinds(totals, texts=totals.keys() - {"foreign_findings", "coverage_ratio"}, numbers=("coverage_ratio",))
     return ControlSummary(
-        controls=Table(name="controls", key="control", columns=kinds, rows=table),
-        totals=Table(name="totals", key="audit", columns=columns, rows=[totals], single=True),
+        controls=Table(name="controls", key="control", columns=kinds(names, texts=("control",)), rows=table),
+        totals=Table(name="totals", key="audit", columns=of_totals, rows=[totals], single=True),
         coverage=coverage,
     )
 
@@ -122,7 +113,7 @@ def _summary_rows(summaries: Sequence[pads.Dataset | None]) -> tuple[list[Row], 
 
 
 def _derived_names(present: set[str], recount: Recount) -> list[str]:
-    whole = set(STATUS_COLUMNS.values()) <= present
+    whole = set(COUNTED_AS.values()) <= present
     counted = recount.known and "control_id" in present
     return [
         *(["counted"] if whole else []),
@@ -131,9 +122,9 @@ def _derived_names(present: set[str], recount: Recount) -> list[str]:
     ]
 
 
-def _derived(row: Row, present: set[str], recount: Recount, fail_on: Severity) -> Row:
+def _derived(row: Row, recount: Recount, fail_on: Severity) -> Row:
     """The columns computed here; :func:`_derived_names` says which of them the table keeps."""
-    by_status = {status: row.get(column) for status, column in STATUS_COLUMNS.items()}
+    by_status = {status: row.get(column) for status, column in COUNTED_AS.items()}
     found = recount.of(row.get("control_id"))
     unknown = any(value is None for value in by_status.values())
     known = {status.value: value for status, value in by_status.items() if isinstance(value, int)}
@@ -142,7 +133,7 @@ def _derived(row: Row, present: set[str], recount: Recount, fail_on: Severity) -
         again[kind.status] += number
     fails = {kind: n for kind, n in found.items() if kind.status == Status.FAIL.value and _at_least(kind.severity, fail_on)}
     open_questions = (Status.NOT_ASSESSED.value, Status.ERROR.value)
-    waived = row.get("waived") if "waived" in present else 0  # an audit by a release without waivers has none
+    waived = row.get("waived")
     difference = sum(abs(known.get(str(status), 0) - again[status]) for status in {*known, *again})
     return {
         "counted": None if unknown else sum(known.values()),

@@ -8,17 +8,19 @@ from typing import Any
 
 from expectations.control_summary import summarise
 from expectations.data_docs import build_docs
-from expectations.results import decide
 from expectations.snapshot_profile import profile_snapshot
 from expectations.suites import SHIPPED, Suite, load_suite
 from expectations.validation import Validation, validate
 from kafka_audit.audit.gate_result import Coverage, GateResult, Judged, RuleResult, SuiteUsed, read_result
 from kafka_audit.collect.datasets import DATASETS
-from kafka_audit.findings import Severity
+from kafka_audit.errors import AuditError, GateFailedError, IncompleteError
+from kafka_audit.findings import Severity, Verdict
 from kafka_audit.policy.waivers import Waiver, began, in_force
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, Snapshot
 
+# Which failing rule decides the exit code when several fail: a known failure, then an untrustworthy audit, then a thin one.
+_PRECEDENCE = (GateFailedError.exit_code, AuditError.exit_code, IncompleteError.exit_code)
 EVIDENCE = "evidence"
 FINDINGS = "findings"
 _log = logging.getLogger(__name__)
@@ -116,3 +118,21 @@ def _reasons(results: tuple[RuleResult, ...]) -> tuple[str, ...]:
     """What did not pass, blocking rules first, each group in the order of the suite."""
     found = [result for result in results if result.status.value != "PASS"]
     return tuple(result.reason for result in sorted(found, key=lambda result: not result.blocks))
+
+
+def decide(results: Sequence[RuleResult]) -> tuple[Verdict, int]:
+    """The verdict and exit code over all rules: 0 only when no rule blocks.
+
+    Exit 3 (a known failure) outranks 1 (the audit cannot be trusted), which outranks 4 (too little is known).
+    """
+    blocking = [result for result in results if result.blocks]
+    if not results:
+        return Verdict.VACUOUS, IncompleteError.exit_code
+    if not blocking:
+        return Verdict.PASS, 0
+    codes = {result.exit_code for result in blocking}
+    code = next(code for code in _PRECEDENCE if code in codes)
+    statuses = {result.status for result in blocking}
+    if code == GateFailedError.exit_code:
+        return Verdict.FAIL, code
+    return next(status for status in (Verdict.ERROR, Verdict.FAIL, Verdict.VACUOUS) if status in statuses), code

@@ -1,4 +1,4 @@
-"""Read a snapshot's Parquet files column by column, so that a gate holds only what it counts."""
+"""Reads a snapshot's Parquet files column by column, so that a gate holds only what it counts, and checks their columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from expectations.snapshot_contract import schema_problem
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import Snapshot
@@ -51,3 +50,14 @@ class SnapshotFiles:
     def _unreadable(self, dataset: str, problem: Exception) -> IntegrityError:
         path = self.snapshot.dataset(dataset)
         return IntegrityError(f"{path} is not readable Parquet ({problem}): restore it from a copy or take a new snapshot")
+
+
+def schema_problem(found: pa.Schema, expected: pa.Schema) -> str:
+    """``ok``, or every expected column that is missing or of another type. Further columns are allowed."""
+    problems: list[str] = []
+    for column in expected:
+        if column.name not in found.names:
+            problems.append(f"column {column.name} is missing")
+        elif found.field(column.name).type != column.type:
+            problems.append(f"column {column.name} is {found.field(column.name).type} where {column.type} is expected")
+    return "; ".join(problems) or "ok"

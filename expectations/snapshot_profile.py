@@ -10,10 +10,9 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expectations.snapshot_contract import EVIDENCE_BY_ERROR, schema_problem
-from expectations.snapshot_files import SnapshotFiles
+from expectations.snapshot_files import SnapshotFiles, schema_problem
 from expectations.snapshot_populations import evidence_gaps, populations
-from expectations.tables import Kind, Table, Value
+from expectations.tables import Table, Value, kinds
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.store.layout import Snapshot
 from kafka_audit.times import parse_time
@@ -21,41 +20,15 @@ from kafka_audit.times import parse_time
 _ERROR_ITEM = ("broker_id", "topic", "partition", "group_id")
 _MANIFEST_ROUNDING = timedelta(seconds=1)
 
-_DATASET_COLUMNS: dict[str, Kind] = {
-    "dataset": "text",
-    "importance": "text",
-    "presence": "text",
-    "schema_problem": "text",
-    "rows": "count",
-    "null_keys": "count",
-    "duplicate_keys": "count",
-    "reads_outside_snapshot": "count",
-    "whole_errors": "count",
-    "item_errors": "count",
-}
-_SNAPSHOT_COLUMNS: dict[str, Kind] = {
-    "snapshot_id": "text",
-    "age_seconds": "number",
-    "duration_seconds": "number",
-    "cluster_identity": "text",
-    "brokers_alive": "count",
-    "brokers_answered": "count",
-    "brokers_silent": "count",
-    "partitions_without_topic": "count",
-    "topics_with_partitions_missing": "count",
-    "commits_without_group": "count",
-    "members_without_group": "count",
-    "errors_of_unknown_dataset": "count",
-    "hidden_topics": "count",
-    "partitions_without_offsets": "count",
-    "topics_without_configs": "count",
-    "brokers_without_configs": "count",
-}
+_TEXTS = ("dataset", "importance", "presence", "schema_problem", "snapshot_id", "cluster_identity")
+_NUMBERS = ("age_seconds", "duration_seconds")
+_EVIDENCE_BY_ERROR = frozenset({"SECURITY_DISABLED"})
+"""Errors that answer the question: a cluster without an authorizer has no ACLs, and nothing was left unread."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotProfile:
-    """Tables ``datasets`` and ``snapshot``; see the column lists of this module."""
+    """Tables ``datasets`` (a row per dataset) and ``snapshot`` (one row): texts, seconds, and counts, which are whole numbers."""
 
     datasets: Table
     snapshot: Table
@@ -83,8 +56,8 @@ def profile_snapshot(snapshot: Snapshot, *, now: datetime) -> SnapshotProfile:
         **evidence_gaps(files),
     }
     return SnapshotProfile(
-        datasets=Table(name="datasets", key="dataset", columns=_DATASET_COLUMNS, rows=datasets),
-        snapshot=Table(name="snapshot", key="snapshot_id", columns=_SNAPSHOT_COLUMNS, rows=[state], single=True),
+        datasets=Table(name="datasets", key="dataset", columns=kinds(datasets[0], texts=_TEXTS), rows=datasets),
+        snapshot=Table(name="snapshot", key="snapshot_id", columns=kinds(state, texts=_TEXTS, numbers=_NUMBERS), rows=[state], single=True),
     )
 
 
@@ -144,7 +117,7 @@ def _errors_of(files: SnapshotFiles, name: str) -> tuple[int | None, int | None]
     table = files.read("errors", ["dataset", "error", *_ERROR_ITEM])
     if table is None:
         return None, None
-    rows = [row for row in table.filter(pc.equal(table["dataset"], name)).to_pylist() if row["error"] not in EVIDENCE_BY_ERROR]
+    rows = [row for row in table.filter(pc.equal(table["dataset"], name)).to_pylist() if row["error"] not in _EVIDENCE_BY_ERROR]
     of_broker_or_all = [row["broker_id"] for row in rows if all(row[column] is None for column in _ERROR_ITEM[1:])]
     whole = of_broker_or_all.count(None)
     alive = _alive(files)

@@ -1,11 +1,16 @@
 """The small tables that the suites judge, as plain rows: built with pyarrow, handed to Great Expectations as pandas frames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Value = int | float | str | None
 Kind = Literal["count", "number", "text"]
+
+
+def kinds(columns: Iterable[str], *, texts: Collection[str] = (), numbers: Collection[str] = ()) -> dict[str, Kind]:
+    """The kind of each column: a count, but for those that are named as texts or as numbers with decimals."""
+    return {name: "text" if name in texts else "number" if name in numbers else "count" for name in columns}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from expectations.results import INCOMPLETE
 from expectations.suites import Rule, Suite
 from expectations.tables import Table
 from kafka_audit.audit.gate_result import RuleResult
-from kafka_audit.errors import ConfigurationError
+from kafka_audit.errors import ConfigurationError, IncompleteError
 from kafka_audit.findings import Verdict
 
 _DTYPES = {"count": "Int64", "number": "Float64", "text": "object"}
@@ -115,7 +114,7 @@ def _judge(rule: Rule, table: Table, answer: Mapping[str, Any], error_exit_code:
     if status is Verdict.FAIL and missing:
         detail = f"{detail} Not known for: {_some(table.unknown(columns))}.".strip()
     names = () if table.single else _short_names(table, result)
-    codes = {Verdict.ERROR: error_exit_code, Verdict.VACUOUS: INCOMPLETE}
+    codes = {Verdict.ERROR: error_exit_code, Verdict.VACUOUS: IncompleteError.exit_code}
     return RuleResult(
         rule_id=rule.meta.rule_id,
         severity=rule.severity,

@@ -1,5 +1,6 @@
 """The values of a finding's fields (status, severity, kind of evidence), used by every step from the rule to the report."""
 
+from collections.abc import Mapping
 from enum import Enum
 
 
@@ -11,6 +12,16 @@ class Status(str, Enum):
     ERROR = "error"
     NOT_ASSESSED = "not_assessed"
     NOT_APPLICABLE = "not_applicable"
+
+
+COUNTED_AS: Mapping[Status, str] = {
+    Status.PASS: "passed",
+    Status.FAIL: "failed",
+    Status.ERROR: "errored",
+    Status.NOT_ASSESSED: "not_assessed",
+    Status.NOT_APPLICABLE: "not_applicable",
+}
+"""The columns of a summary that count the findings in each status."""
 
 
 class Severity(str, Enum):

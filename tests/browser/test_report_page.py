@@ -68,7 +68,7 @@ def _unit(name: str) -> ModuleType:
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made, lag = _unit("report_audit"), _unit("lag_rows")
+    lag, made = _unit("lag_rows"), _unit("report_audit")  # the second imports the first
     topic, group = made.control("replication_factor_sufficient", "TOP-01"), made.control("lag_within_sla", "CON-01", subject="group")
     fake = made.FakeAudit(tmp_path_factory.mktemp("audit"), (group, topic))
     names = made.HOSTILE_GROUPS

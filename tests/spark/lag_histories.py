@@ -179,7 +179,7 @@ def rows_over(spark: SparkSession, root: Path, minutes: list[float]) -> dict[str
         snapshot(HISTORIES, age).write(root, READ_AT - timedelta(minutes=before))
     now = snapshot(HISTORIES, 0).write(root)
     evidence = Evidence(spark=spark, snapshot=now, history=read_history(now, 60), small_cluster=True)
-    policy = replace(load_policy(), sla_file=SlaFile.model_validate({"version": 1, "groups": [SLAS]}))
+    policy = replace(load_policy(), slas=SlaFile.model_validate({"version": 1, "groups": [SLAS]}).groups)
     with evidence.tables.settings():
         rows = wide_rows("group_partition", evidence, policy)
         return {row["group_id"]: row.asDict(recursive=True) for row in rows.where("topic <> 'elsewhere'").collect()}

@@ -5,11 +5,14 @@ from pathlib import Path
 import pyarrow as pa
 from report_audit import FakeAudit, spark_folder
 
-from kafka_audit.report.commit_history import GroupBehaviour
-from kafka_audit.report.rows import arrow_types
+from kafka_audit.report.commit_history import COLUMNS
 from kafka_audit.store.durable_files import write_json
 
-SCHEMA = pa.schema(list(arrow_types(GroupBehaviour).items()))
+_TEXTS = {
+    *("group_id", "group_type", "assignor", "auto_commit", "auto_commit_confidence", "auto_commit_reason", "last_rewind", "last_removed"),
+    *("removed_reason", "incomplete_until", "lost_until", "held_back_since"),
+}
+SCHEMA = pa.schema([(name, pa.string() if name in _TEXTS else pa.bool_() if name == "removed" else pa.int64()) for name in COLUMNS])
 FOLDER, SHA256 = "behaviour/20261120T230000Z", "be" * 32
 RECORD = {
     **{"folder": FOLDER, "manifest_sha256": SHA256, "reason": None, "changed_since": None, "hours": 23.5, "gaps": [], "gap_count": 0},

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from lag_rows import series_table, sla_table
 
 from kafka_audit.catalogue.control import Control, Remediation
 from kafka_audit.catalogue.load import Catalogue
@@ -274,11 +275,11 @@ class FakeAudit:
         schema: pa.Schema = LAG_PARTITIONS,
         **further: pa.Table,
     ) -> None:
-        """Write the files of the lag part; ``further`` are group_slas and lag_series, which are absent when they are not given."""
+        """Write the files of the lag part; ``further`` are group_slas and lag_series, which are empty when they are not given."""
         controls = [one for one in self.catalogue.controls if one.subject in ("group", "group_partition", "declared_group", "group_sla")]
         self._step("lag", rows, [summary(one, rows) for one in controls], 1)
         spark_folder(self.audit.lag / "group_partitions.parquet", partitions or [], schema)
-        for name, table in further.items():
+        for name, table in {"group_slas": sla_table([]), "lag_series": series_table([]), **further}.items():
             spark_folder(self.audit.lag / f"{name}.parquet", table.to_pylist(), table.schema)
 
     def _step(self, name: str, rows: list[dict[str, object]], summaries: list[dict[str, object]], parts: int) -> None:

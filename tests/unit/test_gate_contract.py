@@ -6,7 +6,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from expectations.snapshot_contract import schema_problem
+from expectations.snapshot_files import schema_problem
 from kafka_audit.collect.datasets import DATASETS
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from expectations.results import decide
+from expectations.gate import decide
 from expectations.suites import Suite
 from expectations.tables import Table
 from expectations.validation import exception_messages, validate

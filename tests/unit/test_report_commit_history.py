@@ -33,7 +33,7 @@ def text_of(fake: FakeAudit) -> str:
     return Page(render(read(fake))).text
 
 
-def test_an_audit_of_an_earlier_release_says_that_nothing_was_recorded(tmp_path: Path) -> None:
+def test_an_audit_without_a_record_of_a_commit_history_says_so(tmp_path: Path) -> None:
     fake = ran(tmp_path)
     assert "verify left no record of a commit history" in text_of(fake)
     assert as_json(read(fake))["commit_history"]["recorded"] is False
@@ -73,7 +73,7 @@ def test_what_expired_or_went_back_comes_first_and_the_rest_is_counted(tmp_path:
     ]
     with_history(fake, rows)
     history = read(fake).commit_history
-    assert [one.group_id for one in history.groups[:4]] == ["expired", "unclear", "rewound", "stormy"]
+    assert [one["group_id"] for one in history.groups[:4]] == ["expired", "unclear", "rewound", "stormy"]
     assert (len(history.groups), history.group_count, dict(history.auto_commit)) == (SHOWN, 64, {"consistent": 63, "unknown": 1})
     text = text_of(fake)
     assert f"First {SHOWN} of 64 groups" in text

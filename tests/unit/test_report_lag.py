@@ -1,14 +1,17 @@
-"""Lag and loss in the report: lost records, time to loss, SLAs and histories of groups, and files of an earlier release."""
+"""Lag and loss in the report: lost records, time to loss, SLAs and histories of groups."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from lag_rows import group_sla, lag_bucket, series_table, sla_table
 from report_audit import GROUP_PARTITIONS, HOSTILE_GROUPS, FakeAudit, group_partition
 from test_report_html import Page
 
+from kafka_audit.errors import IntegrityError
 from kafka_audit.report import Report, read_report
 from kafka_audit.report.html import render
 from kafka_audit.report.json_report import as_json
@@ -55,20 +58,25 @@ def test_without_loss_nothing_is_said_beside_the_verdict(tmp_path: Path) -> None
     assert "No partition with known offsets lost a record" in text_of(report)
 
 
-def test_an_audit_of_an_earlier_release_says_what_is_absent_and_shows_no_number_for_it(tmp_path: Path) -> None:
-    report = read(tmp_path, [group_partition("a", "t", 0, lag=9)], schema=GROUP_PARTITIONS)
-    assert {"group_slas.parquet", "lag_series.parquet", "status", "time_to_loss_ms"} <= set(report.lag.absent)
-    (group,) = report.lag.groups
-    assert (group.statuses, group.slas, group.history, group.lag_ms, group.time_to_loss_ms) == ((), (), None, None, None)
-    text = text_of(report)
-    assert "lag_series.parquet" in text
-    assert "This audit has no times to loss." in text
-    assert "No SLA covers this group" not in text
+def test_lag_results_without_a_column_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(IntegrityError, match=r"it has no columns .*status.*time_to_loss_ms.*run the step that writes it again"):
+        read(tmp_path, [group_partition("a", "t", 0, lag=9)], schema=GROUP_PARTITIONS)
 
 
-def test_what_a_full_audit_holds_is_not_called_absent(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["group_slas", "lag_series"])
+def test_lag_results_without_one_of_their_files_are_refused(tmp_path: Path, name: str) -> None:
+    fake = FakeAudit(tmp_path, ())
+    fake.settings([])
+    fake.lag([], [group_partition("a", "t", 0)])
+    shutil.rmtree(fake.audit.lag / f"{name}.parquet")
+    with pytest.raises(IntegrityError, match=f"{name}.parquet: cannot be read as Parquet"):
+        read_report(*fake.inputs.args, **fake.inputs.kwargs)
+
+
+def test_a_group_without_slas_and_history_says_so(tmp_path: Path) -> None:
     report = read(tmp_path, [group_partition("a", "t", 0)], group_slas=sla_table([]), lag_series=series_table([]))
-    assert report.lag.absent == ()
+    (group,) = report.lag.groups
+    assert (group.slas, group.history, group.lag_ms, group.time_to_loss_ms) == ((), None, None, None)
     text = text_of(report)
     assert "No SLA covers this group" in text
     assert "No history of this group's lag" in text

@@ -14,7 +14,7 @@ from test_report_html import Page
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Severity
 from kafka_audit.policy.frameworks import Framework
-from kafka_audit.policy.waivers import Waiver, WaiverFile
+from kafka_audit.policy.waivers import Waiver
 from kafka_audit.report import Report, read_report
 from kafka_audit.report.html import render
 from kafka_audit.report.json_report import render as render_json
@@ -56,7 +56,7 @@ def framework(strict: bool = True, codes: tuple[str, ...] = ("TOP-01", "TOP-10")
 
 def audit(root: Path, rows: list[dict[str, object]], *waivers: Waiver, frameworks: tuple[Framework, ...] = ()) -> FakeAudit:
     fake = FakeAudit(root, (TOPIC, RACKS))
-    fake.policy = replace(fake.policy, waiver_file=WaiverFile(version=1, waivers=list(waivers)), frameworks=frameworks)
+    fake.policy = replace(fake.policy, waivers=list(waivers), frameworks=frameworks)
     fake.settings(rows)
     fake.lag([])
     fake.gates(findings=("PASS", 0))

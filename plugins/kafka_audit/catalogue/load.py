@@ -9,10 +9,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from kafka_audit.catalogue.control import Control, Example, Remediation
+from kafka_audit.catalogue.control import Control
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.input_files.plain_text import unfit_texts
-from kafka_audit.input_files.yaml_file import explain, load_yaml
+from kafka_audit.input_files.yaml_file import explain, load_yaml, unfit_texts
 
 _FILE = re.compile(r"[a-z][a-z0-9_]*\.yaml")
 
@@ -152,6 +151,3 @@ def _shared_parameters(read: list[tuple[Path, Control]]) -> list[str]:
             if owner != path:
                 problems.append(f"{path}: parameters.{name}: {owner} names one like it for the same subject; choose another name")
     return problems
-
-
-__all__ = ["Catalogue", "Control", "Example", "Remediation", "load_catalogue", "shipped_controls"]

@@ -3,7 +3,6 @@
 Nothing here contacts a broker or judges a setting: controls do.
 """
 
-from kafka_audit.clients.settings import Setting, effective, unknown_settings
-from kafka_audit.clients.startup import start_problems
+from kafka_audit.clients.settings import Setting, effective, start_problems, unknown_settings
 
 __all__ = ["Setting", "effective", "start_problems", "unknown_settings"]

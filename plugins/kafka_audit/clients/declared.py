@@ -5,16 +5,15 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from kafka_audit.clients.names import BOOLEANS, NUMBERS, canonical_name
 from kafka_audit.clients.properties import read_pairs
 from kafka_audit.clients.sections import settings_of
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.fields import Date, Name, Pattern, Strict, repeated
-from kafka_audit.input_files.plain_text import unfit_texts
 from kafka_audit.input_files.read import refuse_outside
-from kafka_audit.input_files.yaml_file import explain, load_yaml
+from kafka_audit.input_files.yaml_file import read_model
 from kafka_audit.safe_text import visible
 
 Kind = Literal["producer", "consumer"]
@@ -108,11 +107,4 @@ def _refuse_yaml_1_1(setting: str, canonical: str, value: str) -> None:
 
 def load_client_file(path: Path) -> ClientFile:
     """Load a ``clients.yaml`` that is not part of a policy, and its settings files; ConfigurationError (exit 2) lists all problems."""
-    value, _ = load_yaml(path)
-    unfit = unfit_texts(value)
-    if unfit:
-        raise ConfigurationError("\n  ".join(f"{path}: {line}" for line in unfit))
-    try:
-        return ClientFile.model_validate(value).with_settings_files(path.parent)[0]
-    except ValidationError as problem:
-        raise ConfigurationError("\n  ".join(explain(path, problem))) from problem
+    return read_model(path, ClientFile)[0].with_settings_files(path.parent)[0]

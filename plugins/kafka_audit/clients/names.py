@@ -118,9 +118,14 @@ def known_names(implementation: str) -> Mapping[str, frozenset[str]]:
     return {kind: frozenset(names) for kind, names in data.get(listed, {}).items()}
 
 
+def all_names(implementation: str) -> frozenset[str]:
+    """The settings that an implementation has, for either kind of client. Empty for ``other``."""
+    return frozenset().union(*known_names(implementation).values())
+
+
 def nearest_name(name: str, implementation: str) -> str | None:
     """The known setting that is closest to a misspelt name; None if none is close."""
     if len(name) > _LONGEST_NAME:
         return None
-    known = sorted(frozenset().union(*known_names(implementation).values()))
+    known = sorted(all_names(implementation))
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.75)), None)

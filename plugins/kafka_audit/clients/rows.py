@@ -3,8 +3,7 @@
 from typing import Any
 
 from kafka_audit.clients.declared import Client
-from kafka_audit.clients.settings import HasSettings, effective, unknown_settings
-from kafka_audit.clients.startup import start_problems
+from kafka_audit.clients.settings import HasSettings, effective, start_problems, unknown_settings
 
 
 def settings_row(client: HasSettings, *, source: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from kafka_audit.clients.defaults import JUDGED
-from kafka_audit.clients.names import canonical_name, known_names
+from kafka_audit.clients.names import all_names, canonical_name, known_names
 from kafka_audit.clients.spring import in_kafkas_words, without_brackets
 from kafka_audit.errors import ConfigurationError
 
@@ -75,12 +75,7 @@ def _is_prefixed(name: str, kind: str) -> bool:
     if name.startswith(_SPRING):
         return name.startswith(f"{_SPRING}{kind}.") or (name.startswith(common) and name.removeprefix(common) in _exclusive_names(kind))
     rest = name.removeprefix(f"{kind}.").removeprefix(_CONNECT_OVERRIDE.removeprefix("."))
-    return name.startswith(f"{kind}.") and rest in _any_clients()
-
-
-@cache
-def _any_clients() -> frozenset[str]:
-    return frozenset().union(*(names for each in _LISTED for names in known_names(each).values()))
+    return name.startswith(f"{kind}.") and any(rest in all_names(each) for each in _LISTED)
 
 
 def _by_names(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -116,7 +111,7 @@ def _implementation(pairs: Mapping[str, str]) -> str:
     if _STREAMS in names:
         return "other"  # Kafka Streams sets the defaults of its clients itself
     plain = {name.removeprefix("producer.").removeprefix("consumer.") for name in names}
-    known = {each: frozenset().union(*known_names(each).values()) for each in _LISTED}
+    known = {each: all_names(each) for each in _LISTED}
     own = {
         each: plain & listed - frozenset().union(*(other for name, other in known.items() if name != each))
         for each, listed in known.items()

@@ -1,4 +1,4 @@
-"""The effective settings of a client: what is declared, its defaults, and what the client changes by itself."""
+"""The effective settings of a client (declared, default, or changed by the client itself), and those with which it refuses to start."""
 
 import re
 from collections.abc import Mapping
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kafka_audit.clients.defaults import DEFAULTS, JAVA_CLIENTS, JUDGED, SOURCES
-from kafka_audit.clients.names import canonical_name, canonical_value, known_names, nearest_name
+from kafka_audit.clients.names import BOOLEANS, NUMBERS, all_names, canonical_name, canonical_value, nearest_name
 
-IDEMPOTENCE, IN_FLIGHT, DELIVERY = "enable.idempotence", "max.in.flight.requests.per.connection", "delivery.timeout.ms"
-OF_THE_BROKERS = ("heartbeat.interval.ms", "session.timeout.ms", "partition.assignment.strategy")
+_IDEMPOTENCE, _IN_FLIGHT, _DELIVERY = "enable.idempotence", "max.in.flight.requests.per.connection", "delivery.timeout.ms"
+_SESSION, _HEARTBEAT, _STRATEGY = "session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"
+_OF_THE_BROKERS = (_HEARTBEAT, _SESSION, _STRATEGY)
 """Settings that the brokers decide for a group of the newer protocol (KIP-848)."""
-MOST_IN_FLIGHT = 5
+_MOST_IN_FLIGHT = 5
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")  # int() would accept 300_000 and digits of other scripts, which clients refuse
 _DECLARED = "declared"
 _LISTED = 20
@@ -44,21 +45,21 @@ def effective(client: HasSettings) -> dict[str, Setting]:
 
     Sources: the observed behaviour of Kafka 4.3.1's clients, librdkafka 2.16.0 and kafka-python 3.0.12; KIP-679, KIP-848.
     """
-    given = declared(client)
+    given = _declared(client)
     if client.implementation not in DEFAULTS:
         return dict(sorted(given.items()))
     source, defaults = SOURCES[client.implementation], DEFAULTS[client.implementation][client.kind]
     found = {name: Setting(value=value, source=source) for name, value in defaults.items()} | given
     if client.kind == "producer":
         found |= _changed_by_producer(client, given, found)
-    elif value_of(found, "group.protocol") == "consumer":
-        found = {name: setting for name, setting in found.items() if name not in OF_THE_BROKERS or name in given}
+    elif _value_of(found, "group.protocol") == "consumer":
+        found = {name: setting for name, setting in found.items() if name not in _OF_THE_BROKERS or name in given}
     return dict(sorted(found.items()))
 
 
 def unknown_settings(client: HasSettings) -> list[str]:
     """Declared settings that no known release of the client has, such as ``ack (acks?)``; sorted, at most 20; none for ``other``."""
-    known: frozenset[str] = frozenset().union(*known_names(client.implementation).values())
+    known = all_names(client.implementation)
     if not known:
         return []
     strange = sorted(name for name in client.settings if name not in known)[:_LISTED]
@@ -66,7 +67,7 @@ def unknown_settings(client: HasSettings) -> list[str]:
     return [f"{name} ({guess}?)" if guess else name for name, guess in guesses]
 
 
-def declared(client: HasSettings) -> dict[str, Setting]:
+def _declared(client: HasSettings) -> dict[str, Setting]:
     """The declared settings that matter for reliability: the Java client's name -> Setting, with its value as the Java client writes it."""
     found = {}
     for name, value in client.settings.items():
@@ -76,51 +77,51 @@ def declared(client: HasSettings) -> dict[str, Setting]:
     return found
 
 
-def value_of(settings: Mapping[str, Setting], name: str) -> str | None:
+def _value_of(settings: Mapping[str, Setting], name: str) -> str | None:
     """The value of a setting; None if it is not known."""
     setting = settings.get(name)
     return setting.value if setting is not None else None
 
 
-def number_of(settings: Mapping[str, Setting], name: str) -> int | None:
+def _number_of(settings: Mapping[str, Setting], name: str) -> int | None:
     """The value of a setting as a number; None if it is not known or not a number."""
-    value = value_of(settings, name)
+    value = _value_of(settings, name)
     return int(value) if value is not None and _WHOLE.fullmatch(value) else None
 
 
-def against_idempotence(settings: Mapping[str, Setting]) -> dict[str, str]:
+def _against_idempotence(settings: Mapping[str, Setting]) -> dict[str, str]:
     """The settings that conflict with an idempotent producer (KIP-98): name -> the conflict, such as ``acks is 1``."""
-    acks, retries, in_flight = value_of(settings, "acks"), number_of(settings, "retries"), number_of(settings, IN_FLIGHT)
+    acks, retries, in_flight = _value_of(settings, "acks"), _number_of(settings, "retries"), _number_of(settings, _IN_FLIGHT)
     wrong = {
         "acks": f"acks is {acks}" if acks not in (None, "all") else None,
         "retries": "retries is 0" if retries == 0 else None,
-        IN_FLIGHT: f"{IN_FLIGHT} is {in_flight}" if in_flight is not None and in_flight > MOST_IN_FLIGHT else None,
+        _IN_FLIGHT: f"{_IN_FLIGHT} is {in_flight}" if in_flight is not None and in_flight > _MOST_IN_FLIGHT else None,
     }
     return {name: text for name, text in wrong.items() if text is not None}
 
 
-def least_delivery_timeout(settings: Mapping[str, Setting]) -> int | None:
+def _least_delivery_timeout(settings: Mapping[str, Setting]) -> int | None:
     """linger.ms + request.timeout.ms in milliseconds; None if either is not known."""
-    linger, request = number_of(settings, "linger.ms"), number_of(settings, "request.timeout.ms")
+    linger, request = _number_of(settings, "linger.ms"), _number_of(settings, "request.timeout.ms")
     return None if linger is None or request is None else linger + request
 
 
 def _idempotence(client: HasSettings, given: Mapping[str, Setting], found: Mapping[str, Setting]) -> Setting | None:
     """The value that the client gives enable.idempotence if nobody set it; None if it keeps its default."""
-    transactional = bool(value_of(found, "transactional.id"))
-    if IDEMPOTENCE in given:
+    transactional = bool(_value_of(found, "transactional.id"))
+    if _IDEMPOTENCE in given:
         return None
     if client.implementation == "librdkafka":
         return Setting(value="true", source="turned on by the client because transactional.id is set") if transactional else None
-    if transactional or value_of(found, IDEMPOTENCE) != "true":
+    if transactional or _value_of(found, _IDEMPOTENCE) != "true":
         return None
     # With too many requests in flight, Java's producer refuses to start; kafka-python's turns idempotence off.
-    silent = ("acks", "retries") if client.implementation in JAVA_CLIENTS else ("acks", "retries", IN_FLIGHT)
-    conflicts = against_idempotence(found)
+    silent = ("acks", "retries") if client.implementation in JAVA_CLIENTS else ("acks", "retries", _IN_FLIGHT)
+    conflicts = _against_idempotence(found)
     for name in silent:
         if name in conflicts:
             return Setting(value="false", source=f"turned off by the client because {conflicts[name]}")
-    unknown = next((name for name in silent if value_of(found, name) is None), None)
+    unknown = next((name for name in silent if _value_of(found, name) is None), None)
     return Setting(value=None, source=f"depends on {unknown}, which is not known") if unknown is not None else None
 
 
@@ -128,10 +129,74 @@ def _changed_by_producer(client: HasSettings, given: Mapping[str, Setting], foun
     changed: dict[str, Setting] = {}
     idempotence = _idempotence(client, given, found)
     if idempotence is not None:
-        changed[IDEMPOTENCE] = idempotence
-    if client.implementation == "librdkafka" and IN_FLIGHT not in given and value_of({**found, **changed}, IDEMPOTENCE) == "true":
-        changed[IN_FLIGHT] = Setting(value=str(MOST_IN_FLIGHT), source="lowered by the client because enable.idempotence is true")
-    least, delivery = least_delivery_timeout(found), number_of(found, DELIVERY)
-    if client.implementation in JAVA_CLIENTS and DELIVERY not in given and least is not None and delivery is not None and delivery < least:
-        changed[DELIVERY] = Setting(value=str(least), source="raised by the client to linger.ms + request.timeout.ms")
+        changed[_IDEMPOTENCE] = idempotence
+    if client.implementation == "librdkafka" and _IN_FLIGHT not in given and _value_of({**found, **changed}, _IDEMPOTENCE) == "true":
+        changed[_IN_FLIGHT] = Setting(value=str(_MOST_IN_FLIGHT), source="lowered by the client because enable.idempotence is true")
+    least, delivery = _least_delivery_timeout(found), _number_of(found, _DELIVERY)
+    if client.implementation in JAVA_CLIENTS and _DELIVERY not in given and least is not None and delivery is not None and delivery < least:
+        changed[_DELIVERY] = Setting(value=str(least), source="raised by the client to linger.ms + request.timeout.ms")
     return changed
+
+
+def start_problems(client: HasSettings) -> list[str]:
+    """Why the client refuses to start with these settings, as sentences; empty if no reason is known.
+
+    Source: the observed behaviour of Kafka 4.3.1's Java clients, librdkafka 2.16.0 and kafka-python 3.0.12.
+    """
+    if client.implementation not in DEFAULTS:
+        return []
+    given, found = _declared(client), effective(client)
+    own = _of_producer(client, given, found) if client.kind == "producer" else _of_consumer(client, given, found)
+    return [*own, *_wrong_kinds(given)]
+
+
+def _of_producer(client: HasSettings, given: Mapping[str, Setting], found: Mapping[str, Setting]) -> list[str]:
+    problems = []
+    conflicts = _against_idempotence(found)
+    if _value_of(found, _IDEMPOTENCE) == "true":
+        problems += [f"{text}, which idempotence does not allow" for text in conflicts.values()]
+    elif _value_of(found, "transactional.id"):
+        problems.append("transactional.id needs enable.idempotence=true")
+    elif _IN_FLIGHT in conflicts and _IDEMPOTENCE not in given and client.implementation in ("java", "spring-kafka"):
+        problems.append(f"{conflicts[_IN_FLIGHT]}, which the Java client accepts only with enable.idempotence=false")
+    acks = _value_of(found, "acks")
+    if acks not in (None, "all", "0", "1") and client.implementation != "librdkafka":
+        problems.append(f"acks={acks} is none of all, -1, 0, 1")
+    librdkafka = client.implementation == "librdkafka"
+    least, delivery = _number_of(found, "linger.ms") if librdkafka else _least_delivery_timeout(found), _number_of(found, _DELIVERY)
+    if least is not None and delivery is not None and delivery < least and (_DELIVERY in given or client.implementation == "kafka-python"):
+        problems.append(f"{_DELIVERY} is {delivery}, below {'linger.ms' if librdkafka else 'linger.ms + request.timeout.ms'} ({least})")
+    return problems
+
+
+def _of_consumer(client: HasSettings, given: Mapping[str, Setting], found: Mapping[str, Setting]) -> list[str]:
+    problems = []
+    librdkafka = client.implementation == "librdkafka"
+    if client.implementation == "kafka-python" and "group.protocol" in given:
+        problems.append("kafka-python has no setting group_protocol")
+    if _value_of(found, "group.protocol") == "consumer":
+        problems += [f"{name} cannot be set together with group.protocol=consumer" for name in _OF_THE_BROKERS if name in given]
+    else:
+        session, heartbeat, poll = (_number_of(found, name) for name in (_SESSION, _HEARTBEAT, "max.poll.interval.ms"))
+        if not librdkafka and session is not None and heartbeat is not None and heartbeat >= session:
+            problems.append(f"{_HEARTBEAT} is {heartbeat}, not below {_SESSION} ({session})")
+        if librdkafka and session is not None and poll is not None and poll < session:
+            problems.append(f"max.poll.interval.ms is {poll}, below {_SESSION} ({session})")
+        assignors = (_value_of(found, _STRATEGY) or "").split(",")
+        if librdkafka and len(assignors) > 1 and "cooperative-sticky" in assignors:
+            problems.append(f"{_STRATEGY} mixes cooperative-sticky with eager assignors")
+    reset = _value_of(given, "auto.offset.reset")
+    by_duration = client.implementation in JAVA_CLIENTS and (reset or "").startswith("by_duration:P")
+    if reset is not None and reset not in ("earliest", "latest", "none") and not by_duration and client.implementation != "kafka-python":
+        problems.append(f"auto.offset.reset={reset} does not exist")
+    isolation = _value_of(given, "isolation.level")
+    if isolation not in (None, "read_committed", "read_uncommitted"):
+        problems.append(f"isolation.level={isolation} does not exist")
+    return problems
+
+
+def _wrong_kinds(given: Mapping[str, Setting]) -> list[str]:
+    """Values that are not a number, or not true or false, although the client expects one."""
+    values = {name: setting.value for name, setting in given.items() if setting.value is not None}
+    wrong = [f"{name} is neither true nor false" for name, value in values.items() if name in BOOLEANS and value not in ("true", "false")]
+    return wrong + [f"{name} is no whole number" for name in values if name in NUMBERS and _number_of(given, name) is None]

@@ -1,10 +1,12 @@
-"""Reads policy and control files as strict YAML, and turns problems into messages with file, field and fix."""
+"""Reads policy and control files as strict YAML with plain texts, and turns problems into messages with file, field and fix."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.read import read_input, refuse_outside
@@ -12,6 +14,10 @@ from kafka_audit.input_files.strict_yaml import parse_yaml
 from kafka_audit.safe_text import visible
 
 _LISTED = 50
+_MOST_PROBLEMS = 10
+_LONGEST_KEY = 80
+_OF_CLIENT = re.compile(r"clients\.[0-9]+\.settings\..*", re.DOTALL)
+_Model = TypeVar("_Model", bound=BaseModel)
 _FIXES = {
     "bool_type": "write true or false",
     "bool_parsing": "write true or false",
@@ -45,6 +51,21 @@ def load_yaml(path: Path, *, within: Path | None = None) -> tuple[Any, bytes]:
         raise ConfigurationError(f"{path}: is not valid YAML: {visible(said)}{hint}") from problem
 
 
+def read_model(path: Path, model: type[_Model], *, within: Path | None = None) -> tuple[_Model, bytes]:
+    """The content of one YAML file as a model, and its bytes; ConfigurationError (exit 2) lists all problems of the file.
+
+    ``within``: as for :func:`load_yaml`.
+    """
+    value, raw = load_yaml(path, within=within)
+    unfit = unfit_texts(value)
+    if unfit:
+        raise ConfigurationError("\n  ".join(f"{path}: {line}" for line in unfit))
+    try:
+        return model.model_validate(value), raw
+    except ValidationError as problem:
+        raise ConfigurationError("\n  ".join(explain(path, problem))) from problem
+
+
 def explain(path: Path, problem: ValidationError) -> list[str]:
     """One sentence for each problem that pydantic found, at most 50: file, field and fix."""
     lines = []
@@ -64,3 +85,51 @@ def explain(path: Path, problem: ValidationError) -> list[str]:
     if len(errors) > _LISTED:
         lines.append(f"{path}: has {len(errors) - _LISTED:,} more problems")
     return lines
+
+
+def unfit_texts(value: object) -> list[str]:
+    """The texts of a YAML value that are refused, keys too, as lines that begin with the field; the first ten.
+
+    Refused is ``${``, which shells, Java clients and Spark replace by environment variables and other values of their own, and what
+    cannot be written as UTF-8.
+    """
+    found = []
+    for field, text in _texts(value, ""):
+        if "${" in text:
+            # A client's value that is known only when it starts cannot be written here; as a file, its settings are taken as they are.
+            inline = _OF_CLIENT.fullmatch(field)
+            advice = "remove the setting, or name a settings_file" if inline else "write the text itself ($NAME in a command)"
+            found.append(f"{field}: holds ${{, which programs replace by values of their environment; {advice}")
+        elif not _is_unicode(text):
+            found.append(f"{field}: holds half of a surrogate pair, which is no character; write the character itself")
+        if len(found) == _MOST_PROBLEMS:
+            break
+    return found
+
+
+def _texts(value: object, field: str) -> Iterator[tuple[str, str]]:
+    """Every text with its field; a part that the file names twice is read once, so that no alias makes it long or endless."""
+    waiting, seen = [(value, field)], set()
+    while waiting:
+        one, where = waiting.pop()
+        if isinstance(one, str):
+            yield where or "(whole file)", one
+        elif isinstance(one, dict | list) and id(one) not in seen:
+            seen.add(id(one))
+            parts = list(one.items() if isinstance(one, dict) else enumerate(one))
+            if isinstance(one, dict):
+                waiting += [(key, where) for key in one]
+            waiting += [(part, f"{where}.{_shown(key)}".lstrip(".")) for key, part in reversed(parts)]
+
+
+def _shown(key: object) -> str:
+    text = str(key)
+    return text if len(text) <= _LONGEST_KEY and "${" not in text and _is_unicode(text) else "..."
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

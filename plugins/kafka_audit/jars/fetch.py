@@ -9,15 +9,13 @@ import shutil
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args
 
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
-from kafka_audit.jars.cache import cache_directory
+from kafka_audit.jars.cache import cache_directory, exclusive
 from kafka_audit.jars.jar_list import LIST_FILE, differences, expected_hashes, write_list
-from kafka_audit.jars.lock import exclusive
 
 Configuration = Literal["broker", "spark"]
 Progress = Callable[[str], None]
@@ -70,7 +68,9 @@ def resolve(configuration: Configuration, progress: Progress) -> list[Path]:
         if target.exists():
             progress(f"The cached {configuration} jars are not those that were recorded ({changed[0]}): they are fetched again")
         progress(f"Fetching the {configuration} jars from Maven Central into {target}")
-        with _sibling(target) as fresh:
+        # Beside the target, so that a rename publishes the folder as a whole; what was not renamed is removed.
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent, ignore_cleanup_errors=True) as name:
+            fresh = Path(name)
             _run_ivy(configuration, cache_directory() / "ivy", f"{fresh}/[artifact]-[revision].[ext]", progress)
             wrong = differences(fresh, expected)
             if wrong:
@@ -110,16 +110,6 @@ def _fingerprint() -> str:
     digest = hashlib.sha256(IVY_FILE.read_bytes() + IVY_SETTINGS.read_bytes())
     digest.update(importlib.metadata.version("pyspark").encode())
     return digest.hexdigest()[:12]
-
-
-@contextmanager
-def _sibling(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside the target, so that a rename publishes it as a whole; remove it if it was not renamed."""
-    fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        yield fresh
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _pyspark_jars() -> Path:

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import ValidationError
-
 from kafka_audit.clients.declared import Client, ClientFile
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.fields import Strict
 from kafka_audit.input_files.glob import matches
-from kafka_audit.input_files.plain_text import unfit_texts
-from kafka_audit.input_files.yaml_file import explain, load_yaml
+from kafka_audit.input_files.yaml_file import read_model
 from kafka_audit.policy.frameworks import Framework
 from kafka_audit.policy.slas import LagSla, SlaFile
 from kafka_audit.policy.tiers import GroupRule, History, Tier, TierFile, TopicRule
@@ -29,49 +26,20 @@ _FRAMEWORKS = "frameworks"
 class Policy:
     """The content of all files of a policy folder, and the sha256 over their bytes."""
 
-    tier_file: TierFile
-    sla_file: SlaFile
-    client_file: ClientFile
-    waiver_file: WaiverFile
+    default_tier: str
+    tiers: dict[str, Tier]
+    topics: list[TopicRule]
+    groups: list[GroupRule]
+    declared_topics: list[str]
+    declared_groups: list[str]
+    approved_principals: list[str]
+    history: History
+    slas: list[LagSla]
+    clients: list[Client]
+    waivers: list[Waiver]
     frameworks: tuple[Framework, ...]
     sha256: str
     folder: Path
-
-    @property
-    def tiers(self) -> dict[str, Tier]:
-        return self.tier_file.tiers
-
-    @property
-    def default_tier(self) -> str:
-        return self.tier_file.default_tier
-
-    @property
-    def topics(self) -> list[TopicRule]:
-        return self.tier_file.topics
-
-    @property
-    def groups(self) -> list[GroupRule]:
-        return self.tier_file.groups
-
-    @property
-    def declared_topics(self) -> list[str]:
-        return self.tier_file.declared_topics
-
-    @property
-    def declared_groups(self) -> list[str]:
-        return self.tier_file.declared_groups
-
-    @property
-    def approved_principals(self) -> list[str]:
-        return self.tier_file.approved_principals
-
-    @property
-    def history(self) -> History:
-        return self.tier_file.history
-
-    @property
-    def slas(self) -> list[LagSla]:
-        return self.sla_file.groups
 
     def lag_sla(self, group_id: str, topic: str) -> LagSla | None:
         """The first lag SLA whose group pattern, topic pattern and tier match; None if none does."""
@@ -84,14 +52,6 @@ class Policy:
     def _stricter(self, *tiers: str | None) -> str:
         named = {tier or self.default_tier for tier in tiers}
         return next(tier for tier in self.tiers if tier in named)
-
-    @property
-    def clients(self) -> list[Client]:
-        return self.client_file.clients
-
-    @property
-    def waivers(self) -> list[Waiver]:
-        return self.waiver_file.waivers
 
 
 def _tier(rules: Sequence[TopicRule | GroupRule], name: str) -> str | None:
@@ -127,20 +87,14 @@ def load_policy(folder: Path | None = None) -> Policy:
 
     def read(name: str, model: type[Strict], place: Path = place) -> Any:  # noqa: ANN401 - a model of that type, or None when it is not valid
         try:
-            value, raw = load_yaml(place / name, within=place)
+            found, raw = read_model(place / name, model, within=place)
             digest.update(name.encode() + b"\0" + hashlib.sha256(raw).digest())
-            unfit = unfit_texts(value)
-            if unfit:
-                raise ConfigurationError("\n  ".join(f"{place / name}: {line}" for line in unfit))
-            found = model.model_validate(value)
             if isinstance(found, ClientFile):
                 found, settings_sha256 = found.with_settings_files(place)
                 digest.update(settings_sha256.encode())
             return found
         except ConfigurationError as problem:
             problems.append(str(problem))
-        except ValidationError as problem:
-            problems.extend(explain(place / name, problem))
         return None
 
     files = {**_REQUIRED, **{name: model for name, model in _OPTIONAL.items() if (place / name).exists()}}
@@ -155,14 +109,23 @@ def load_policy(folder: Path | None = None) -> Policy:
         if one is not None and one.id != Path(name).stem
     ]
     problems += _unexpected_files(place)
-    problems += _unknown_tiers(place, parsed["tiers.yaml"], parsed["slas.yaml"])
+    tiers: TierFile = parsed["tiers.yaml"]
+    slas: SlaFile = parsed["slas.yaml"]
+    problems += _unknown_tiers(place, tiers, slas)
     if problems:
         raise ConfigurationError("the policy is not valid:\n  " + "\n  ".join(problems))
     return Policy(
-        tier_file=parsed["tiers.yaml"],
-        sla_file=parsed["slas.yaml"],
-        client_file=parsed.get("clients.yaml") or ClientFile(version=1),
-        waiver_file=parsed.get("waivers.yaml") or WaiverFile(version=1),
+        default_tier=tiers.default_tier,
+        tiers=tiers.tiers,
+        topics=tiers.topics,
+        groups=tiers.groups,
+        declared_topics=tiers.declared_topics,
+        declared_groups=tiers.declared_groups,
+        approved_principals=tiers.approved_principals,
+        history=tiers.history,
+        slas=slas.groups,
+        clients=parsed["clients.yaml"].clients if "clients.yaml" in parsed else [],
+        waivers=parsed["waivers.yaml"].waivers if "waivers.yaml" in parsed else [],
         frameworks=tuple(frameworks),
         sha256=digest.hexdigest(),
         folder=place,

@@ -1,7 +1,7 @@
 """``tiers.yaml``: what an installation demands of its topics, groups and cluster, and what owners declare about them."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -94,11 +94,6 @@ class History(Strict):
     commits: CommitsHistory = CommitsHistory()
 
 
-class _Patterned(Protocol):
-    @property
-    def pattern(self) -> str: ...
-
-
 class TierFile(Strict):
     """The content of ``tiers.yaml``. Tiers are ordered, the strictest first."""
 
@@ -122,7 +117,7 @@ class TierFile(Strict):
             for rule in rules:
                 if rule.tier is not None and rule.tier not in self.tiers:
                     raise ValueError(f"{field}: pattern {rule.pattern!r} names tier {rule.tier!r}: write one of {known}")
-            refuse_unreachable(field, rules)
+            _refuse_unreachable(field, rules)
         for field in ("declared_topics", "declared_groups"):
             names: list[str] = getattr(self, field)
             twice = repeated(names)
@@ -141,7 +136,7 @@ def refuse_long(field: str, patterns: Iterable[str]) -> None:
         )
 
 
-def refuse_unreachable(field: str, rules: Sequence[_Patterned]) -> None:
+def _refuse_unreachable(field: str, rules: Sequence[TopicRule | GroupRule]) -> None:
     """ValueError if a rule can never decide, because an earlier one matches every name that it matches."""
     refuse_long(field, (rule.pattern for rule in rules))
     for later, earlier in unreachable([rule.pattern for rule in rules]):

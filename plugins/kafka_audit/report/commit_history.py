@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.report.rows import arrow_types, batches, exists, first_rows
+from kafka_audit.report.rows import batches, exists, first_rows
 from kafka_audit.store.behaviour_tables import RECORD
 from kafka_audit.store.durable_files import read_json
 
@@ -22,53 +22,20 @@ _ORDER = (*((name, "descending") for name in _NOTABLE), ("group_id", "ascending"
 _GONE = ("expired", "deleted", "topic_deleted", "removed_unknown")
 
 
-@dataclass(frozen=True, kw_only=True)
-class GroupBehaviour:
-    """What one group did in the window; None: not known, never 0.
+GroupBehaviour = Mapping[str, Any]
+"""What one group did in the window: the columns of group_behaviour.parquet; None: not known, never 0.
 
-    interval_low_ms, interval_ms and interval_high_ms are the percentiles 5, 50 and 95 of the time between commits. expired, deleted,
-    topic_deleted and removed_unknown count the partitions whose committed offset is gone, by the reason. Before incomplete_until records
-    are missing, before lost_until possibly the newest commits too; an open transaction hides records after held_back_since.
-    """
-
-    group_id: str
-    group_type: str | None
-    removed: bool | None
-    member_count: int | None
-    static_members: int | None
-    assignor: str | None
-    session_timeout_ms: int | None
-    rebalance_timeout_ms: int | None
-    generations: int | None
-    rebalances: int | None
-    longest_rebalance_ms: int | None
-    partitions: int | None
-    commits: int | None
-    unchanged: int | None
-    rewinds: int | None
-    jumps: int | None
-    recreations: int | None
-    transactional: int | None
-    auto_commit: str | None
-    auto_commit_interval_ms: int | None
-    auto_commit_confidence: str | None
-    auto_commit_reason: str | None
-    interval_low_ms: int | None
-    interval_ms: int | None
-    interval_high_ms: int | None
-    longest_gap_ms: int | None
-    gaps_over_session: int | None
-    largest_rewind: int | None
-    last_rewind: str | None
-    last_removed: str | None
-    removed_reason: str | None
-    expired: int | None
-    deleted: int | None
-    topic_deleted: int | None
-    removed_unknown: int | None
-    incomplete_until: str | None
-    lost_until: str | None
-    held_back_since: str | None
+interval_low_ms, interval_ms and interval_high_ms are the percentiles 5, 50 and 95 of the time between commits. expired, deleted,
+topic_deleted and removed_unknown count the partitions whose committed offset is gone, by the reason. Before incomplete_until records
+are missing, before lost_until possibly the newest commits too; an open transaction hides records after held_back_since.
+"""
+COLUMNS = (
+    *("group_id", "group_type", "removed", "member_count", "static_members", "assignor", "session_timeout_ms", "rebalance_timeout_ms"),
+    *("generations", "rebalances", "longest_rebalance_ms", "partitions", "commits", "unchanged", "rewinds", "jumps", "recreations"),
+    *("transactional", "auto_commit", "auto_commit_interval_ms", "auto_commit_confidence", "auto_commit_reason", "interval_low_ms"),
+    *("interval_ms", "interval_high_ms", "longest_gap_ms", "gaps_over_session", "largest_rewind", "last_rewind", "last_removed"),
+    *("removed_reason", "expired", "deleted", "topic_deleted", "removed_unknown", "incomplete_until", "lost_until", "held_back_since"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,9 +85,6 @@ class CommitHistory:
     auto_commit: tuple[tuple[str, int], ...] = ()
 
 
-_COLUMNS = arrow_types(GroupBehaviour)
-
-
 def read_commit_history(folder: Path) -> CommitHistory:
     """Read it from the audit's ``lag/`` folder; IntegrityError if a file is broken."""
     path, table = folder / RECORD, folder / "group_behaviour.parquet"
@@ -133,13 +97,13 @@ def read_commit_history(folder: Path) -> CommitHistory:
         raise IntegrityError(f"{path} names a commit history, but {table.name} is missing beside it: run verify again")
     worst: pa.Table | None = None
     count, words = 0, Counter[str]()
-    for rows in batches(table, (), optional=_COLUMNS):
+    for rows in batches(table, COLUMNS):
         count += rows.num_rows
         words.update(word or "unknown" for word in rows["auto_commit"].to_pylist())
         worst = first_rows(worst, rows.append_column("gone", _gone(rows)), _ORDER, SHOWN)
-    listed = worst.select(list(_COLUMNS)).to_pylist() if worst is not None else []
+    listed = worst.select(list(COLUMNS)).to_pylist() if worst is not None else []
     try:
-        return _used(record, tuple(GroupBehaviour(**row) for row in listed), count, words)
+        return _used(record, tuple(listed), count, words)
     except (KeyError, TypeError, ValueError) as problem:
         raise IntegrityError(f"{path}: is not the record of a commit history ({problem!r}): run the step that writes it again") from problem
 

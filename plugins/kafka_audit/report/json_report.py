@@ -86,11 +86,7 @@ def _gate(gate: GateResult) -> dict[str, Any]:
 
 def _framework(framework: FrameworkResult) -> dict[str, Any]:
     counts = {support.value: framework.counts[support.value] for support in Support if support is not Support.NOT_APPLICABLE}
-    value = asdict(framework)
-    for requirement in value["requirements"]:
-        requirement["support"] = requirement["support"].value
-        requirement["controls"] = [{**control, "support": control["support"].value} for control in requirement["controls"]]
-    return {**value, "counts": counts}
+    return {**asdict(framework), "counts": counts}
 
 
 def _waivers(table: WaiverTable) -> dict[str, Any]:
@@ -163,8 +159,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "snapshot": _snapshot(made),
         "hashes": {
             "snapshot_manifest": made.manifest_sha256,
-            "catalogue": report.judged.catalogue_sha256,
-            "policy": report.judged.policy_sha256,
+            "catalogue": report.catalogue_sha256,
+            "policy": report.policy.sha256,
         },
         "audit_files": [asdict(file) for file in report.audit_files],
         "capabilities": [asdict(one) for one in made.capabilities],

@@ -7,11 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.catalogue.rows.groups import STATUSES
-from kafka_audit.report.lag_groups import GroupLag, GroupReader
+from kafka_audit.report.lag_groups import GroupLag, GroupReader, read_group_slas
 from kafka_audit.report.lag_history import read_histories
-from kafka_audit.report.lag_partitions import GroupPartition, Loss, LossReader, absent_columns, as_partitions, partition_batches, positive
-from kafka_audit.report.lag_slas import read_group_slas
-from kafka_audit.report.rows import exists, first_rows
+from kafka_audit.report.lag_partitions import COLUMNS, GroupPartition, Loss, LossReader, as_partitions, positive
+from kafka_audit.report.rows import batches, exists, first_rows
 
 SHOWN = 50
 """The largest numbers of partitions and of groups that are listed."""
@@ -25,10 +24,7 @@ _BAD = pa.array(STATUSES[: STATUSES.index("ORPHAN") + 1])
 
 @dataclass(frozen=True, kw_only=True)
 class LagTables:
-    """The worst partitions and groups, and how many there are in total; ``ran`` is False if the verification left no results on lag.
-
-    ``absent`` names files of the audit's lag folder and columns of its group_partitions.parquet that an earlier release did not write.
-    """
+    """The worst partitions and groups, and how many there are in total; ``ran`` is False if the verification left no results on lag."""
 
     ran: bool
     partitions: tuple[GroupPartition, ...] = ()
@@ -39,7 +35,6 @@ class LagTables:
     groups: tuple[GroupLag, ...] = ()
     group_count: int = 0
     loss: Loss = field(default_factory=Loss)
-    absent: tuple[str, ...] = ()
 
 
 def read_lag(folder: Path, groups: Path) -> LagTables:
@@ -51,21 +46,18 @@ def read_lag(folder: Path, groups: Path) -> LagTables:
     path, slas, series = (folder / f"{name}.parquet" for name in ("group_partitions", "group_slas", "lag_series"))
     if not exists(path):
         return LagTables(ran=False)
-    absent = absent_columns(path)
     per_group, loss = GroupReader(groups), LossReader()
     worst: pa.Table | None = None
     partition_count = behind = 0
-    for table in partition_batches(path):
+    for table in batches(path, COLUMNS):
         partition_count += table.num_rows
         rows = table.filter(_is_listed(table))
         behind += rows.num_rows
         worst = first_rows(worst, rows, _WORST, SHOWN)
         loss.read(table)
         per_group.read(table)
-        if "status" not in absent:
-            per_group.read_statuses(table)
-    listed = per_group.worst_first(read_group_slas(slas) if exists(slas) else {})
-    histories = read_histories(series, [one.group_id for one in listed[:SHOWN]]) if exists(series) else {}
+    listed = per_group.worst_first(read_group_slas(slas))
+    histories = read_histories(series, [one.group_id for one in listed[:SHOWN]])
     return LagTables(
         ran=True,
         partitions=as_partitions(worst),
@@ -75,8 +67,7 @@ def read_lag(folder: Path, groups: Path) -> LagTables:
         without_commit_count=sum(one.without_commit for one in listed),
         groups=tuple(replace(one, history=histories.get(one.group_id)) for one in listed[:SHOWN]),
         group_count=len(listed),
-        loss=loss.loss(next_known="time_to_loss_ms" not in absent),
-        absent=(*(one.name for one in (slas, series) if not exists(one)), *absent),
+        loss=loss.loss(),
     )
 
 

@@ -1,13 +1,11 @@
 """Reads the partitions of groups: lost records, time to further loss, lag and status."""
 
-from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass, fields
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_audit.report.rows import arrow_types, batches, columns_of, first_rows
+from kafka_audit.report.rows import first_rows
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -34,58 +32,43 @@ class GroupPartition:
     lost: int | None
     beyond_end: int | None
     compacted: bool | None
-    only_markers_unread: bool | None = None
-    status: str | None = None
-    status_reason: str | None = None
-    status_window_ms: int | None = None
-    detected_within_ms: int | None = None
-    burrow: str | None = None
-    margin: int | None = None
-    recreated: bool | None = None
-    truncated: int | None = None
-    produced_per_s: float | None = None
-    consumed_per_s: float | None = None
-    expired_per_s: float | None = None
-    time_to_loss_ms: int | None = None
-    time_to_loss_by: str | None = None
-    catch_up_ms: int | None = None
-    expires_in_ms: int | None = None
-    lag_ms: int | None = None
-    lag_ms_is_bound: bool | None = None
-    lag_ms_least: int | None = None
-    lag_ms_most: int | None = None
-    lag_ms_method: str | None = None
-    behind_sla: bool | None = None
+    only_markers_unread: bool | None
+    status: str | None
+    status_reason: str | None
+    status_window_ms: int | None
+    detected_within_ms: int | None
+    burrow: str | None
+    margin: int | None
+    recreated: bool | None
+    truncated: int | None
+    produced_per_s: float | None
+    consumed_per_s: float | None
+    expired_per_s: float | None
+    time_to_loss_ms: int | None
+    time_to_loss_by: str | None
+    catch_up_ms: int | None
+    expires_in_ms: int | None
+    lag_ms: int | None
+    lag_ms_is_bound: bool | None
+    lag_ms_least: int | None
+    lag_ms_most: int | None
+    lag_ms_method: str | None
+    behind_sla: bool | None
 
 
-_REQUIRED = [one.name for one in fields(GroupPartition) if one.default is MISSING]
-_OPTIONAL = {name: kind for name, kind in arrow_types(GroupPartition).items() if name not in _REQUIRED}
+COLUMNS = tuple(one.name for one in fields(GroupPartition))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """Loss over all group partitions: what has been lost, and what will be lost next at the rates of the history.
+    """Loss over all group partitions: what has been lost, and what will be lost next at the rates of the history."""
 
-    ``next_known`` is False if the audit has no times to loss; then nothing is known about what will be lost next.
-    """
-
-    next_known: bool = False
     partitions: int = 0
     groups: int = 0
     records: int = 0
     within_a_day: int = 0
     happened: tuple[GroupPartition, ...] = ()
     next: tuple[GroupPartition, ...] = ()
-
-
-def partition_batches(path: Path) -> Iterator[pa.Table]:
-    """Batches of group_partitions.parquet with the columns of GroupPartition; those that an earlier release lacks are NULL."""
-    return batches(path, _REQUIRED, optional=_OPTIONAL)
-
-
-def absent_columns(path: Path) -> tuple[str, ...]:
-    """The columns of GroupPartition that an audit of an earlier release does not have."""
-    return tuple(sorted(set(_OPTIONAL) - columns_of(path)))
 
 
 def as_partitions(table: pa.Table | None) -> tuple[GroupPartition, ...]:
@@ -118,10 +101,9 @@ class LossReader:
         self._within_a_day += pc.sum(pc.less_equal(losing["time_to_loss_ms"], DAY_MS)).as_py() or 0
         self._next = first_rows(self._next, losing, _NEXT, _LISTED)
 
-    def loss(self, next_known: bool) -> Loss:
+    def loss(self) -> Loss:
         """The loss over all batches."""
         return Loss(
-            next_known=next_known,
             partitions=self._partitions,
             groups=len(self._groups),
             records=self._records,

@@ -3,23 +3,12 @@
 from datetime import datetime, timezone
 from itertools import pairwise
 from math import floor
-from typing import Protocol
 
-from kafka_audit.report.lag_partitions import Loss
+from kafka_audit.report.lag_groups import GroupLag
+from kafka_audit.report.lag_partitions import GroupPartition, Loss
 from kafka_audit.report.sentences import counted
 
 _UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
-
-
-class LagTime(Protocol):
-    """An object with a lag in milliseconds, the method by which it was found, and whether it is only a lower bound."""
-
-    @property
-    def lag_ms(self) -> int | None: ...
-    @property
-    def lag_ms_method(self) -> str | None: ...
-    @property
-    def lag_ms_is_bound(self) -> bool | None: ...
 
 
 def duration(milliseconds: int | None) -> str:
@@ -43,7 +32,7 @@ def beat(milliseconds: int | None) -> str:
     return f"{milliseconds / 1000:.3g} s" if milliseconds is not None and milliseconds < 60_000 else duration(milliseconds)
 
 
-def lag_time(one: LagTime) -> str:
+def lag_time(one: GroupLag | GroupPartition) -> str:
     """The lag in time, with ``≥`` if the true lag may be larger; a dash if it is not known."""
     bound = one.lag_ms is not None and (one.lag_ms_is_bound or one.lag_ms_method == "at least")
     return f"\N{GREATER-THAN OR EQUAL TO} {duration(one.lag_ms)}" if bound else duration(one.lag_ms)

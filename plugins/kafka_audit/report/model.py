@@ -12,13 +12,11 @@ from kafka_audit.catalogue.rows import LAG, SETTINGS
 from kafka_audit.findings import Severity
 from kafka_audit.policy.waivers import began, in_force
 from kafka_audit.report.commit_history import CommitHistory, read_commit_history
-from kafka_audit.report.compared_snapshots import UsedHistory, read_used_history
 from kafka_audit.report.frameworks import FrameworkResult, assess
 from kafka_audit.report.lag import LagTables, read_lag
-from kafka_audit.report.policy_view import Judged, read_judged
 from kafka_audit.report.results import ControlResult, Counts, FindingReader, Reason, control_results, read_summary, total, worst_first
 from kafka_audit.report.rows import exists
-from kafka_audit.report.snapshot_view import Collection, FileHash, audit_files, read_collection
+from kafka_audit.report.snapshot_view import Collection, FileHash, UsedHistory, audit_files, read_collection, read_used_history
 from kafka_audit.report.tally import Kind, Loosened, Results, by_tier, loosened_results, read_tally
 from kafka_audit.report.waivers import WaiverTable, waiver_table
 from kafka_audit.store.layout import Audit, Snapshot
@@ -56,7 +54,8 @@ class Report:
     params: tuple[tuple[str, Any], ...]
     outcome: Outcome
     gates: tuple[GateResult, GateResult]
-    judged: Judged
+    catalogue_sha256: str
+    policy: "Policy"
     collection: Collection
     results: tuple[ControlResult, ...]
     reasons: tuple[Reason, ...]
@@ -145,7 +144,8 @@ def read_report(
         params=tuple(sorted(params.items())),
         outcome=outcome,
         gates=(evidence_gate, findings_gate),
-        judged=read_judged(catalogue, policy),
+        catalogue_sha256=catalogue.sha256,
+        policy=policy,
         collection=read_collection(snapshot),
         results=results,
         reasons=findings.reasons(),

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import Status
+from kafka_audit.findings import COUNTED_AS, Status
 from kafka_audit.report.rows import all_rows, batches, first_rows
 from kafka_audit.report.tally import SEVERITIES, Kind, Results, Tally, by_severity, rank, results_of
 
@@ -19,14 +19,9 @@ if TYPE_CHECKING:
     from kafka_audit.catalogue.control import Control
     from kafka_audit.catalogue.load import Catalogue
 
-_COUNTS = ("population", "findings", "passed", "failed", "errored", "not_assessed", "not_applicable")
+_COUNTS = ("population", "findings", *COUNTED_AS.values())
 _OF_TALLY = ("waived", "loosened")
 _SUMMARY = ("control_id", "code", "title", "subject", "severity", "evidence_class", *_COUNTS)
-_FINDING = (
-    *("control_id", "code", "subject", "resource", "topic", "partition", "broker_id", "group_id"),
-    *("severity", "evidence_class", "status", "reason", "observed", "expected", "evidence", "tier"),
-    *("catalogue_severity", "loosened", "waiver"),
-)
 LISTED = (Status.FAIL, Status.ERROR, Status.NOT_ASSESSED)
 """The statuses whose findings a report lists one by one; results in other statuses are only counted."""
 
@@ -77,6 +72,9 @@ class Finding:
         """The names for a remediation's placeholders; for a result of a group or broker, the name is the resource."""
         known = {"topic": self.topic, "partition": self.partition, "group": self.group_id, "broker": self.broker_id}
         return {key: str(value) for key, value in known.items() if value is not None}
+
+
+_FINDING = tuple(one.name for one in fields(Finding))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,11 +213,6 @@ def control_results(
     return tuple(sorted(results, key=lambda one: (one.code, one.control_id)))
 
 
-def _word(value: object) -> str:
-    """The text of a value that may be a member of an enum."""
-    return str(getattr(value, "value", value))
-
-
 def _result(
     control_id: str, control: "Control | None", row: Mapping[str, Any] | None, findings: FindingReader, tally: Tally
 ) -> ControlResult:
@@ -228,8 +221,8 @@ def _result(
         counted = results_of(tally.items())
         counts = Counts(**{name: int(row[name] or 0) for name in _COUNTS}, waived=counted.waived, loosened=counted.loosened)
     elif control is not None:
-        words = {name: _word(getattr(control, name)) for name in ("code", "title", "subject", "severity")}
-        words["evidence_class"] = _word(control.evidence)
+        words = {"code": control.code, "title": control.title, "subject": control.subject, "severity": control.severity.value}
+        words["evidence_class"] = control.evidence.value
         counts = None
     else:
         raise AssertionError(control_id)

@@ -1,8 +1,8 @@
 """Reads Parquet files and Spark's Parquet folders batch by batch, so that a report needs little memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +11,6 @@ import pyarrow.dataset as ds
 from kafka_audit.errors import IntegrityError
 
 _BATCH_ROWS = 32_768
-_ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
 
 def _broken(path: Path, problem: object) -> IntegrityError:
@@ -23,37 +22,15 @@ def exists(path: Path) -> bool:
     return path.is_file() or (path.is_dir() and any(path.glob("*.parquet")))
 
 
-def arrow_types(row: type) -> dict[str, pa.DataType]:
-    """The Arrow type of each field of a dataclass whose fields are texts, numbers or booleans, or None."""
-    return {name: _ARROW[next(one for one in (*get_args(kind), kind) if one in _ARROW)] for name, kind in get_type_hints(row).items()}
-
-
-def columns_of(path: Path) -> frozenset[str]:
-    """The names of the columns that a Parquet file or folder has; IntegrityError if it cannot be read."""
-    try:
-        return frozenset(ds.dataset(path, format="parquet").schema.names)
-    except (OSError, pa.ArrowException) as problem:
-        raise _broken(path, problem) from problem
-
-
-def batches(
-    path: Path, columns: Sequence[str], only: pc.Expression | None = None, *, optional: Mapping[str, pa.DataType] | None = None
-) -> Iterator[pa.Table]:
-    """Tables of at most 32,768 rows with exactly ``columns`` and the ``optional`` ones, filtered by ``only``.
-
-    An optional column that is missing in the file is NULL. IntegrityError if the file or its columns cannot be used.
-    """
-    further = optional or {}
+def batches(path: Path, columns: Sequence[str], only: pc.Expression | None = None) -> Iterator[pa.Table]:
+    """Tables of at most 32,768 rows with exactly ``columns``, filtered by ``only``; IntegrityError if the file cannot be used."""
     try:
         dataset = ds.dataset(path, format="parquet")
-        present = set(dataset.schema.names)
-        absent = sorted(set(columns) - present)
+        absent = sorted(set(columns) - set(dataset.schema.names))
         if absent:
             raise _broken(path, f"it has no columns {', '.join(absent)}")
-        wanted = {name: pc.field(name) for name in columns}
-        wanted |= {name: (pc.field(name) if name in present else pc.scalar(None)).cast(kind) for name, kind in further.items()}
         bounded = {"batch_size": _BATCH_ROWS, "batch_readahead": 1, "fragment_readahead": 1}
-        for batch in dataset.to_batches(columns=wanted, filter=only, **bounded):
+        for batch in dataset.to_batches(columns=list(columns), filter=only, **bounded):
             if batch.num_rows:
                 yield pa.Table.from_batches([batch])
     except (OSError, pa.ArrowException) as problem:

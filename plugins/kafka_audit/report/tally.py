@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_audit.findings import Severity, Status
+from kafka_audit.findings import COUNTED_AS, Severity, Status
 from kafka_audit.report.rows import batches
 
 SEVERITIES = [severity.value for severity in Severity]
@@ -84,15 +84,7 @@ def results_of(kinds: Iterable[tuple[Kind, int]]) -> Results:
         by_status[kind.status] += number
         waived += number if kind.waiver is not None else 0
         loosened += number if kind.loosened is not None and kind.status in (Status.PASS.value, Status.FAIL.value) else 0
-    return Results(
-        passed=by_status[Status.PASS.value],
-        failed=by_status[Status.FAIL.value],
-        errored=by_status[Status.ERROR.value],
-        not_assessed=by_status[Status.NOT_ASSESSED.value],
-        not_applicable=by_status[Status.NOT_APPLICABLE.value],
-        waived=waived,
-        loosened=loosened,
-    )
+    return Results(**{name: by_status[status.value] for status, name in COUNTED_AS.items()}, waived=waived, loosened=loosened)
 
 
 def rank(severity: str) -> int:

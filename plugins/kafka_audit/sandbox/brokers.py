@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
+import javaproperties
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
@@ -102,8 +103,7 @@ def properties(
 def write_properties(values: dict[str, str], path: Path) -> None:
     """Write a Java properties file: pure ASCII, with every character escaped that Java would read differently."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [f"{key}={_escaped(values[key])}" for key in sorted(values)]
-    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+    path.write_text(javaproperties.dumps(values, timestamp=False, sort_keys=True), encoding="ascii")
 
 
 def format_storage(
@@ -197,9 +197,3 @@ def free_ports(count: int) -> list[int]:
         if len(ports) == count:
             return ports
     raise CollectionError(f"Fewer than {count} free TCP ports between {PORTS[0]} and {PORTS[-1]} on {_HOST}: stop what uses them.")
-
-
-def _escaped(value: str) -> str:
-    units = value.replace("\\", "\\\\").encode("utf-16-be")
-    pairs = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
-    return "".join(chr(unit) if 32 <= unit < 127 else f"\\u{unit:04x}" for unit in pairs)

@@ -1,23 +1,29 @@
 """Takes the earlier snapshots of a seeded cluster that its audit compares with, and then makes the seed's change."""
 
 import time
+from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
 
+from kafka import KafkaAdminClient
+
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.snapshot import take_snapshot
+from kafka_audit.errors import CollectionError
 from kafka_audit.jars.fetch import Progress
-from kafka_audit.sandbox import changes
-from kafka_audit.sandbox.definition import load
+from kafka_audit.sandbox.definition import Seed, load
 from kafka_audit.sandbox.lifecycle import Sandbox
+from kafka_audit.sandbox.members import commit_offsets
+from kafka_audit.sandbox.seed import create_topics, partition_named, refusals
 from kafka_audit.store.layout import EvidenceRoot, new_id
 
+_DELETE_TIMEOUT_S = 30
 _SECOND_LOOK_S = 1.0
 """The disk that the seed fails stays failed, so the snapshot need not read unhealthy partitions twice."""
 
 
 def make_past(sandbox: Sandbox, seed: str, *, root: Path, cluster: str, progress: Progress = lambda message: None) -> None:
-    """Take the seed's earlier snapshots, at least a second apart, then change the cluster."""
+    """Take the seed's earlier snapshots, at least a second apart, then change the cluster; CollectionError if the brokers refuse."""
     definition = load(seed)
     for number in range(definition.earlier_snapshots):
         started = time.monotonic()
@@ -32,4 +38,30 @@ def make_past(sandbox: Sandbox, seed: str, *, root: Path, cluster: str, progress
             second_look_seconds=_SECOND_LOOK_S,
         )
         time.sleep(max(0.0, 1.1 - (time.monotonic() - started)))  # ids differ, and sort, by the second
-    changes.apply(definition, sandbox.bootstrap)
+    _change(definition, sandbox.bootstrap)
+
+
+def _change(seed: Seed, bootstrap: str) -> None:
+    """Make the seed's change, if it has one."""
+    change = seed.change
+    if change is None:
+        return
+    with refusals("changing the cluster"), closing(KafkaAdminClient(bootstrap_servers=bootstrap, client_id="change")) as admin:
+        if change.recreate:
+            admin.delete_topics(list(change.recreate))
+            _wait_until_gone(admin, set(change.recreate))
+            topics = tuple(topic for topic in seed.topics if topic.name in change.recreate)
+            create_topics(admin, seed.model_copy(update={"topics": topics}))
+        if change.add_partitions:
+            counts = {topic.name: len(topic.replicas) for topic in seed.topics}
+            admin.create_partitions({name: counts[name] + more for name, more in change.add_partitions.items()})
+        for group, offsets in change.rewind.items():
+            commit_offsets(admin, group, {partition_named(name): offset for name, offset in offsets.items()})
+
+
+def _wait_until_gone(admin: KafkaAdminClient, topics: set[str]) -> None:
+    deadline = time.monotonic() + _DELETE_TIMEOUT_S
+    while left := topics.intersection(admin.list_topics()):
+        if time.monotonic() > deadline:
+            raise CollectionError(f"The brokers did not delete {', '.join(sorted(left))} within {_DELETE_TIMEOUT_S} s")
+        time.sleep(0.1)

@@ -1,18 +1,16 @@
 """Starts, stops and inspects a sandbox; the next start or stop cleans up after a crash."""
 
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 from kafka import KafkaAdminClient
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.jars.cache import exclusive
 from kafka_audit.jars.fetch import Progress, broker_classpath
-from kafka_audit.jars.lock import exclusive
 from kafka_audit.sandbox import auditor, brokers, processes
 from kafka_audit.sandbox.definition import Seed, Verdict, load
 from kafka_audit.sandbox.seed import Target, execute
@@ -43,10 +41,9 @@ class Sandbox:
         stop(directory=self.directory, progress=progress)
 
     def __enter__(self) -> "Sandbox":
-        """Return itself."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the sandbox, also after an exception."""
         self.stop()
 
@@ -201,8 +198,7 @@ def _write(definition: Seed, state: State, folder: Folder, progress: Progress) -
         state = state.model_copy(update={"processes": (*state.processes, record)})
         folder.save(state)
 
-    launcher: Callable[[], None] = launch_workload
-    execute(definition, Target(state=state, folder=folder, launch_workload=launcher), progress)
+    execute(definition, Target(state=state, folder=folder, launch_workload=launch_workload), progress)
     state = state.model_copy(update={"seeded": definition.name})
     folder.save(state)
     return state

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Protocol
 
@@ -51,7 +51,6 @@ class HandCommitting:
     """A kafka-python consumer of a classic group that commits by hand, or never."""
 
     def __init__(self, group: Group, bootstrap: str, partitions: Mapping[str, int]) -> None:
-        """Create the consumer; it joins when it settles."""
         self._group, self._bootstrap, self._expected = group, bootstrap, _expected(group, partitions)
         self._consumer = self._connect()
 
@@ -71,7 +70,6 @@ class HandCommitting:
         )
 
     def settle(self) -> None:
-        """See Member."""
         deadline, patience = _Deadline(self._group.id), _JOIN_PATIENCE_S
         while not self._read_and_commit(deadline, patience=time.monotonic() + patience):
             # kafka-python 3.0.12: if metadata arrives while the group is joining, the member is sometimes left without
@@ -102,7 +100,6 @@ class HandCommitting:
         return False
 
     def hold(self, stop: threading.Event) -> None:
-        """See Member."""
         while not stop.is_set():
             # Pause again each time: after a rebalance partitions are not paused, and a fetch could reset a commit that is out of range.
             self._consumer.pause(*self._consumer.assignment())
@@ -111,7 +108,6 @@ class HandCommitting:
             stop.wait(0.5)
 
     def close(self) -> None:
-        """See Member."""
         self._consumer.close(autocommit=False)
 
 
@@ -119,7 +115,6 @@ class Librdkafka:
     """A confluent-kafka consumer of a classic or KIP-848 group, with auto-commit or committing by hand."""
 
     def __init__(self, group: Group, bootstrap: str, partitions: Mapping[str, int]) -> None:
-        """Create the consumer; it joins when it settles."""
         self._group, self._expected = group, _expected(group, partitions)
         classic_only = {"session.timeout.ms": 45_000} if group.protocol == "classic" else {}
         static = {"group.instance.id": _instance(group)} if group.static else {}
@@ -141,7 +136,6 @@ class Librdkafka:
         )
 
     def settle(self) -> None:
-        """See Member."""
         consumer, deadline = self._consumer, _Deadline(self._group.id)
         consumer.subscribe(list(self._group.topics))
         while {(p.topic, p.partition) for p in consumer.assignment()} != self._expected:
@@ -183,13 +177,11 @@ class Librdkafka:
         return all(p.offset >= ends.get((p.topic, p.partition), 0) for p in committed)
 
     def hold(self, stop: threading.Event) -> None:
-        """See Member."""
         while not stop.is_set():
             self._consumer.pause(self._consumer.assignment())
             self._consumer.poll(0.5)
 
     def close(self) -> None:
-        """See Member."""
         self._consumer.close()
 
 
@@ -197,12 +189,10 @@ class OffsetsOnly:
     """No member: commits are written through the admin API, as by offset tools and by consumers with their own offset store."""
 
     def __init__(self, group: Group, bootstrap: str, partitions: Mapping[str, int]) -> None:
-        """Connect the admin client."""
         self._group, self._bootstrap, self._expected = group, bootstrap, _expected(group, partitions)
         self._admin = KafkaAdminClient(bootstrap_servers=bootstrap, client_id="offset-import")
 
     def settle(self) -> None:
-        """See Member."""
         partitions = [TopicPartition(topic, partition) for topic, partition in sorted(self._expected)]
         with closing(KafkaConsumer(bootstrap_servers=self._bootstrap, enable_auto_commit=False, allow_auto_create_topics=False)) as reader:
             ends = reader.end_offsets(partitions)
@@ -210,21 +200,17 @@ class OffsetsOnly:
         commit_offsets(self._admin, self._group.id, {p: targets[f"{p.topic}-{p.partition}"] for p in partitions})
 
     def hold(self, stop: threading.Event) -> None:
-        """See Member. There is nothing to keep alive."""
+        """There is nothing to keep alive."""
 
     def close(self) -> None:
-        """See Member."""
         self._admin.close()
 
 
 def create(group: Group, bootstrap: str, partitions: Mapping[str, int]) -> Member:
     """Return the member that the group's definition asks for; partitions is topic -> partition count."""
-    kinds: dict[str, Callable[[Group, str, Mapping[str, int]], Member]] = {
-        "kafka-python": HandCommitting,
-        "confluent-kafka": Librdkafka,
-        "admin": OffsetsOnly,
-    }
-    return kinds[group.client](group, bootstrap, partitions)
+    if group.client == "kafka-python":
+        return HandCommitting(group, bootstrap, partitions)
+    return Librdkafka(group, bootstrap, partitions) if group.client == "confluent-kafka" else OffsetsOnly(group, bootstrap, partitions)
 
 
 def commit_offsets(admin: KafkaAdminClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:

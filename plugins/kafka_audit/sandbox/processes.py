@@ -7,16 +7,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import psutil
-from pydantic import BaseModel, ConfigDict
+
+from kafka_audit.input_files.fields import Strict
 
 # Kept so that a stopped child can be reaped, and so that Python does not warn about a child that outlives its Popen.
 _children: list[subprocess.Popen[bytes]] = []
 
 
-class ProcessRecord(BaseModel):
+class ProcessRecord(Strict):
     """A started process: role (broker-1, workload), pid, start time in epoch seconds, and an argument to recognize it by."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     role: str
     pid: int

@@ -1,25 +1,24 @@
 """The state of a sandbox between two commands: its state file and the processes that belong to its folder."""
 
-import json
 import shutil
 from pathlib import Path
 
 import psutil
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.input_files.fields import Strict
 from kafka_audit.jars.cache import cache_directory
 from kafka_audit.sandbox import processes
 from kafka_audit.sandbox.processes import ProcessRecord
+from kafka_audit.store.durable_files import write_json
 
 _MARKER = ".kafka-audit-sandbox"
 _STATE = "state.json"
 
 
-class BrokerState(BaseModel):
+class BrokerState(Strict):
     """One broker as it was started."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: int
     rack: str | None
@@ -29,10 +28,8 @@ class BrokerState(BaseModel):
     log_dirs: tuple[str, ...]
 
 
-class State(BaseModel):
+class State(Strict):
     """A sandbox: the seed it was started with, the seed written to it, its bootstrap servers, and its processes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: int = 1
     seed: str
@@ -90,9 +87,7 @@ class Folder:
 
     def save(self, state: State) -> None:
         """Replace the state file in one step."""
-        fresh = self.path / f"{_STATE}.new"
-        fresh.write_text(json.dumps(state.model_dump(mode="json"), indent=1), encoding="utf-8")
-        fresh.replace(self.path / _STATE)
+        write_json(self.path / _STATE, state.model_dump(mode="json"))
 
     def processes(self) -> list[psutil.Process]:
         """Return the sandbox's live processes, the workload first, including those that a crash kept out of the state file."""

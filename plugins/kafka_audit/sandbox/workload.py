@@ -3,7 +3,6 @@
 It reads and commits until every group is in the state that the plan asks for, reports that, and then only sends heartbeats.
 """
 
-import json
 import logging
 import signal
 import sys
@@ -13,19 +12,18 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 from kafka.errors import KafkaError
-from pydantic import BaseModel, ConfigDict
 
 from kafka_audit.errors import AuditError
+from kafka_audit.input_files.fields import Strict
 from kafka_audit.sandbox import members
 from kafka_audit.sandbox.definition import Group
+from kafka_audit.store.durable_files import write_json
 
 log = logging.getLogger("kafka_audit.sandbox.workload")
 
 
-class Plan(BaseModel):
+class Plan(Strict):
     """The work of the process; partitions is topic -> partition count. Groups that do not stay leave after they have committed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     bootstrap: str
     partitions: dict[str, int]
@@ -51,9 +49,7 @@ def run(plan: Plan, report: Path) -> None:
     reported.wait()
     # From here on SIGTERM lets the members leave their groups in order; before, it ends the process at once.
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    fresh = report.with_suffix(".new")
-    fresh.write_text(json.dumps(outcome), encoding="utf-8")
-    fresh.replace(report)
+    write_json(report, outcome)
     stop.wait()
     for thread in threads:
         thread.join()

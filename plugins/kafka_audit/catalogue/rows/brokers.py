@@ -2,94 +2,64 @@
 
 from kafka_audit.catalogue.rows.columns import CONFIG, ERRORS, HISTORY_MS, INTS, RESOURCE, SNAPSHOTS, columns
 
-BROKER = columns(
-    RESOURCE,
-    ("broker_id", "int", "broker id"),
-    ("rack", "string", "broker.rack"),
-    ("alive", "boolean", "registered in the cluster's metadata"),
-    ("answered", "boolean", "answered every request that was sent to it"),
-    ("config", CONFIG, "effective broker configuration with source and synonyms"),
-    ("log_dirs", "int", "number of log dirs it reports"),
-    ("failed_log_dirs", "array<string>", "log dirs that report an error, with the error's name"),
-    (
-        "fullest_log_dir",
-        "string",
-        "of the log dirs that tell their size (KIP-827), the one with the smallest share of free space",
-    ),
-    ("total_bytes", "bigint", "capacity of that volume"),
-    ("usable_bytes", "bigint", "free space of that volume"),
-    ("unmeasured_log_dirs", "array<string>", "log dirs that do not tell their size"),
-    (
-        "days_to_full",
-        "double",
-        "fewest days until a log dir's volume is full at the pace since about a day ago; at most 3650, as for one that does not fill; "
-        "NULL when no snapshot is that old",
-    ),
-    ("pace_ms", "bigint", "the time over which that pace was seen; 0 when not every log dir is in a snapshot that old"),
-    ERRORS,
-)
+BROKER = columns(f"""
+    {RESOURCE}
+    broker_id           int           broker id
+    rack                string        broker.rack
+    alive               boolean       registered in the cluster's metadata
+    answered            boolean       answered every request that was sent to it
+    config              {CONFIG}      effective broker configuration with source and synonyms
+    log_dirs            int           number of log dirs it reports
+    failed_log_dirs     array<string> log dirs that report an error, with the error's name
+    fullest_log_dir     string        of the log dirs that tell their size (KIP-827), the one with the smallest share of free space
+    total_bytes         bigint        capacity of that volume
+    usable_bytes        bigint        free space of that volume
+    unmeasured_log_dirs array<string> log dirs that do not tell their size
+    days_to_full        double        fewest days until a log dir's volume is full, at the pace of a day; at most 3650; NULL without that
+        history
+    pace_ms             bigint        the time over which that pace was seen; 0 when not every log dir is in a snapshot that old
+    {ERRORS}
+""")
 
-CLUSTER = columns(
-    RESOURCE,
-    ("cluster_id", "string", "Kafka's cluster id"),
-    ("brokers_known", INTS, "ids seen in metadata, replica lists or the quorum's voters that are brokers"),
-    ("brokers_alive", INTS, "ids registered now"),
-    ("brokers_answered", INTS, "ids that answered every request"),
-    ("racks", "int", "distinct racks of the alive brokers, unknown ones not counted"),
-    ("brokers_without_rack", INTS, "alive brokers without broker.rack"),
-    ("voters", INTS, "voters of the metadata quorum"),
-    ("healthy_voters", INTS, "voters caught up within 10 s of the leader's clock; NULL when the cluster reports no times (KIP-836)"),
-    ("drifting_keys", "array<string>", "durability keys whose value differs between brokers, with the values; sorted, at most 50"),
-    ("weaker_override_count", "bigint", "topic overrides weaker than the brokers' value"),
-    ("weaker_overrides", "array<string>", "topic: key=value (broker value); sorted, at most 20"),
-    ("clock_skew_ms", "bigint", "auditor's clock minus the quorum leader's, at most this far apart; NULL when not known"),
-    ("unread_items", "bigint", "items of evidence that could not be read"),
-    ("unread_by_dataset", "map<string,bigint>", "the same by dataset"),
-    ("hidden_topics", "array<string>", "topics on disk that metadata does not show: Describe permission is missing; at most 20"),
-    ("snapshot_seconds", "double", "how long the snapshot took"),
-    (
-        "features",
-        "map<string,struct<finalized:int,supported:int>>",
-        "feature -> finalized level, and highest level that every broker supports; 0 where brokers know none",
-    ),
-    ("authorizers", "array<string>", "distinct authorizer.class.name of the brokers that have one; NULL when no broker told"),
-    ("brokers_without_authorizer", INTS, "alive brokers that have none; NULL when no such broker is known and not all of them told"),
-    (
-        "allow_if_no_acl",
-        "string",
-        "allow.everyone.if.no.acl.found: true, false or not set; hidden where a broker sets it, because brokers do not tell its value",
-    ),
-    ("acls_disabled", "boolean", "DescribeAcls was answered with SECURITY_DISABLED: no authorizer; NULL when it was refused or failed"),
-    ("destructive_grant_count", "bigint", "ACLs that let an unapproved principal alter or delete all of a kind, or the cluster"),
-    ("destructive_grants", "array<string>", "these, as 'User:bob may Delete on topic *'; sorted, at most 50"),
-    ("own_operation_count", "bigint", "what the auditor itself may do beyond reading on the cluster, topics and groups (KIP-430), counted"),
-    ("own_operations", "array<string>", "where and what that is, as 'topic orders: Delete, Write'; sorted, at most 50"),
-    (
-        "own_rights_unread",
-        "bigint",
-        "of the cluster, its topics and its groups, those whose brokers did not tell the auditor's rights; groups that are Empty, "
-        "which are not asked, do not count",
-    ),
-    ("group_count", "bigint", "groups that brokers list; NULL when none is listed and not every broker told"),
-    (
-        "group_count_before",
-        "bigint",
-        "groups in the nearest earlier snapshot of the same scope; 0 when there is none, NULL when it does not tell",
-    ),
-    SNAPSHOTS,
-    HISTORY_MS,
-    ("longest_gap_ms", "bigint", "longest time between two snapshots that follow each other in the history"),
-    (
-        "incomplete_snapshots",
-        "array<string>",
-        "earlier snapshots of the history in which a broker was missing or silent, or the clocks could not be compared; at most 20",
-    ),
-    ("clock_skew_before_ms", "bigint", "largest difference between the clocks in these snapshots; NULL when none told"),
-    ("unusable_snapshots", "array<string>", "earlier snapshots that were left out of the history, with the reason; at most 20"),
-    (
-        "policy",
-        "struct<tier:string,replication_factor:int,interval_ms:bigint>",
-        "the default tier's requirements, and the interval between snapshots the policy promises",
-    ),
-    ERRORS,
-)
+_CLUSTER_POLICY = "struct<tier:string,replication_factor:int,interval_ms:bigint>"
+CLUSTER = columns(f"""
+    {RESOURCE}
+    cluster_id                 string        Kafka's cluster id
+    brokers_known              {INTS}        ids seen in metadata, replica lists or the quorum's voters that are brokers
+    brokers_alive              {INTS}        ids registered now
+    brokers_answered           {INTS}        ids that answered every request
+    racks                      int           distinct racks of the alive brokers, unknown ones not counted
+    brokers_without_rack       {INTS}        alive brokers without broker.rack
+    voters                     {INTS}        voters of the metadata quorum
+    healthy_voters             {INTS}        voters within 10 s of the leader's clock; NULL when the cluster reports no times (KIP-836)
+    drifting_keys              array<string> durability keys whose value differs between brokers, with the values; sorted, at most 50
+    weaker_override_count      bigint        topic overrides weaker than the brokers' value
+    weaker_overrides           array<string> topic: key=value (broker value); sorted, at most 20
+    clock_skew_ms              bigint        auditor's clock minus the quorum leader's, at most this far apart; NULL when not known
+    unread_items               bigint        items of evidence that could not be read
+    unread_by_dataset          map<string,bigint> the same by dataset
+    hidden_topics              array<string> topics on disk that metadata does not show: Describe permission is missing; at most 20
+    snapshot_seconds           double        how long the snapshot took
+    features                   map<string,struct<finalized:int,supported:int>> feature -> finalized level, and highest level that every
+        broker supports; 0 where brokers know none
+    authorizers                array<string> distinct authorizer.class.name of the brokers that have one; NULL when no broker told
+    brokers_without_authorizer {INTS}        alive brokers that have none; NULL when no such broker is known and not all of them told
+    allow_if_no_acl            string        allow.everyone.if.no.acl.found: true, false, not set, or hidden: brokers hide a set value
+    acls_disabled              boolean       DescribeAcls returned SECURITY_DISABLED: no authorizer; NULL when it was refused or failed
+    destructive_grant_count    bigint        ACLs that let an unapproved principal alter or delete all of a kind, or the cluster
+    destructive_grants         array<string> these, as 'User:bob may Delete on topic *'; sorted, at most 50
+    own_operation_count        bigint        operations beyond reading that the auditor itself may do on cluster, topics, groups (KIP-430)
+    own_operations             array<string> where and what that is, as 'topic orders: Delete, Write'; sorted, at most 50
+    own_rights_unread          bigint        of the cluster, its topics and its groups, those whose brokers did not tell the auditor's
+        rights; groups that are Empty, which are not asked, do not count
+    group_count                bigint        groups that brokers list; NULL when none is listed and not every broker told
+    group_count_before         bigint        groups in the nearest earlier snapshot of this scope; 0 without one, NULL when it does not tell
+    {SNAPSHOTS}
+    {HISTORY_MS}
+    longest_gap_ms             bigint        longest time between two snapshots that follow each other in the history
+    incomplete_snapshots       array<string> earlier snapshots with a missing or silent broker, or with clocks not compared; at most 20
+    clock_skew_before_ms       bigint        largest difference between the clocks in these snapshots; NULL when none told
+    unusable_snapshots         array<string> earlier snapshots that were left out of the history, with the reason; at most 20
+    policy                     {_CLUSTER_POLICY} the default tier's requirements, and the interval between snapshots the policy promises
+    {ERRORS}
+""")

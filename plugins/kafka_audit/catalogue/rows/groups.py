@@ -9,266 +9,161 @@ STATUSES = (
 )
 """What a group partition can be, worst first (docs/lag.md)."""
 
-GROUP = columns(
-    RESOURCE,
-    ("group_id", "string", "group id: free text"),
-    ("group_type", "string", "classic, consumer, share, streams or unknown"),
-    (
-        "protocol_type",
-        "string",
-        "what its members are: consumer, connect, ...; NULL for a group without a protocol, which has only committed",
-    ),
-    ("state", "string", "state from ListGroups"),
-    ("member_count", "int", "members; NULL when they could not be described"),
-    ("assignor", "string", "partition assignor: of a classic group its protocol, of a consumer group the broker's"),
-    (
-        "unassigned_partitions",
-        "array<string>",
-        "partitions of topics its members subscribe that no member has; at most 20; NULL when not known",
-    ),
-    ("unassigned_count", "int", "number of these"),
-    SNAPSHOTS,
-    HISTORY_MS,
-    ("snapshots_rebalancing", "int", "snapshots of the history, this one included, in which the group was rebalancing"),
-    ("tier", "string", "the group's tier"),
-    *BEHAVIOUR_OF_GROUP,
-    ERRORS,
-)
+GROUP = columns(f"""
+    {RESOURCE}
+    group_id              string        group id: free text
+    group_type            string        classic, consumer, share, streams or unknown
+    protocol_type         string        what its members are: consumer, connect, ...; NULL for a group that has only committed
+    state                 string        state from ListGroups
+    member_count          int           members; NULL when they could not be described
+    assignor              string        partition assignor: of a classic group its protocol, of a consumer group the broker's
+    unassigned_partitions array<string> partitions of topics its members subscribe that no member has; at most 20; NULL when not known
+    unassigned_count      int           number of these
+    {SNAPSHOTS}
+    {HISTORY_MS}
+    snapshots_rebalancing int           snapshots of the history, this one included, in which the group was rebalancing
+    tier                  string        the group's tier
+    {BEHAVIOUR_OF_GROUP}
+    {ERRORS}
+""")
 
-GROUP_SLA = columns(
-    RESOURCE,
-    ("group_id", "string", "group id: free text"),
-    ("group_type", "string", "classic, consumer, share, streams or unknown"),
-    ("protocol_type", "string", "protocol type of the group; NULL for one that has only committed, without members"),
-    ("state", "string", "state from ListGroups"),
-    ("member_count", "int", "members; NULL when they could not be described"),
-    ("partition_count", "int", "partitions with a committed offset that the SLA covers; without an SLA, all of the group's"),
-    (
-        "lag_known",
-        "bigint",
-        "records behind the log end, without ends of transactions where those are known, summed over those of these partitions where both "
-        "offsets were read and the commit is not beyond the end",
-    ),
-    ("lag_least", "bigint", "lag_known without the partitions that are one offset behind, which may be the end of a transaction"),
-    ("lag_max", "bigint", "largest lag of these partitions"),
-    ("lag_max_partition", "string", "where it is, as topic-partition"),
-    ("unknown_partitions", "int", "partitions with a commit whose lag could not be computed"),
-    ("beyond_partitions", "int", "those of these whose commit lies beyond the log end"),
-    SNAPSHOTS,
-    HISTORY_MS,
-    (
-        "lag_growth",
-        "double",
-        "records an hour by which its lag grows: the slope over the snapshots with as many partitions; NULL with fewer than three",
-    ),
-    ("behind_partitions", "int", "partitions whose commit is below the offset that the brokers named for the SLA in seconds"),
-    ("behind_partition", "string", "the first of these, as topic-partition"),
-    ("unasked_partitions", "int", "partitions with a commit of which that is not known"),
-    (
-        "hidden_record",
-        "string",
-        "the first of these whose first unread record could not be read, as topic-partition (error): it may be older than its offset tells",
-    ),
-    ("lag_ms", "bigint", "largest lag in time of its partitions"),
-    ("lag_ms_partition", "string", "where it is, as topic-partition"),
-    ("lag_ms_method", "string", "how that lag was found (lag_ms_method of group_partition)"),
-    ("unasked_lag_ms", "bigint", "largest lag in time of the unasked partitions"),
-    ("lag_ms_is_bound", "boolean", "on some unasked partition the history is too short to tell more than a lower bound"),
-    ("lag_ms_least", "bigint", "largest lag_ms_least of the unasked partitions: what is proven"),
-    ("lag_ms_gap", "bigint", "largest distance between lag_ms_least and lag_ms_most of an unasked partition: how far apart snapshots are"),
-    ("lag_ms_unknown", "int", "unasked partitions whose lag in time could not be computed"),
-    ("still_ms", "bigint", "for how long records have waited on some partition without its commit moving, by samples without a gap"),
-    ("quiet", "boolean", "the snapshot was taken in quiet hours of the SLA; NULL without an SLA"),
-    (
-        "recent_lag_known",
-        "bigint",
-        "of the newest samples that breach asks for: those of which it is known whether the lag was within limits",
-    ),
-    ("recent_lag_outside", "bigint", "and those in which it was not"),
-    (
-        "recent_time_known",
-        "bigint",
-        "of the newest samples that breach asks for: those of which the brokers told whether the seconds were kept",
-    ),
-    ("recent_time_outside", "bigint", "and those in which they were not"),
-    ("samples", "bigint", "samples of the window that show the group; NULL without an SLA, as all that follows"),
-    ("samples_outside", "bigint", "samples in which a limit was broken"),
-    ("minutes_in", "bigint", "minutes of the window in which all limits were kept"),
-    ("minutes_out", "bigint", "minutes in which one was broken"),
-    ("minutes_quiet", "bigint", "minutes in quiet hours"),
-    ("minutes_not_assessed", "bigint", "all other minutes: gaps, and samples that could not be judged"),
-    ("availability_percent", "double", "minutes_in of minutes_in and minutes_out; NULL without any"),
-    ("budget_allowed_minutes", "double", "minutes of the window, without quiet ones, that may be out by the target; NULL without a target"),
-    ("budget_used_minutes", "double", "minutes that were out; NULL without a target"),
-    ("budget_left_minutes", "double", "what is left of those allowed, negative when it is overspent; NULL without a target"),
-    ("worst_lag", "bigint", "largest lag in records while a limit was broken"),
-    ("worst_still_ms", "bigint", "longest time without progress while a limit was broken"),
-    (
-        "policy",
-        "struct<tier:string,sla:string,max_lag_records:bigint,max_lag_ms:bigint,max_no_progress_ms:bigint,breach_samples:int,"
-        "breach_of:int,target_percent:double,window_days:int>",
-        "the SLA's tier or else the group's, and the lag SLA; NULL fields are not limited, and without an SLA all but the tier are NULL",
-    ),
-    ERRORS,
+_SLA_POLICY = (
+    "struct<tier:string,sla:string,max_lag_records:bigint,max_lag_ms:bigint,max_no_progress_ms:bigint,breach_samples:int,breach_of:int,"
+    "target_percent:double,window_days:int>"
 )
+GROUP_SLA = columns(f"""
+    {RESOURCE}
+    group_id               string  group id: free text
+    group_type             string  classic, consumer, share, streams or unknown
+    protocol_type          string  protocol type of the group; NULL for one that has only committed, without members
+    state                  string  state from ListGroups
+    member_count           int     members; NULL when they could not be described
+    partition_count        int     partitions with a committed offset that the SLA covers; without an SLA, all of the group's
+    lag_known              bigint  sum of the records behind the log end, without transaction ends where known, over those of these
+        partitions of which both offsets were read and whose commit is not beyond the end
+    lag_least              bigint  lag_known without the partitions that are one offset behind, which may be the end of a transaction
+    lag_max                bigint  largest lag of these partitions
+    lag_max_partition      string  where it is, as topic-partition
+    unknown_partitions     int     partitions with a commit whose lag could not be computed
+    beyond_partitions      int     those of these whose commit lies beyond the log end
+    {SNAPSHOTS}
+    {HISTORY_MS}
+    lag_growth             double  records per hour by which its lag grows, over snapshots of as many partitions; NULL below three of them
+    behind_partitions      int     partitions whose commit is below the offset that the brokers named for the SLA in seconds
+    behind_partition       string  the first of these, as topic-partition
+    unasked_partitions     int     partitions with a commit of which that is not known
+    hidden_record          string  the first whose first unread record could not be read, as topic-partition (error): its age may be higher
+    lag_ms                 bigint  largest lag in time of its partitions
+    lag_ms_partition       string  where it is, as topic-partition
+    lag_ms_method          string  how that lag was found (lag_ms_method of group_partition)
+    unasked_lag_ms         bigint  largest lag in time of the unasked partitions
+    lag_ms_is_bound        boolean on some unasked partition the history is too short to tell more than a lower bound
+    lag_ms_least           bigint  largest lag_ms_least of the unasked partitions: what is proven
+    lag_ms_gap             bigint  largest distance between lag_ms_least and lag_ms_most of an unasked partition: the time between snapshots
+    lag_ms_unknown         int     unasked partitions whose lag in time could not be computed
+    still_ms               bigint  how long records have waited on some partition without its commit moving, by samples without a gap
+    quiet                  boolean the snapshot was taken in quiet hours of the SLA; NULL without an SLA
+    recent_lag_known       bigint  of the newest samples that breach asks for: those whose lag in records could be judged
+    recent_lag_outside     bigint  of these, samples in which it was not within limits
+    recent_time_known      bigint  of the newest samples that breach asks for: those in which brokers told whether the seconds were kept
+    recent_time_outside    bigint  of these, samples in which they were not
+    samples                bigint  samples of the window that show the group; NULL without an SLA, as all that follows
+    samples_outside        bigint  samples in which a limit was broken
+    minutes_in             bigint  minutes of the window in which all limits were kept
+    minutes_out            bigint  minutes in which one was broken
+    minutes_quiet          bigint  minutes in quiet hours
+    minutes_not_assessed   bigint  all other minutes: gaps, and samples that could not be judged
+    availability_percent   double  minutes_in of minutes_in and minutes_out; NULL without any
+    budget_allowed_minutes double  minutes of the window, without quiet ones, that may be out by the target; NULL without a target
+    budget_used_minutes    double  minutes that were out; NULL without a target
+    budget_left_minutes    double  what is left of those allowed, negative when it is overspent; NULL without a target
+    worst_lag              bigint  largest lag in records while a limit was broken
+    worst_still_ms         bigint  longest time without progress while a limit was broken
+    policy                 {_SLA_POLICY} the SLA's tier or else the group's, and the lag SLA; NULL fields are not limited, and without an
+        SLA all but the tier are NULL
+    {ERRORS}
+""")
 
-GROUP_PARTITION = columns(
-    RESOURCE,
-    ("group_id", "string", "group id: free text"),
-    ("topic", "string", "topic name"),
-    ("partition", "int", "partition number"),
-    ("group_type", "string", "classic, consumer, share, streams or unknown"),
-    ("protocol_type", "string", "protocol type of the group; NULL for one that has only committed, without members"),
-    ("state", "string", "state of the group"),
-    ("topic_exists", "boolean", "metadata lists the topic"),
-    ("assigned", "boolean", "a member has the partition assigned; NULL when members could not be described"),
-    ("has_commit", "boolean", "the group has a committed offset here; NULL when it could not be read"),
-    ("committed", "bigint", "committed offset"),
-    ("log_start", "bigint", "log start offset"),
-    ("log_end", "bigint", "log end offset (high watermark)"),
-    ("last_stable", "bigint", "last stable offset"),
-    ("lag", "bigint", "log_end - max(committed, log_start), never negative"),
-    ("lost", "bigint", "log_start - committed where positive: records deleted unread (an upper bound), else 0"),
-    ("beyond_end", "bigint", "committed - log_end where positive, else 0"),
-    ("margin", "bigint", "committed - log_start: how many offsets the log start is away from the commit; negative after a loss"),
-    ("recreated", "boolean", "the history shows the topic with another id, too; NULL when no earlier snapshot shows it"),
-    (
-        "truncated",
-        "bigint",
-        "by how many offsets the log end of the same topic id went back in the history, at most in one go; 0 when it never did; "
-        "NULL with fewer than two snapshots of it",
-    ),
-    ("abandoned", "boolean", "the group is Stable and none of its members reads the topic any more"),
-    ("compacted", "boolean", "cleanup.policy contains compact: lag and loss are upper bounds"),
-    ("deletes", "boolean", "cleanup.policy contains delete: retention deletes records"),
-    ("tiered", "boolean", "remote.storage.enable: sizes on local disks are only a part"),
-    ("retention_ms", "bigint", "effective retention.ms, -1 for none"),
-    ("retention_bytes", "bigint", "effective retention.bytes, -1 for none"),
-    ("headroom_timestamp_ms", "bigint", "snapshot time minus a quarter of retention.ms"),
-    ("headroom_offset", "bigint", "first offset with a record at least that young, or the log end"),
-    ("unread_bytes", "bigint", "lag in bytes, estimated from the partition's size and record count; local disks only; NULL when not known"),
-    (
-        "hidden_record",
-        "string",
-        "the error with which the first unread record hides its time although the log may be read: it is too large, or damaged",
-    ),
-    (
-        "only_markers_unread",
-        "boolean",
-        "only ends of transactions follow the committed offset; NULL without lag, or when neither the first unread record nor the last "
-        "batch could be read",
-    ),
-    ("snapshots", "int", "snapshots that show the group's commit on this topic (same topic id), this one included"),
-    HISTORY_MS,
-    ("committed_before", "bigint", "largest committed offset of the earlier ones of these snapshots"),
-    ("committed_before_at", "string", "when an offset above the present one was last seen, as UTC text; NULL when none was"),
-    ("rewinds", "int", "how often the committed offset was smaller than in the snapshot before"),
-    (
-        "unchanged_ms",
-        "bigint",
-        "how long the committed offset has been what it is, at least: since the first snapshot of the unbroken run that shows it",
-    ),
-    (
-        "changed_within_ms",
-        "bigint",
-        "how long ago the committed offset was another one, at most; NULL when no earlier snapshot shows another",
-    ),
-    (
-        "caught_up_within_ms",
-        "bigint",
-        "how long ago the group, standing where it stands, had read all there was; 0 without lag; NULL when no snapshot shows it",
-    ),
-    ("idle_snapshots", "int", "snapshots up to this one that show the same commit with unread records after it; 0 when lag is 0"),
-    ("idle_ms", "bigint", "time from the first of these snapshots to this one; 0 when lag is 0"),
-    ("empty_ms", "bigint", "how long the group has had no members, at least as far as snapshots show; NULL when it has some"),
-    ("empty_within_ms", "bigint", "how long ago it had some, at most; NULL when it has some, or no earlier snapshot shows any"),
-    ("offsets_retention_ms", "bigint", "offsets.retention.minutes in milliseconds, the least of the brokers'; NULL when not all told"),
-    (
-        "lag_ms",
-        "bigint",
-        "lag in time, in milliseconds: the age of the first unread record, or of the log end where the group stands; 0 when caught up",
-    ),
-    (
-        "lag_ms_method",
-        "string",
-        "how it was found: 'caught up'; 'record timestamp' of the first unread record, which under CreateTime is a producer's clock; "
-        "'interpolated' between two snapshots, where there is none or it contradicts them; 'at least', where the history is too short",
-    ),
-    ("lag_ms_is_bound", "boolean", "the first unread record is older than the history: the lag is at least lag_ms"),
-    ("lag_ms_least", "bigint", "how long the first unread record has been there, at least: by the later of the two snapshots"),
-    (
-        "lag_ms_most",
-        "bigint",
-        "and at most: by the earlier of the two; where the history does not reach back to it, by the record's timestamp, else NULL",
-    ),
-    (
-        "behind_sla",
-        "boolean",
-        "the group has not passed the offset that brokers named for its SLA in seconds, or its first unread record is older; false when "
-        "caught up; NULL when not asked, with a commit beyond the log end, with a hidden_record that nothing shows to be late, and where "
-        "snapshots contradict",
-    ),
-    ("sla_seconds_asked", "int", "the SLA in seconds that this offset was asked for; NULL when it was not"),
-    (
-        "status",
-        "string",
-        f"how the group does here: {', '.join(STATUSES)}; docs/lag.md has the rules",
-    ),
-    ("status_reason", "string", "the figures that decided the status"),
-    ("status_window_ms", "bigint", "how far the samples that were looked at reach back, in milliseconds; NULL without a lag"),
-    (
-        "detected_within_ms",
-        "bigint",
-        "how long a change of behaviour stays unseen at most, in milliseconds, while samples come as in the window; NULL with one",
-    ),
-    (
-        "produced_per_s",
-        "double",
-        "offsets a second that were written in the window; NULL with fewer than two samples or if the end went back",
-    ),
-    (
-        "consumed_per_s",
-        "double",
-        "offsets a second that the commit moved in the window; NULL with fewer than two samples or if it went back",
-    ),
-    (
-        "expired_per_s",
-        "double",
-        "offsets a second that the log start moved, over the whole history: it jumps by segments; NULL with one sample",
-    ),
-    (
-        "catch_up_ms",
-        "bigint",
-        "how long the group takes to read what is unread, at these rates; 0 when caught up; NULL when never or not known",
-    ),
-    (
-        "time_to_loss_ms",
-        "bigint",
-        "when the first unread record is deleted, at these rates, in milliseconds from this snapshot; NULL when that is not foreseeable",
-    ),
-    ("time_to_loss_by", "string", "by what: 'retention.ms' or 'measured log start progress', whichever is earlier"),
-    (
-        "expires_in_ms",
-        "bigint",
-        "how long at least the committed offset of an Empty group is kept yet, in milliseconds; NULL where it has members or the history "
-        "does not show how long it has had none",
-    ),
-    (
-        "burrow",
-        "string",
-        "what LinkedIn's Burrow would say of the same samples: OK, WARN, STOP, STALL or REWIND; NULL without an end and a commit",
-    ),
-    ("tier", "string", "the stricter of the topic's and the group's tier"),
-    *BEHAVIOUR_OF_PARTITION,
-    ERRORS,
-)
+GROUP_PARTITION = columns(f"""
+    {RESOURCE}
+    group_id              string  group id: free text
+    topic                 string  topic name
+    partition             int     partition number
+    group_type            string  classic, consumer, share, streams or unknown
+    protocol_type         string  protocol type of the group; NULL for one that has only committed, without members
+    state                 string  state of the group
+    topic_exists          boolean metadata lists the topic
+    assigned              boolean a member has the partition assigned; NULL when members could not be described
+    has_commit            boolean the group has a committed offset here; NULL when it could not be read
+    committed             bigint  committed offset
+    log_start             bigint  log start offset
+    log_end               bigint  log end offset (high watermark)
+    last_stable           bigint  last stable offset
+    lag                   bigint  log_end - max(committed, log_start), never negative
+    lost                  bigint  log_start - committed where positive: records deleted unread (an upper bound), else 0
+    beyond_end            bigint  committed - log_end where positive, else 0
+    margin                bigint  committed - log_start: how many offsets the log start is away from the commit; negative after a loss
+    recreated             boolean the history shows the topic with another id, too; NULL when no earlier snapshot shows it
+    truncated             bigint  offsets by which the log end of this topic id went back at most; 0 if never; NULL with one snapshot
+    abandoned             boolean the group is Stable and none of its members reads the topic any more
+    compacted             boolean cleanup.policy contains compact: lag and loss are upper bounds
+    deletes               boolean cleanup.policy contains delete: retention deletes records
+    tiered                boolean remote.storage.enable: sizes on local disks are only a part
+    retention_ms          bigint  effective retention.ms, -1 for none
+    retention_bytes       bigint  effective retention.bytes, -1 for none
+    headroom_timestamp_ms bigint  snapshot time minus a quarter of retention.ms
+    headroom_offset       bigint  first offset with a record at least that young, or the log end
+    unread_bytes          bigint  lag in bytes, estimated from size and record count of the partition; local disks only; NULL when not known
+    hidden_record         string  the error that hides the first unread record's time (too large, damaged) although the log may be read
+    only_markers_unread   boolean only ends of transactions follow the commit; NULL without lag, or if neither the next record nor the last
+        batch could be read
+    snapshots             int     snapshots that show the group's commit on this topic (same topic id), this one included
+    {HISTORY_MS}
+    committed_before      bigint  largest committed offset of the earlier ones of these snapshots
+    committed_before_at   string  when an offset above the present one was last seen, as UTC text; NULL when none was
+    rewinds               int     how often the committed offset was smaller than in the snapshot before
+    unchanged_ms          bigint  how long the commit has not changed, at least: since the first snapshot of the unbroken run that shows it
+    changed_within_ms     bigint  how long ago the committed offset was another one, at most; NULL when no earlier snapshot shows another
+    caught_up_within_ms   bigint  how long ago a group with this commit had read all records; 0 without lag; NULL when no snapshot shows it
+    idle_snapshots        int     snapshots up to this one that show the same commit with unread records after it; 0 when lag is 0
+    idle_ms               bigint  time from the first of these snapshots to this one; 0 when lag is 0
+    empty_ms              bigint  how long the group has had no members, at least as far as snapshots show; NULL when it has some
+    empty_within_ms       bigint  how long ago it had some, at most; NULL when it has some, or no earlier snapshot shows any
+    offsets_retention_ms  bigint  offsets.retention.minutes in milliseconds, the least of the brokers'; NULL when not all told
+    lag_ms                bigint  lag in time, milliseconds: age of the first unread record, or of the log end at this commit; 0 at the end
+    lag_ms_method         string  how it was found: 'caught up'; 'record timestamp' of the first unread record, which under CreateTime is a
+        producer's clock; 'interpolated' between two snapshots, where there is none or it contradicts them; 'at least', where the history is
+        too short
+    lag_ms_is_bound       boolean the first unread record is older than the history: the lag is at least lag_ms
+    lag_ms_least          bigint  how long the first unread record has been there, at least: by the later of the two snapshots
+    lag_ms_most           bigint  and at most: by the earlier of the two; if the history is too short, by the record's timestamp, else NULL
+    behind_sla            boolean the group has not passed the offset that brokers named for its SLA in seconds, or its first unread record
+        is older; false when caught up; NULL when not asked, with a commit beyond the log end, with a hidden_record that nothing shows to be
+        late, and where snapshots contradict
+    sla_seconds_asked     int     the SLA in seconds that this offset was asked for; NULL when it was not
+    status                string  how the group does here: {", ".join(STATUSES)}; docs/lag.md has the rules
+    status_reason         string  the figures that decided the status
+    status_window_ms      bigint  how far the samples that were looked at reach back, in milliseconds; NULL without a lag
+    detected_within_ms    bigint  how long a change of behaviour stays unseen at most, at the window's pace of samples; NULL with one sample
+    produced_per_s        double  offsets per second written in the window; NULL with fewer than two samples or if the end went back
+    consumed_per_s        double  offsets per second by which the commit moved; NULL with fewer than two samples or if it went back
+    expired_per_s         double  offsets per second by which the log start moved, over all samples, as it jumps by segments; NULL with one
+    catch_up_ms           bigint  how long reading the unread records takes at these rates; 0 when caught up; NULL when never or not known
+    time_to_loss_ms       bigint  time from this snapshot until the first unread record is deleted, at these rates; NULL if not foreseeable
+    time_to_loss_by       string  by what: 'retention.ms' or 'measured log start progress', whichever is earlier
+    expires_in_ms         bigint  how long the commit of an Empty group is kept at least; NULL with members, or if their end is not known
+    burrow                string  verdict of LinkedIn's Burrow on the samples: OK, WARN, STOP, STALL, REWIND; NULL without log end or commit
+    tier                  string  the stricter of the topic's and the group's tier
+    {BEHAVIOUR_OF_PARTITION}
+    {ERRORS}
+""")
 
-DECLARED_GROUP = columns(
-    RESOURCE,
-    ("group_id", "string", "a group that the policy declares"),
-    ("present", "boolean", "ListGroups names it; NULL when groups could not be listed from every broker"),
-    ("group_type", "string", "classic, consumer, share, streams or unknown"),
-    ("state", "string", "state from ListGroups"),
-    ("member_count", "int", "members; NULL when they could not be described"),
-    ERRORS,
-)
+DECLARED_GROUP = columns(f"""
+    {RESOURCE}
+    group_id     string  a group that the policy declares
+    present      boolean ListGroups names it; NULL when groups could not be listed from every broker
+    group_type   string  classic, consumer, share, streams or unknown
+    state        string  state from ListGroups
+    member_count int     members; NULL when they could not be described
+    {ERRORS}
+""")

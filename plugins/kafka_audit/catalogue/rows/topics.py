@@ -2,113 +2,89 @@
 
 from kafka_audit.catalogue.rows.columns import CONFIG, ERRORS, HISTORY_MS, INTS, IS_NEW, RESOURCE, SNAPSHOTS, TOPIC_POLICY, columns
 
-TOPIC = columns(
-    RESOURCE,
-    ("topic", "string", "topic name"),
-    ("topic_id", "string", "topic id (KIP-516)"),
-    ("is_internal", "boolean", "internal topic such as __consumer_offsets"),
-    ("partition_count", "int", "number of partitions"),
-    ("replication_factor_min", "int", "fewest target replicas of any partition; replicas being added or removed do not count twice"),
-    ("replication_factor_max", "int", "most target replicas of any partition"),
-    ("min_insync_replicas", "int", "effective value: min(configured, replication factor)"),
-    ("config", CONFIG, "effective topic configuration with source and synonyms"),
-    ("broker_values", "map<string,array<string>>", "distinct effective values of a key over the brokers, for keys every broker answered"),
-    ("racks", "int", "distinct racks of the alive brokers; NULL when a broker has no rack"),
-    ("rack_spread_min", "int", "fewest distinct racks of any partition's replicas; NULL when a replica's rack is unknown"),
-    ("rack_survivors_min", "int", "fewest replicas left after losing any one rack; NULL when a replica's rack is unknown"),
-    ("rack_survivors_best_case", "int", "the same with every unknown rack taken as a rack of its own: the truth cannot be better"),
-    ("size_bytes_max", "bigint", "bytes of the largest partition (its largest replica)"),
-    ("recent_write_partitions", "int", "partitions whose newest record is younger than 24 h"),
-    ("identified_write_partitions", "int", "of those, partitions whose newest record is from an idempotent producer"),
-    (
-        "unidentified_write_partitions",
-        "int",
-        "of those, partitions whose newest record is from no producer id, or from none that the leader knows",
-    ),
-    ("unidentified_partitions", INTS, "their numbers, at most 20"),
-    (
-        "undecided_write_partitions",
-        "int",
-        "where that cannot be told: not readable, or a producer id's last record is less than 1 h older",
-    ),
-    (
-        "header_read_partitions",
-        "int",
-        "of the partitions written to within 24 h, those whose newest record batch was read and names its producer id, or none",
-    ),
-    (
-        "declared_producers",
-        "array<struct<name:string,settings:map<string,string>>>",
-        "producers that clients.yaml declares for this topic, with their effective settings; empty when it declares none",
-    ),
-    (
-        "declared_consumers",
-        "array<struct<name:string,settings:map<string,string>>>",
-        "consumers that clients.yaml declares for this topic, with their effective settings; empty when it declares none",
-    ),
-    SNAPSHOTS,
-    HISTORY_MS,
-    IS_NEW,
-    ("earlier_topic_ids", "array<string>", "other topic ids this name had in earlier snapshots, oldest first"),
-    ("partition_count_before", "int", "number of partitions in the nearest earlier snapshot that shows this topic id"),
-    TOPIC_POLICY,
-    ERRORS,
-)
+TOPIC = columns(f"""
+    {RESOURCE}
+    topic                        string        topic name
+    topic_id                     string        topic id (KIP-516)
+    is_internal                  boolean       internal topic such as __consumer_offsets
+    partition_count              int           number of partitions
+    replication_factor_min       int           fewest target replicas of any partition; replicas being added or removed do not count twice
+    replication_factor_max       int           most target replicas of any partition
+    min_insync_replicas          int           effective value: min(configured, replication factor)
+    config                       {CONFIG}      effective topic configuration with source and synonyms
+    broker_values                map<string,array<string>> distinct effective values of a key, for keys that every broker answered
+    racks                        int           distinct racks of the alive brokers; NULL when a broker has no rack
+    rack_spread_min              int           fewest distinct racks of any partition's replicas; NULL when a replica's rack is unknown
+    rack_survivors_min           int           fewest replicas left after losing any one rack; NULL when a replica's rack is unknown
+    rack_survivors_best_case     int           the same with every unknown rack taken as a rack of its own: the truth cannot be better
+    size_bytes_max               bigint        bytes of the largest partition (its largest replica)
+    recent_write_partitions      int           partitions whose newest record is younger than 24 h
+    identified_write_partitions  int           of those, partitions whose newest record is from an idempotent producer
+    unidentified_write_partitions int           of those, partitions whose newest record has no producer id, or one unknown to the leader
+    unidentified_partitions      {INTS}        their numbers, at most 20
+    undecided_write_partitions   int           where that is not known: not readable, or a producer id's last record is less than 1 h older
+    header_read_partitions       int           of those written within 24 h, partitions whose newest batch was read, with a producer id or
+        not
+    declared_producers           array<struct<name:string,settings:map<string,string>>> producers that clients.yaml declares for this topic,
+        with their effective settings; empty when it declares none
+    declared_consumers           array<struct<name:string,settings:map<string,string>>> consumers that clients.yaml declares for this topic,
+        with their effective settings; empty when it declares none
+    {SNAPSHOTS}
+    {HISTORY_MS}
+    {IS_NEW}
+    earlier_topic_ids            array<string> other topic ids this name had in earlier snapshots, oldest first
+    partition_count_before       int           number of partitions in the nearest earlier snapshot that shows this topic id
+    {TOPIC_POLICY}
+    {ERRORS}
+""")
 
-PARTITION = columns(
-    RESOURCE,
-    ("topic", "string", "topic name"),
-    ("partition", "int", "partition number"),
-    ("is_internal", "boolean", "of an internal topic"),
-    ("leader", "int", "leader's broker id, -1 when there is none"),
-    ("leader_epoch", "int", "leader epoch"),
-    ("leader_alive", "boolean", "the leader is a registered, unfenced broker"),
-    ("replicas", INTS, "assigned replicas"),
-    ("replication_factor", "int", "target number of replicas (assigned minus being added)"),
-    ("isr", INTS, "in-sync replicas"),
-    ("isr_count", "int", "number of in-sync replicas"),
-    ("lagging_replicas", INTS, "assigned replicas that are not in sync and not being added"),
-    ("offline_replicas", INTS, "replicas on dead brokers or failed log dirs"),
-    ("min_insync_replicas", "int", "effective value: min(configured, replication factor)"),
-    ("eligible_leader_replicas", INTS, "ELR (KIP-966); NULL when the feature is off"),
-    ("elr_supported", "boolean", "every broker supports eligible.leader.replicas.version 1"),
-    ("elr_enabled", "boolean", "that level, or a higher one, is finalized"),
-    ("reassigning", "boolean", "a reassignment is in progress"),
-    ("confirmed", "boolean", "a bad state was seen again in a second read some seconds later"),
-    ("log_start", "bigint", "log start offset"),
-    ("log_end", "bigint", "log end offset (high watermark)"),
-    ("last_stable", "bigint", "last stable offset"),
-    ("open_transactions", "int", "producers with an open transaction here; NULL when producers could not be read"),
-    ("oldest_transaction_ms", "bigint", "time since the last record of the open transaction that has been silent longest"),
-    (
-        "forgotten_transactions",
-        "array<struct<producer_id:bigint,start_offset:bigint,silent_ms:bigint>>",
-        "open transactions that began below log_end and in which their coordinator does not know this partition, the longest silent first, "
-        "at most 20; "
-        "silent_ms: time since the last record; NULL when producers or transactions could not be read",
-    ),
-    ("transaction_max_timeout_ms", "bigint", "transaction.max.timeout.ms, the greatest of the brokers'; NULL when one did not tell"),
-    SNAPSHOTS,
-    HISTORY_MS,
-    IS_NEW,
-    ("earlier_ms", "bigint", "time since the nearest earlier snapshot that shows this partition of the same topic id"),
-    ("leader_changes", "int", "growth of the leader epoch since that snapshot"),
-    ("log_end_before", "bigint", "largest log end of any earlier snapshot with the same topic id"),
-    ("isr_counts", INTS, "isr_count of the snapshots, this one first, then back in time; at most 10"),
-    ("behind_stable", "array<bigint>", "log_end - last_stable of the snapshots, this one first, then back in time; at most 10"),
-    (
-        "under_replicated_ms",
-        "bigint",
-        "time since the first of the snapshots, up to this one without a break, in which replicas were missing from the ISR",
-    ),
-    TOPIC_POLICY,
-    ERRORS,
-)
+_FORGOTTEN_TRANSACTIONS = "array<struct<producer_id:bigint,start_offset:bigint,silent_ms:bigint>>"
+PARTITION = columns(f"""
+    {RESOURCE}
+    topic                      string        topic name
+    partition                  int           partition number
+    is_internal                boolean       of an internal topic
+    leader                     int           leader's broker id, -1 when there is none
+    leader_epoch               int           leader epoch
+    leader_alive               boolean       the leader is a registered, unfenced broker
+    replicas                   {INTS}        assigned replicas
+    replication_factor         int           target number of replicas (assigned minus being added)
+    isr                        {INTS}        in-sync replicas
+    isr_count                  int           number of in-sync replicas
+    lagging_replicas           {INTS}        assigned replicas that are not in sync and not being added
+    offline_replicas           {INTS}        replicas on dead brokers or failed log dirs
+    min_insync_replicas        int           effective value: min(configured, replication factor)
+    eligible_leader_replicas   {INTS}        ELR (KIP-966); NULL when the feature is off
+    elr_supported              boolean       every broker supports eligible.leader.replicas.version 1
+    elr_enabled                boolean       that level, or a higher one, is finalized
+    reassigning                boolean       a reassignment is in progress
+    confirmed                  boolean       a bad state was seen again in a second read some seconds later
+    log_start                  bigint        log start offset
+    log_end                    bigint        log end offset (high watermark)
+    last_stable                bigint        last stable offset
+    open_transactions          int           producers with an open transaction here; NULL when producers could not be read
+    oldest_transaction_ms      bigint        time since the last record of the open transaction that has been silent longest
+    forgotten_transactions     {_FORGOTTEN_TRANSACTIONS} open transactions that began below log_end and in which their coordinator does not
+        know this partition, the longest silent first, at most 20; silent_ms: time since the last record; NULL when producers or
+        transactions could not be read
+    transaction_max_timeout_ms bigint        transaction.max.timeout.ms, the greatest of the brokers'; NULL when one did not tell
+    {SNAPSHOTS}
+    {HISTORY_MS}
+    {IS_NEW}
+    earlier_ms                 bigint        time since the nearest earlier snapshot that shows this partition of the same topic id
+    leader_changes             int           growth of the leader epoch since that snapshot
+    log_end_before             bigint        largest log end of any earlier snapshot with the same topic id
+    isr_counts                 {INTS}        isr_count of the snapshots, this one first, then back in time; at most 10
+    behind_stable              array<bigint> log_end - last_stable of the snapshots, this one first, then back in time; at most 10
+    under_replicated_ms        bigint        time since the first of the latest unbroken snapshots with replicas missing from the ISR
+    {TOPIC_POLICY}
+    {ERRORS}
+""")
 
-DECLARED_TOPIC = columns(
-    RESOURCE,
-    ("topic", "string", "a topic that the policy declares"),
-    ("present", "boolean", "metadata lists it; NULL when topics could not be listed or it may be hidden by a missing permission"),
-    ("tier", "string", "its tier"),
-    ERRORS,
-)
+DECLARED_TOPIC = columns(f"""
+    {RESOURCE}
+    topic   string  a topic that the policy declares
+    present boolean metadata lists it; NULL when topics could not be listed or it may be hidden by a missing permission
+    tier    string  its tier
+    {ERRORS}
+""")
