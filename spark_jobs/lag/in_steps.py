@@ -1,7 +1,7 @@
 """Expressions that compute a value once and use it often, within one column.
 
 Spark stores the columns of every step of a plan in one block of bytes. To evaluate functions of arrays, such as ``filter``, it reads each
-element and field from there through a search for its type, which takes about a microsecond (Spark 4.2.0: ``SpecializedGettersReader``).
+element and field from there through a search for its type, which takes microseconds (Spark 4.2.0: ``SpecializedGettersReader``).
 Values inside of one expression are objects that need no such search.
 """
 
