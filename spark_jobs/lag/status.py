@@ -72,9 +72,9 @@ RULES = (
         condition="lost > 0 or beyond_end > 0",
         figures=_figures(
             """case when lost > 0 then concat('up to ', lost, ' deleted unread')
-            else concat(beyond_end, ' beyond the end: ', case when recreated then 'the topic was made anew'
+            else concat(beyond_end, ' beyond the end: ', case when recreated then 'the topic was recreated'
                 when truncated > 0 then concat('the log went back by ', truncated)
-                else 'truncated, made anew, or offsets of another log' end) end""",
+                else 'truncated, recreated, or offsets of another log' end) end""",
             _STANDS,
             f"case when beyond_end = 0 then {_LAG} end",
         ),

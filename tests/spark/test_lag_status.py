@@ -88,7 +88,7 @@ REASONS = {
     "leaderless": "committed 95, but the log could not be read: LEADER_NOT_AVAILABLE",
     "lost-and-behind": "up to 60 deleted unread; committed 40, log 100 to 500; 400 unread",
     "truncated": "300 beyond the end: the log went back by 300",
-    "recreated-beyond": "890 beyond the end: the topic was made anew",
+    "recreated-beyond": "890 beyond the end: the topic was recreated",
     "rewound": "committed 900 before, 800 back; committed 100",
     "open-transaction": "an open transaction holds 100 back",
     "stopped": "no members, state Empty; unchanged in 5 samples; 300 unread; 5 samples of 1200 s",

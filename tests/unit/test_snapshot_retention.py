@@ -89,7 +89,7 @@ def test_a_day_stays_however_old_while_a_snapshot_that_it_left_out_is_there(day:
     assert day.delete(much_later)["2026-07-20"].reason == "it tells why snapshots of that day were left out, and these are still there"
     assert LagDay.verified(place).cluster_id == "own"
     assert not needs_work(LagDay.verified(place), day.samples(), HOUR_MS, None), (
-        "a day made of what is gone is not made anew of the stray one"
+        "a day made of what is gone is not made again of the stray one"
     )
     durable_files.remove_folder(stray.path)
     assert day.delete(much_later)["2026-07-20"].goes
