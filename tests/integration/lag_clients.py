@@ -54,11 +54,15 @@ def commit(consumer: Consumer, *positions: TopicPartition) -> None:
 
 
 def administer(bootstrap: str, act: Callable[[KafkaAdminClient], Answer]) -> Answer:
-    """Do something as an administrator. A KRaft broker names any broker as controller, also one just killed: then ask again."""
+    """Do something as an administrator. A KRaft broker names any broker as controller, also one just killed: then ask again.
+
+    kafka-python draws a bootstrap server at random and waits until it may try that one again, by default up to 30 s, its whole time to
+    connect; with two of three brokers dead it may draw only these.
+    """
     deadline = time.monotonic() + _TIMEOUT_S
     while True:
         try:
-            with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
+            with closing(KafkaAdminClient(bootstrap_servers=bootstrap, reconnect_backoff_max_ms=200)) as admin:
                 return act(admin)
         except KafkaConnectionError:
             assert time.monotonic() < deadline, "no broker takes the request"
