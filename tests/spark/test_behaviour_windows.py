@@ -20,6 +20,7 @@ from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import group_behaviour
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.parquet_folder import write_parquet
+from spark_jobs.engine.tables import table_of
 from spark_jobs.rows.group.commit_behaviour import group_table, remember_behaviour, with_group_behaviour, with_partition_behaviour
 
 pytestmark = pytest.mark.spark
@@ -100,15 +101,17 @@ def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(spa
         made = describe(spark, tmp_path, window)
         assert made is not None
         used = open_behaviour(made)
-        evidence = Evidence(spark=spark, snapshot=Synthetic().write(tmp_path / stamp(window.end), window.end + hour / 2))
-        remember_behaviour(evidence, used)
-        rows = spark.createDataFrame([("billing",)], "group_id string")
-        (group,) = with_group_behaviour(rows, evidence).collect()
-        keys = rows.selectExpr("group_id", "'orders' topic", "0 partition")
-        (partition,) = with_partition_behaviour(keys, evidence).collect()
-        table = group_table(evidence)
-        assert table is not None
-        (shown,) = table.select("incomplete_until", "lost_until", "held_back_since").collect()
+        snapshot = Synthetic().write(tmp_path / stamp(window.end), window.end + hour / 2)
+        evidence = Evidence(spark=spark, snapshot=snapshot, small_cluster=True)
+        with evidence.tables.settings():
+            remember_behaviour(evidence, used)
+            rows = table_of(spark, [("billing",)], "group_id string")
+            (group,) = with_group_behaviour(rows, evidence).collect()
+            keys = rows.selectExpr("group_id", "'orders' topic", "0 partition")
+            (partition,) = with_partition_behaviour(keys, evidence).collect()
+            table = group_table(evidence)
+            assert table is not None
+            (shown,) = table.select("incomplete_until", "lost_until", "held_back_since").collect()
         return group.asDict(recursive=True), partition.asDict(recursive=True), used, tuple(shown)
 
     log = Log()
