@@ -1,19 +1,50 @@
-"""Reads the access control lists that the authorizer of the cluster keeps."""
+"""Reads the access control lists that the authorizer of the cluster keeps, in the words of kafka-acls.sh."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kafka.protocol.admin.acl import DescribeAclsRequest
 
 from kafka_audit.cluster.channel import Channel
-from kafka_audit.cluster.failures import Failure, refused
-from kafka_audit.cluster.operations import ANY, OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES, UNKNOWN
+from kafka_audit.cluster.failures import Failure
 
-_API = "DescribeAcls"
+# The words by their numbers on the wire.
+UNKNOWN = "Unknown"
+ANY = 1
+DESCRIBE = 8
+
+# org.apache.kafka.common.acl.AclOperation
+OPERATIONS: Mapping[int, str] = {
+    2: "All",
+    3: "Read",
+    4: "Write",
+    5: "Create",
+    6: "Delete",
+    7: "Alter",
+    DESCRIBE: "Describe",
+    9: "ClusterAction",
+    10: "DescribeConfigs",
+    11: "AlterConfigs",
+    12: "IdempotentWrite",
+    13: "CreateTokens",
+    14: "DescribeTokens",
+    15: "TwoPhaseCommit",
+}
+# org.apache.kafka.common.acl.AclPermissionType
+PERMISSION_TYPES: Mapping[int, str] = {2: "Deny", 3: "Allow"}
+# org.apache.kafka.common.resource.ResourceType and PatternType
+RESOURCE_TYPES: Mapping[int, str] = {2: "Topic", 3: "Group", 4: "Cluster", 5: "TransactionalId", 6: "DelegationToken", 7: "User"}
+PATTERN_TYPES: Mapping[int, str] = {3: "Literal", 4: "Prefixed"}
+
+
+def operation_names(codes: Iterable[int] | None) -> tuple[str, ...] | None:
+    """The names of what the asking principal may do (KIP-430), sorted; None where the broker did not tell."""
+    return None if codes is None else tuple(sorted({OPERATIONS.get(int(code), UNKNOWN) for code in codes}))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
 class Acl:
-    """One rule in the words of kafka-acls.sh; a word newer than this tool is ``Unknown``."""
+    """One rule; a word newer than this tool is ``Unknown``."""
 
     resource_type: str
     resource_name: str
@@ -35,13 +66,9 @@ def describe_acls(channel: Channel) -> tuple[tuple[Acl, ...], Failure | None]:
         operation=ANY,
         permission_type=ANY,
     )
-    reply = channel.ask_any(request)
-    if reply.failure is not None:
-        return (), reply.failure
-    response = reply.response
-    channel.outcomes.note(_API, response.error_code)
-    if response.error_code:
-        return (), refused(_API, response.error_code, response.error_message)
+    response, failure = channel.response_of(channel.ask_any(request))
+    if failure is not None:
+        return (), failure
     found = {
         Acl(
             resource_type=RESOURCE_TYPES.get(resource.resource_type, UNKNOWN),

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
-from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.failures import Failure
-from kafka_audit.cluster.wire import Message
 from kafka_audit.errors import CollectionError
 
 _CREDENTIALS_REFUSED = frozenset({"SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"})

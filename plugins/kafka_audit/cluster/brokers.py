@@ -1,14 +1,13 @@
 """Reads what concerns brokers as such: fencing, log directories and the controller quorum."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest
 
-from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.acls import DESCRIBE, OPERATIONS, operation_names
+from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import Failure, error_name, refused
-from kafka_audit.cluster.operations import DESCRIBE, OPERATIONS, operation_names
-from kafka_audit.cluster.wire import Message
 
 _CLUSTER_AUTHORIZATION_FAILED = 31
 _METADATA_TOPIC = "__cluster_metadata"
@@ -27,11 +26,10 @@ class ClusterNode:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterDescription:
-    """The answer to DescribeCluster; ``authorized_operations`` are the asking principal's, None where the broker did not tell."""
+    """The answer to DescribeCluster, empty without one; ``authorized_operations`` are the asking principal's, None where not told."""
 
     nodes: tuple[ClusterNode, ...] = ()
     authorized_operations: tuple[str, ...] | None = None
-    failure: Failure | None = None
 
     @property
     def may_describe_cluster(self) -> bool | None:
@@ -84,13 +82,10 @@ class QuorumReplica:
 
 def describe_cluster(channel: Channel) -> ClusterDescription:
     """Registered brokers, fenced ones included where the broker can tell (version 2, Kafka 4.0)."""
-    reply = channel.ask_any(DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=True))
-    if reply.failure is not None:
-        return ClusterDescription(failure=reply.failure)
-    response = reply.response
-    channel.outcomes.note("DescribeCluster", response.error_code)
-    if response.error_code:
-        return ClusterDescription(failure=refused("DescribeCluster", response.error_code, response.error_message))
+    request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=True)
+    response, failure = channel.response_of(channel.ask_any(request))
+    if failure is not None:
+        return ClusterDescription()
     nodes = tuple(
         ClusterNode(broker_id=b.broker_id, host=b.host, port=b.port, rack=b.rack, is_fenced=bool(b.is_fenced))
         for b in sorted(response.brokers, key=lambda broker: broker.broker_id)
@@ -104,14 +99,14 @@ def describe_log_dirs(channel: Channel) -> Iterator[BrokerLogDirs]:
     for reply in channel.ask_all(requests):
         broker_id = int(reply.broker_id)
         if reply.failure is not None:
-            yield BrokerLogDirs(broker_id=broker_id, failure=reply.failure.about(broker_id=broker_id))
+            yield BrokerLogDirs(broker_id=broker_id, failure=replace(reply.failure, broker_id=broker_id))
             continue
         response = reply.response
         # Before version 3 there is no top-level code: a refusal is an empty list, and a broker always has a directory.
         code = response.error_code or (0 if response.results else _CLUSTER_AUTHORIZATION_FAILED)
         channel.outcomes.note("DescribeLogDirs", code)
         if code:
-            yield BrokerLogDirs(broker_id=broker_id, failure=refused("DescribeLogDirs", code).about(broker_id=broker_id))
+            yield BrokerLogDirs(broker_id=broker_id, failure=replace(refused("DescribeLogDirs", code), broker_id=broker_id))
         else:
             yield BrokerLogDirs(broker_id=broker_id, dirs=tuple(_log_dir(result) for result in response.results))
 
@@ -141,13 +136,9 @@ def describe_quorum(channel: Channel) -> tuple[tuple[QuorumReplica, ...], tuple[
     """Voters and observers of the KRaft quorum; any broker passes the question to the leader."""
     request = DescribeQuorumRequest
     topic = request.TopicData(topic_name=_METADATA_TOPIC, partitions=[request.TopicData.PartitionData(partition_index=0)])
-    reply = channel.ask_any(request(topics=[topic]))
-    if reply.failure is not None:
-        return (), (reply.failure,)
-    response = reply.response
-    channel.outcomes.note("DescribeQuorum", response.error_code)
-    if response.error_code:
-        return (), (refused("DescribeQuorum", response.error_code, response.error_message),)
+    response, failure = channel.response_of(channel.ask_any(request(topics=[topic])))
+    if failure is not None:
+        return (), (failure,)
     found: list[QuorumReplica] = []
     for partition in (p for topic in response.topics for p in topic.partitions):
         if partition.error_code:

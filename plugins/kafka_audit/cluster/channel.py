@@ -5,7 +5,8 @@ import queue
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from kafka import errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
@@ -21,15 +22,17 @@ from kafka_audit.cluster.failures import (
     TRANSPORT_ERRORS,
     UNSUPPORTED_VERSION,
     Failure,
+    Outcomes,
+    refused,
 )
-from kafka_audit.cluster.outcomes import Outcomes
 from kafka_audit.cluster.read_apis import check_read_only
-from kafka_audit.cluster.wire import Message
 from kafka_audit.errors import CollectionError
 
 _MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 _PAUSE_SECONDS = 0.02
 _CLIENT_ID = "kafka-audit"
+Message: TypeAlias = Any
+"""A message of kafka-python: they are generated from Kafka's JSON definitions at import, so no static type exists."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -171,6 +174,16 @@ class Channel:
                 else:
                     yield reply
 
+    def response_of(self, reply: Reply) -> tuple[Message, Failure | None]:
+        """What a broker answered to a request as a whole, or why it did not; the answer or the refusal is counted."""
+        if reply.failure is not None:
+            return None, reply.failure
+        response, api = reply.response, api_of(reply.request)
+        self.outcomes.note(api, response.error_code)
+        if response.error_code:
+            return None, refused(api, response.error_code, getattr(response, "error_message", None))
+        return response, None
+
     async def _ask_in_turn(self, broker_id: int | str, batch: Sequence[Message], replies: "queue.SimpleQueue[Reply]") -> None:
         for request in batch:
             try:
@@ -181,12 +194,7 @@ class Channel:
 
     async def _exchange(self, broker_id: int | str, request: Message) -> Reply:
         if broker_id in self.unanswering:
-            failure = self.unanswering[broker_id]
-            return Reply(
-                broker_id=broker_id,
-                request=request,
-                failure=Failure(api=api_of(request), error=failure.error, message=failure.message, broker_id=failure.broker_id),
-            )
+            return Reply(broker_id=broker_id, request=request, failure=replace(self.unanswering[broker_id], api=api_of(request)))
         for attempt in (1, 2):
             try:
                 response = await self._send(broker_id, request)

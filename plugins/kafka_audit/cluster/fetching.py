@@ -6,12 +6,11 @@ from typing import TypeVar
 
 from kafka.protocol.consumer.fetch import FetchRequest
 
-from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import LEADER_MOVING, NO_BATCH, Failure
 from kafka_audit.cluster.offsets import READ_UNCOMMITTED, by_topic
 from kafka_audit.cluster.places import Leaders, TopicPartition
 from kafka_audit.cluster.routing import Parsed, Question, ask_each
-from kafka_audit.cluster.wire import Message
 
 V = TypeVar("V")
 

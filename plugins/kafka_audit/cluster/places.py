@@ -1,14 +1,14 @@
 """Which broker answers for a partition, a group or a transactional id, and how to find it again when it has moved."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, LEADER_NOT_AVAILABLE, Failure, refused
 from kafka_audit.cluster.topics import Partition
-from kafka_audit.cluster.wire import Message
 
 K = TypeVar("K", bound=Hashable)
 TopicPartition = tuple[str, int]
@@ -64,7 +64,7 @@ class Leaders(Places[TopicPartition]):
                 self._leader[topic.name, partition.partition_index] = partition.leader_id
 
     def name(self, failure: Failure, key: TopicPartition) -> Failure:
-        return failure.about(topic=key[0], partition=key[1])
+        return replace(failure, topic=key[0], partition=key[1])
 
 
 class Coordinators(Places[str]):
@@ -100,7 +100,7 @@ class Coordinators(Places[str]):
                     self._place[key] = refused("FindCoordinator", code, coordinator.error_message)
 
     def name(self, failure: Failure, key: str) -> Failure:
-        return failure.about(group_id=key) if self._kind == GROUP else failure
+        return replace(failure, group_id=key) if self._kind == GROUP else failure
 
     def _request(self, keys: Sequence[str], batched: bool) -> Message:
         if batched:

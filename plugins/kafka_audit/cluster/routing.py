@@ -1,13 +1,12 @@
 """Asks about each item the broker that answers for it, follows items that move, and gives each item its own failure."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from kafka_audit.cluster.channel import Channel, Reply
+from kafka_audit.cluster.channel import Channel, Message, Reply
 from kafka_audit.cluster.failures import TRANSPORT_ERRORS, Failure, refused
 from kafka_audit.cluster.places import Places
-from kafka_audit.cluster.wire import Message
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -111,7 +110,7 @@ def _take(
         if parsed.code == 0 and parsed.value is not None:
             results[parsed.key] = parsed.value
             continue
-        failure = refused(question.api, parsed.code, parsed.message).about(broker_id=broker_id)
+        failure = replace(refused(question.api, parsed.code, parsed.message), broker_id=broker_id)
         results[parsed.key] = places.name(failure, parsed.key)
         if parsed.code in question.retriable:
             yield parsed.key
