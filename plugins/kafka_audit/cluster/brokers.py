@@ -1,4 +1,4 @@
-"""Reads what concerns brokers as such: fencing, log directories and the controller quorum."""
+"""Reads what concerns brokers as such: who is registered, log directories and the controller quorum."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest
 
 from kafka_audit.cluster.acls import DESCRIBE, OPERATIONS, operation_names
+from kafka_audit.cluster.bootstrap import BrokerAddress
 from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import Failure, error_name, refused
 
@@ -14,21 +15,10 @@ _METADATA_TOPIC = "__cluster_metadata"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ClusterNode:
-    """One broker registered with the cluster; fenced brokers (KIP-1073) take no part in it."""
-
-    broker_id: int
-    host: str
-    port: int
-    rack: str | None
-    is_fenced: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterDescription:
     """The answer to DescribeCluster, empty without one; ``authorized_operations`` are the asking principal's, None where not told."""
 
-    nodes: tuple[ClusterNode, ...] = ()
+    nodes: tuple[BrokerAddress, ...] = ()
     authorized_operations: tuple[str, ...] | None = None
 
     @property
@@ -87,7 +77,7 @@ def describe_cluster(channel: Channel) -> ClusterDescription:
     if failure is not None:
         return ClusterDescription()
     nodes = tuple(
-        ClusterNode(broker_id=b.broker_id, host=b.host, port=b.port, rack=b.rack, is_fenced=bool(b.is_fenced))
+        BrokerAddress(broker_id=b.broker_id, host=b.host, port=b.port, rack=b.rack)
         for b in sorted(response.brokers, key=lambda broker: broker.broker_id)
     )
     return ClusterDescription(nodes=nodes, authorized_operations=operation_names(response.authorized_operations))
@@ -144,19 +134,18 @@ def describe_quorum(channel: Channel) -> tuple[tuple[QuorumReplica, ...], tuple[
         if partition.error_code:
             return (), (refused("DescribeQuorum", partition.error_code, partition.error_message),)
         for is_voter, states in ((True, partition.current_voters), (False, partition.observers)):
-            found.extend(_replica(state, is_voter, partition.leader_id) for state in states)
+            found.extend(
+                QuorumReplica(
+                    replica_id=state.replica_id,
+                    is_voter=is_voter,
+                    is_leader=is_voter and state.replica_id == partition.leader_id,
+                    log_end_offset=_known(state.log_end_offset),
+                    last_fetch_timestamp_ms=_known(state.last_fetch_timestamp),
+                    last_caught_up_timestamp_ms=_known(state.last_caught_up_timestamp),
+                )
+                for state in states
+            )
     return tuple(sorted(found, key=lambda one: (not one.is_voter, one.replica_id))), ()
-
-
-def _replica(state: Message, is_voter: bool, leader_id: int) -> QuorumReplica:
-    return QuorumReplica(
-        replica_id=state.replica_id,
-        is_voter=is_voter,
-        is_leader=is_voter and state.replica_id == leader_id,
-        log_end_offset=_known(state.log_end_offset),
-        last_fetch_timestamp_ms=_known(state.last_fetch_timestamp),
-        last_caught_up_timestamp_ms=_known(state.last_caught_up_timestamp),
-    )
 
 
 def _known(number: int) -> int | None:

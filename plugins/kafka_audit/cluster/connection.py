@@ -3,7 +3,7 @@
 import importlib.util
 import os.path
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kafka_audit.cluster.connection_keys import INSTEAD, SUPPORTED, WITHOUT_EFFECT, unknown_key_advice
@@ -53,7 +53,7 @@ class ConnectionSettings:
         if problems:
             listed = "\n  ".join(problems)
             raise ConfigurationError(f"{where} cannot be used:\n  {listed}")
-        named = {name: mapped.pop(name) for name in _NAMED if name in mapped}
+        named = {one.name: mapped.pop(one.name) for one in fields(cls) if one.name in mapped}
         return cls(**named, other=tuple(sorted(mapped.items())), without_effect=tuple(sorted(without_effect)))
 
     def client_arguments(self) -> dict[str, Any]:
@@ -76,17 +76,6 @@ class ConnectionSettings:
         if self.sasl_mechanism:
             return f"{self.sasl_mechanism} user {self.sasl_username!r}" if self.sasl_username else self.sasl_mechanism
         return "a TLS client certificate" if dict(self.other).get("ssl_certfile") else "no credentials"
-
-
-_NAMED = (
-    "bootstrap_servers",
-    "security_protocol",
-    "sasl_mechanism",
-    "sasl_username",
-    "sasl_password",
-    "ssl_password",
-    "request_timeout_ms",
-)
 
 
 def _map_one(key: str, value: object, mapped: dict[str, Any], problems: list[str]) -> None:

@@ -166,16 +166,7 @@ def decode_subscription(data: bytes) -> tuple[str, ...]:
 
     Source: Kafka's ``ConsumerProtocolSubscription.json``. MalformedAssignmentError for anything else.
     """
-    try:
-        (count,) = unpack_from(">i", data, 2)
-        position = 6
-        found: list[str] = []
-        for _ in range(count):
-            name, position = _topic(data, position)
-            found.append(name)
-    except (struct_error, UnicodeDecodeError) as problem:
-        raise MalformedAssignmentError(str(problem)) from problem
-    return tuple(found)
+    return tuple(name for name, _ in _topics(data, with_partitions=False))
 
 
 def decode_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
@@ -183,21 +174,26 @@ def decode_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
 
     Source: Kafka's ``ConsumerProtocolAssignment.json``; versions 0 to 3 are the same. MalformedAssignmentError for anything else.
     """
+    return tuple((name, index) for name, indexes in _topics(data, with_partitions=True) for index in indexes)
+
+
+def _topics(data: bytes, *, with_partitions: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
+    indexes: tuple[int, ...] = ()
     try:
         (topics,) = unpack_from(">i", data, 2)
         position = 6
-        found: list[tuple[str, int]] = []
         for _ in range(topics):
             name, position = _topic(data, position)
-            (count,) = unpack_from(">i", data, position)
-            position += 4
-            if count < 0 or count > (len(data) - position) // 4:
-                raise MalformedAssignmentError(f"{count} partitions in {len(data) - position} bytes")
-            found.extend((name, index) for index in unpack_from(f">{count}i", data, position))
-            position += 4 * count
+            if with_partitions:
+                (count,) = unpack_from(">i", data, position)
+                position += 4
+                if count < 0 or count > (len(data) - position) // 4:
+                    raise MalformedAssignmentError(f"{count} partitions in {len(data) - position} bytes")
+                indexes = unpack_from(f">{count}i", data, position)
+                position += 4 * count
+            yield name, indexes
     except (struct_error, UnicodeDecodeError) as problem:
         raise MalformedAssignmentError(str(problem)) from problem
-    return tuple(found)
 
 
 def _topic(data: bytes, position: int) -> tuple[str, int]:

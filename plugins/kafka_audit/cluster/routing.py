@@ -60,7 +60,7 @@ def ask_each(channel: Channel, question: Question[K, V], keys: Iterable[K], plac
         channel.sleep(pause)
         places.look_up(again)
         # An item that still belongs to a silent broker, or to none, keeps its failure: asking again would only cost time.
-        pending = [key for key in again if _is_askable(channel, places.of(key))]
+        pending = [key for key in again if not isinstance(place := places.of(key), Failure) and place not in channel.unanswering]
     return results
 
 
@@ -119,10 +119,6 @@ def _take(
     for key in missing:
         unanswered = Failure(api=question.api, error="INVALID_RESPONSE", message="the answer leaves this item out", broker_id=broker_id)
         results[key] = places.name(unanswered, key)
-
-
-def _is_askable(channel: Channel, place: int | Failure) -> bool:
-    return not isinstance(place, Failure) and place not in channel.unanswering
 
 
 def _pauses(total_seconds: float) -> Iterator[float]:

@@ -35,17 +35,6 @@ TOPIC_KEYS: frozenset[str] = frozenset(
     }
 )
 
-# Keys that the broker itself does not define, because plug-ins read them: brokers list them only where they are set, and answer them
-# as sensitive, without a value (seen on Kafka 4.3.1 with StandardAuthorizer: allow.everyone.if.no.acl.found=false came back as null).
-# So a row says that the key is set, not to what; the prefix of rlmm.config. is remote.log.metadata.manager.impl.prefix's default.
-HIDDEN_BROKER_KEYS: frozenset[str] = frozenset(
-    {
-        "allow.everyone.if.no.acl.found",
-        "rlmm.config.remote.log.metadata.topic.min.isr",
-        "rlmm.config.remote.log.metadata.topic.replication.factor",
-    }
-)
-
 BROKER_KEYS: frozenset[str] = frozenset(
     {
         "authorizer.class.name",
@@ -112,8 +101,13 @@ BROKER_KEYS: frozenset[str] = frozenset(
         "transaction.state.log.replication.factor",
         "transactional.id.expiration.ms",
         "unclean.leader.election.enable",
+        # The broker does not define these, because plug-ins read them: it lists them only where they are set, and answers them as
+        # sensitive, without a value (seen on Kafka 4.3.1 with StandardAuthorizer: allow.everyone.if.no.acl.found=false came back as
+        # null). So a row says that the key is set, not to what. rlmm.config. is the default of remote.log.metadata.manager.impl.prefix.
+        "allow.everyone.if.no.acl.found",
+        "rlmm.config.remote.log.metadata.topic.min.isr",
+        "rlmm.config.remote.log.metadata.topic.replication.factor",
     }
-    | HIDDEN_BROKER_KEYS
 )
 
 # GroupConfig of Kafka 4.3.1 (KIP-848, KIP-932, KIP-1071); older brokers answer those that they have.
