@@ -89,6 +89,12 @@ class Folder:
         """Replace the state file in one step."""
         write_json(self.path / _STATE, state.model_dump(mode="json"))
 
+    def add_process(self, state: State, record: ProcessRecord) -> State:
+        """Save the state with one more process, and return it."""
+        state = state.model_copy(update={"processes": (*state.processes, record)})
+        self.save(state)
+        return state
+
     def processes(self) -> list[psutil.Process]:
         """Return the sandbox's live processes, the workload first, including those that a crash kept out of the state file."""
         state = self.load()
