@@ -27,23 +27,17 @@ SOURCES: Mapping[int, str] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Synonym:
-    """One place where a value could come from, in the order in which Kafka looks."""
-
-    name: str
-    value: str | None
-    source: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
-    """One effective configuration value; a sensitive one has no value here, whatever the broker sent."""
+    """One effective configuration value; a sensitive one has no value here, whatever the broker sent.
+
+    ``synonyms``: name, value and source of each place where the value could come from, in the order in which Kafka looks.
+    """
 
     name: str
     value: str | None
     source: str
     is_sensitive: bool
-    synonyms: tuple[Synonym, ...]
+    synonyms: tuple[Mapping[str, str | None], ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,6 +119,6 @@ def _config(raw: Message) -> Config:
         source=SOURCES.get(raw.config_source, "UNKNOWN"),
         is_sensitive=hidden,
         synonyms=tuple(
-            Synonym(name=s.name, value=None if hidden else s.value, source=SOURCES.get(s.source, "UNKNOWN")) for s in raw.synonyms or ()
+            {"name": s.name, "value": None if hidden else s.value, "source": SOURCES.get(s.source, "UNKNOWN")} for s in raw.synonyms or ()
         ),
     )

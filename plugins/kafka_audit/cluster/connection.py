@@ -29,24 +29,20 @@ class ConnectionSettings:
     ssl_password: str | None = field(default=None, repr=False)
     request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS
     other: tuple[tuple[str, str | int | bool], ...] = ()
-    without_effect: tuple[str, ...] = ()
 
     @classmethod
     def from_mapping(cls, keys: Mapping[str, object], *, where: str = "the connection") -> "ConnectionSettings":
         """Check and map librdkafka-style ``keys``; ConfigurationError names every key that is wrong, and what to write."""
         problems: list[str] = []
         mapped: dict[str, Any] = {}
-        without_effect: list[str] = []
         for key, value in keys.items():
             if callable(value):
                 problems.append(f"{key}: a callable is refused; credentials and options are plain text")
             elif isinstance(value, Mapping | list | tuple | set):
                 problems.append(f"{key}: holds a {type(value).__name__}; write plain text (lists separated by commas)")
-            elif key in WITHOUT_EFFECT:
-                without_effect.append(key)
             elif key in SUPPORTED:
                 _map_one(key, value, mapped, problems)
-            else:
+            elif key not in WITHOUT_EFFECT:
                 problems.append(f"{key}: {INSTEAD.get(key) or unknown_key_advice(key)}")
         if not problems:
             _check_together(mapped, problems)
@@ -54,7 +50,7 @@ class ConnectionSettings:
             listed = "\n  ".join(problems)
             raise ConfigurationError(f"{where} cannot be used:\n  {listed}")
         named = {one.name: mapped.pop(one.name) for one in fields(cls) if one.name in mapped}
-        return cls(**named, other=tuple(sorted(mapped.items())), without_effect=tuple(sorted(without_effect)))
+        return cls(**named, other=tuple(sorted(mapped.items())))
 
     def client_arguments(self) -> dict[str, Any]:
         """Arguments of kafka-python's connection manager, credentials included: never log them."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -38,8 +39,7 @@ def read_capabilities(cluster: Cluster, *, may_describe_cluster: bool | None) ->
 
 def capabilities(matrix: tuple[Capability, ...]) -> pa.Table:
     """One row per API that the audit uses."""
-    rows = [(c.api, c.api_key, c.min_version, c.max_version, c.supported, c.allowed, c.detail) for c in matrix]
-    return table(CAPABILITIES.schema, rows)
+    return table(CAPABILITIES.schema, map(attrgetter(*CAPABILITIES.schema.names), matrix))
 
 
 def words(matrix: tuple[Capability, ...]) -> Mapping[str, str]:

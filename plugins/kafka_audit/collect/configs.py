@@ -51,6 +51,5 @@ def _table(dataset: Dataset, described: Iterable[Described], errors: ErrorLog) -
             errors.add(dataset, one.failure)
         resource = int(one.resource) if dataset is BROKER_CONFIGS else one.resource
         for config in one.configs:
-            synonyms = [{"name": s.name, "value": s.value, "source": s.source} for s in config.synonyms]
-            rows.append((resource, config.name, config.value, config.source, config.is_sensitive, synonyms))
+            rows.append((resource, config.name, config.value, config.source, config.is_sensitive, config.synonyms))
     return table(dataset.schema, sorted(rows, key=lambda row: row[:2]))

@@ -85,11 +85,6 @@ class Behaviour:
         return {**said, **named, "end": self.end.isoformat(), "hours": round(self.hours, 3), **figures}
 
 
-def folder_name(end: datetime) -> str:
-    """The name of the folder whose window ends then."""
-    return stamp(end)
-
-
 def open_behaviour(folder: Path) -> Behaviour:
     """Open a behaviour folder; IntegrityError (exit 5) when its files differ from its manifest."""
     sealed = BehaviourFolder.verified(folder)
@@ -104,7 +99,7 @@ def open_behaviour(folder: Path) -> Behaviour:
 def folders_until(history: Path, latest: datetime) -> Iterator[Path]:
     """The behaviour folders of a history that end at ``latest`` or before by their names, newest first. They are not verified."""
     for manifest in sorted(history.glob(f"behaviour/[!.]*/{MANIFEST}"), reverse=True):
-        if manifest.parent.name <= folder_name(latest):
+        if manifest.parent.name <= stamp(latest):
             yield manifest.parent
 
 

@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafka_audit.errors import IntegrityError
@@ -189,7 +188,6 @@ class SnapshotWriter:
     kind: str
     key: "SigningKey | None" = None
     _rows: dict[str, int] = field(default_factory=dict)
-    _sealed: bool = False
     _held: int = -1
 
     def __enter__(self) -> "SnapshotWriter":
@@ -225,10 +223,8 @@ class SnapshotWriter:
             sync_folder(self.final.parent)
         except OSError as problem:
             raise write_failed(self.final, problem) from problem
-        self._sealed = True
         return self.final
 
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
-        if not self._sealed:
-            shutil.rmtree(self.folder, ignore_errors=True)
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)  # a sealed one has another name by now
         os.close(self._held)
