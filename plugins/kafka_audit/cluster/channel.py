@@ -195,16 +195,15 @@ class Channel:
     async def _exchange(self, broker_id: int | str, request: Message) -> Reply:
         if broker_id in self.unanswering:
             return Reply(broker_id=broker_id, request=request, failure=replace(self.unanswering[broker_id], api=api_of(request)))
-        for attempt in (1, 2):
-            try:
-                response = await self._send(broker_id, request)
-                return Reply(broker_id=broker_id, request=request, response=response)
-            except (kafka_errors.KafkaConnectionError, kafka_errors.NodeNotReadyError, kafka_errors.Cancelled):
-                # A connection that the broker closed while idle, or a reconnect pause: worth exactly one more try.
-                if attempt == 2 or not self.seconds_left():
-                    raise
-                await self._net.sleep(min(self.manager.connection_delay(broker_id) + _PAUSE_SECONDS, self.seconds_left()))
-        raise AssertionError("unreachable")
+        try:
+            response = await self._send(broker_id, request)
+        except (kafka_errors.KafkaConnectionError, kafka_errors.NodeNotReadyError, kafka_errors.Cancelled):
+            # A connection that the broker closed while idle, or a reconnect pause: worth exactly one more try.
+            if not self.seconds_left():
+                raise
+            await self._net.sleep(min(self.manager.connection_delay(broker_id) + _PAUSE_SECONDS, self.seconds_left()))
+            response = await self._send(broker_id, request)
+        return Reply(broker_id=broker_id, request=request, response=response)
 
     async def _send(self, broker_id: int | str, request: Message) -> Message:
         limit_ms = min(float(self.settings.request_timeout_ms), self.seconds_left() * 1000)

@@ -10,8 +10,7 @@ from typing import Literal
 from kafka import KafkaAdminClient
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.jars.cache import exclusive
-from kafka_audit.jars.fetch import Progress, broker_classpath
+from kafka_audit.jars.fetch import Progress, broker_classpath, exclusive
 from kafka_audit.sandbox import auditor, brokers, processes
 from kafka_audit.sandbox.definition import Seed, Verdict, load
 from kafka_audit.sandbox.seed import Target, execute

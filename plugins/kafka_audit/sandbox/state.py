@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.fields import Strict
-from kafka_audit.jars.cache import cache_directory
+from kafka_audit.jars.fetch import cache_directory
 from kafka_audit.sandbox import processes
 from kafka_audit.sandbox.processes import ProcessRecord
 from kafka_audit.store.durable_files import write_json

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.ids import is_id
 from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_file, sync_folder, sync_tree, write_failed, write_json
 from kafka_audit.store.manifest import MANIFEST, FileHashes, file_problems, manifest_sha256, read_manifest, tree_files
 from kafka_audit.store.unfinished import hold_new
-from kafka_audit.times import parse_time, stamp
+from kafka_audit.times import is_id, parse_time, stamp
 
 if TYPE_CHECKING:
     from typing_extensions import Self
