@@ -2,39 +2,26 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 
-from kafka.protocol.admin.acl import DescribeAclsRequest
+from kafka.protocol.admin.acl import ACLOperation, ACLPermissionType, ACLResourcePatternType, ACLResourceType, DescribeAclsRequest
 
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.failures import Failure
 
-# The words by their numbers on the wire.
 UNKNOWN = "Unknown"
-ANY = 1
-DESCRIBE = 8
 
-# org.apache.kafka.common.acl.AclOperation
-OPERATIONS: Mapping[int, str] = {
-    2: "All",
-    3: "Read",
-    4: "Write",
-    5: "Create",
-    6: "Delete",
-    7: "Alter",
-    DESCRIBE: "Describe",
-    9: "ClusterAction",
-    10: "DescribeConfigs",
-    11: "AlterConfigs",
-    12: "IdempotentWrite",
-    13: "CreateTokens",
-    14: "DescribeTokens",
-    15: "TwoPhaseCommit",
-}
-# org.apache.kafka.common.acl.AclPermissionType
-PERMISSION_TYPES: Mapping[int, str] = {2: "Deny", 3: "Allow"}
-# org.apache.kafka.common.resource.ResourceType and PatternType
-RESOURCE_TYPES: Mapping[int, str] = {2: "Topic", 3: "Group", 4: "Cluster", 5: "TransactionalId", 6: "DelegationToken", 7: "User"}
-PATTERN_TYPES: Mapping[int, str] = {3: "Literal", 4: "Prefixed"}
+
+def _words(numbered: Iterable[IntEnum], newer: Mapping[int, str]) -> Mapping[int, str]:
+    """The words of kafka-acls.sh by their numbers on the wire; ``newer`` are those that kafka-python 3.0.12 does not have."""
+    named = {one.value: one.name.title().replace("_", "") for one in numbered if one.name not in {"UNKNOWN", "ANY", "MATCH"}}
+    return {**named, **newer}
+
+
+OPERATIONS = _words(ACLOperation, {15: "TwoPhaseCommit"})
+PERMISSION_TYPES = _words(ACLPermissionType, {})
+RESOURCE_TYPES = _words(ACLResourceType, {7: "User"})
+PATTERN_TYPES = _words(ACLResourcePatternType, {})
 
 
 def operation_names(codes: Iterable[int] | None) -> tuple[str, ...] | None:
@@ -58,13 +45,13 @@ class Acl:
 def describe_acls(channel: Channel) -> tuple[tuple[Acl, ...], Failure | None]:
     """Every rule, in one request; needs Describe on the cluster. SECURITY_DISABLED says that the cluster has no authorizer."""
     request = DescribeAclsRequest(
-        resource_type_filter=ANY,
+        resource_type_filter=ACLResourceType.ANY,
         resource_name_filter=None,
-        pattern_type_filter=ANY,
+        pattern_type_filter=ACLResourcePatternType.ANY,
         principal_filter=None,
         host_filter=None,
-        operation=ANY,
-        permission_type=ANY,
+        operation=ACLOperation.ANY,
+        permission_type=ACLPermissionType.ANY,
     )
     response, failure = channel.response_of(channel.ask_any(request))
     if failure is not None:

@@ -86,10 +86,9 @@ def find_brokers(channel: Channel) -> tuple[BrokerAddress, ...]:
             raise _credentials_refused(channel, address, reply.failure)
         reason = "it knows no brokers yet" if reply.failure is None else _without_prefix(reply.failure)
         attempts.append(f"{address}: {reason}")
-    protocol = channel.settings.security_protocol
     raise CollectionError(
         f"no bootstrap server could be reached ({'; '.join(attempts)}). Check that address and port are right, that the brokers run and "
-        f"that no firewall is between; and that the listener on this port speaks {protocol} (security.protocol)"
+        f"that no firewall is between; and that the listener on this port speaks {channel.settings.security_protocol} (security.protocol)"
     )
 
 

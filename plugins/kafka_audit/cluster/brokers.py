@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest
 
-from kafka_audit.cluster.acls import DESCRIBE, OPERATIONS, operation_names
+from kafka_audit.cluster.acls import operation_names
 from kafka_audit.cluster.bootstrap import BrokerAddress
 from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import Failure, error_name, refused
@@ -24,7 +24,7 @@ class ClusterDescription:
     @property
     def may_describe_cluster(self) -> bool | None:
         """Whether ListGroups shows every group."""
-        return None if self.authorized_operations is None else OPERATIONS[DESCRIBE] in self.authorized_operations
+        return None if self.authorized_operations is None else "Describe" in self.authorized_operations
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,23 +102,22 @@ def describe_log_dirs(channel: Channel) -> Iterator[BrokerLogDirs]:
 
 
 def _log_dir(raw: Message) -> LogDir:
-    replicas = [
-        ReplicaSize(
-            topic=topic.name,
-            partition=partition.partition_index,
-            size_bytes=partition.partition_size,
-            offset_lag=partition.offset_lag,
-            is_future=bool(partition.is_future_key),
-        )
-        for topic in raw.topics
-        for partition in topic.partitions
-    ]
     return LogDir(
         path=raw.log_dir,
         error=error_name(raw.error_code) if raw.error_code else None,
         total_bytes=_known(raw.total_bytes),
         usable_bytes=_known(raw.usable_bytes),
-        replicas=tuple(replicas),
+        replicas=tuple(
+            ReplicaSize(
+                topic=topic.name,
+                partition=partition.partition_index,
+                size_bytes=partition.partition_size,
+                offset_lag=partition.offset_lag,
+                is_future=bool(partition.is_future_key),
+            )
+            for topic in raw.topics
+            for partition in topic.partitions
+        ),
     )
 
 

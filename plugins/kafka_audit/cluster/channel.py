@@ -56,7 +56,14 @@ class _ReadOnlyManager(KafkaConnectionManager):  # type: ignore[misc]
         fresh = node_id not in self._conns
         connection = super().get_connection(node_id, *args, **kwargs)
         if fresh:
-            self._guard(node_id, connection)
+            # Every path of KafkaConnection (handshake, SASL, buffered and direct requests) ends in _send_request.
+            send = connection._send_request
+
+            def checked(request: Message, *args: object, **kwargs: object) -> Message:
+                self._counts[check_read_only(request), node_id] += 1
+                return send(request, *args, **kwargs)
+
+            connection._send_request = checked
         return connection
 
     async def _build_transport(self, *args: object, **kwargs: object) -> Message:
@@ -74,16 +81,6 @@ class _ReadOnlyManager(KafkaConnectionManager):  # type: ignore[misc]
 
         transport._sock_recv = data_first
         return transport
-
-    def _guard(self, node_id: int | str, connection: Message) -> None:
-        # Every path of KafkaConnection (handshake, SASL, buffered and direct requests) ends in _send_request.
-        send = connection._send_request
-
-        def checked(request: Message, *args: object, **kwargs: object) -> Message:
-            self._counts[check_read_only(request), node_id] += 1
-            return send(request, *args, **kwargs)
-
-        connection._send_request = checked
 
 
 class Channel:

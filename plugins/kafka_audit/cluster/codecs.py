@@ -88,7 +88,6 @@ def _snappy(data: memoryview) -> Iterator[bytes]:
 def _snappy_block(block: memoryview) -> bytes:
     """Decompress one block. It begins with its decompressed length, by which the codec reserves memory, so that length is checked first."""
     snappy = import_module("snappy")
-
     length = 0
     for index, byte in enumerate(block[:_SNAPPY_LENGTH_BYTES]):
         length |= (byte & 0x7F) << 7 * index
@@ -106,7 +105,6 @@ def _snappy_block(block: memoryview) -> bytes:
 
 def _lz4(data: memoryview) -> Iterator[bytes]:
     lz4 = import_module("lz4.frame")
-
     position = 0
     while position < len(data):
         frame = lz4.LZ4FrameDecompressor()
@@ -125,7 +123,6 @@ def _lz4(data: memoryview) -> Iterator[bytes]:
 
 def _zstd(data: memoryview) -> Iterator[bytes]:
     zstandard = import_module("zstandard")
-
     with zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(data, read_across_frames=True) as stream:
         while True:
             try:

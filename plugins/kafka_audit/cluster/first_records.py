@@ -157,8 +157,7 @@ def _settle_in(key: TopicPartition, batch: RecordBatch, offsets: Sequence[int], 
     try:
         for offset, timestamp in batch.records(in_time):
             while offset >= waiting[0]:
-                time_ms = timestamp if timestamp >= 0 else None
-                found = FirstRecord(offset=offset, timestamp_ms=time_ms, timestamp_type=kind)
+                found = FirstRecord(offset=offset, timestamp_ms=timestamp if timestamp >= 0 else None, timestamp_type=kind)
                 search.settle(waiting.pop(0), found if offset < search.end else _NO_RECORD)
                 if not waiting:
                     return

@@ -26,8 +26,7 @@ def cluster(
     authorized_operations: Sequence[str] | None,
 ) -> pa.Table:
     """One row; ``controller_id`` is the active controller, ``authorized_operations`` what the audit's principal may do, null = not told."""
-    levels = [asdict(feature) for feature in features]
-    return table(CLUSTER.schema, [(cluster_id, controller_id, read_at, levels, authorized_operations)])
+    return table(CLUSTER.schema, [(cluster_id, controller_id, read_at, list(map(asdict, features)), authorized_operations)])
 
 
 def common_features(versions: Mapping[int, BrokerVersions]) -> tuple[Feature, ...]:

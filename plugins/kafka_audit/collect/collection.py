@@ -66,8 +66,7 @@ class Collection:
         cluster, log = self._cluster, self.errors
         _, in_scope, partitions = self._list_topics()
         leaders = Leaders(cluster, partitions)
-        keys = sorted(one.key for one in partitions)
-        reading, _, logs = yield from self._groups_and_ends(leaders, keys, {})
+        reading, _, logs = yield from self._groups_and_ends(leaders, sorted(one.key for one in partitions), {})
         yield datasets.TOPICS, topics.topics(in_scope, log)
         with_commits = {commit.topic for commits in reading.commits.values() for commit in commits if commit.committed is not None}
         names = [name for name in _described(in_scope) if name in with_commits]

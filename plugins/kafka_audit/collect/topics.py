@@ -82,11 +82,11 @@ def first_look(
 def bad_partitions(seen: Mapping[TopicPartition, SeenPartition], running: Iterable[Reassignment]) -> list[TopicPartition]:
     """Partitions without a leader, or with a replica out of sync that no running reassignment is just adding."""
     adding = {(one.topic, one.partition): set(one.adding_replicas) for one in running}
-    return [key for key, one in seen.items() if _is_bad(one.partition, adding.get(key, set()))]
-
-
-def _is_bad(partition: Partition, adding: set[int]) -> bool:
-    return partition.leader < 0 or not set(partition.replicas) - adding <= set(partition.isr)
+    return [
+        key
+        for key, one in seen.items()
+        if one.partition.leader < 0 or not set(one.partition.replicas) - adding.get(key, set()) <= set(one.partition.isr)
+    ]
 
 
 def second_look(

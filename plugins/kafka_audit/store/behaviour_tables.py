@@ -87,8 +87,7 @@ class Behaviour:
 
 def open_behaviour(folder: Path) -> Behaviour:
     """Open a behaviour folder; IntegrityError (exit 5) when its files differ from its manifest."""
-    sealed = BehaviourFolder.verified(folder)
-    found = Behaviour(path=folder, manifest=sealed.manifest)
+    found = Behaviour(path=folder, manifest=BehaviourFolder.verified(folder).manifest)
     try:
         found.hours, found.window_hours  # noqa: B018 - its times are needed
     except (KeyError, ValueError) as problem:
@@ -134,8 +133,8 @@ def _newest(history: Path, taken: datetime, cluster_id: object) -> Behaviour:
             ends = f"{found.end:%Y-%m-%d %H:%M}Z, {age:.1f} h before the snapshot"
             return Behaviour(reason=f"the commit history ends {ends}; at most {MOST_HOURS_OLD} h are allowed")
         return found
-    later = [manifest.parent.name for manifest in sorted(history.glob(f"behaviour/[!.]*/{MANIFEST}"))]
-    if later:
-        kept = f"the newest {KEPT} of them are kept"
-        return Behaviour(reason=f"the commit history has no tables from before the snapshot, the oldest end at {later[0]} ({kept})")
-    return Behaviour(reason="no commit history was read for this cluster")
+    oldest = min((manifest.parent.name for manifest in history.glob(f"behaviour/[!.]*/{MANIFEST}")), default=None)
+    if oldest is None:
+        return Behaviour(reason="no commit history was read for this cluster")
+    kept = f"the newest {KEPT} of them are kept"
+    return Behaviour(reason=f"the commit history has no tables from before the snapshot, the oldest end at {oldest} ({kept})")
