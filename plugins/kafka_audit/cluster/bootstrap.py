@@ -39,7 +39,6 @@ class Feature:
 class BrokerVersions:
     """The APIs of one broker as ``api_key -> (min, max)``, and its features."""
 
-    broker_id: int
     apis: Mapping[int, tuple[int, int]]
     features: tuple[Feature, ...]
 
@@ -106,7 +105,7 @@ def read_versions(channel: Channel, brokers: tuple[BrokerAddress, ...]) -> dict[
         if reply.failure is not None:
             failures.append(reply.failure)
         else:
-            found[int(reply.broker_id)] = _versions(int(reply.broker_id), reply.response)
+            found[int(reply.broker_id)] = _versions(reply.response)
     if not found:
         refused = next((failure for failure in failures if failure.error in _CREDENTIALS_REFUSED), None)
         if refused is not None:
@@ -120,7 +119,7 @@ def read_versions(channel: Channel, brokers: tuple[BrokerAddress, ...]) -> dict[
     return dict(sorted(found.items()))
 
 
-def _versions(broker_id: int, response: Message) -> BrokerVersions:
+def _versions(response: Message) -> BrokerVersions:
     supported = {feature.name: feature for feature in response.supported_features or ()}
     known = response.finalized_features_epoch >= 0
     finalized = {feature.name: feature for feature in response.finalized_features or ()} if known else {}
@@ -134,9 +133,7 @@ def _versions(broker_id: int, response: Message) -> BrokerVersions:
         )
         for name in sorted({*supported, *finalized})
     )
-    return BrokerVersions(
-        broker_id=broker_id, apis={a.api_key: (a.min_version, a.max_version) for a in response.api_keys}, features=features
-    )
+    return BrokerVersions(apis={a.api_key: (a.min_version, a.max_version) for a in response.api_keys}, features=features)
 
 
 def _credentials_refused(channel: Channel, address: str, failure: Failure) -> CollectionError:

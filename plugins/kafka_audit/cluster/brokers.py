@@ -15,19 +15,6 @@ _METADATA_TOPIC = "__cluster_metadata"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ClusterDescription:
-    """The answer to DescribeCluster, empty without one; ``authorized_operations`` are the asking principal's, None where not told."""
-
-    nodes: tuple[BrokerAddress, ...] = ()
-    authorized_operations: tuple[str, ...] | None = None
-
-    @property
-    def may_describe_cluster(self) -> bool | None:
-        """Whether ListGroups shows every group."""
-        return None if self.authorized_operations is None else "Describe" in self.authorized_operations
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicaSize:
     """One replica in one log directory."""
 
@@ -70,17 +57,20 @@ class QuorumReplica:
     last_caught_up_timestamp_ms: int | None
 
 
-def describe_cluster(channel: Channel) -> ClusterDescription:
-    """Registered brokers, fenced ones included where the broker can tell (version 2, Kafka 4.0)."""
+def describe_cluster(channel: Channel) -> tuple[tuple[BrokerAddress, ...], tuple[str, ...] | None]:
+    """Registered brokers, fenced ones included where the broker can tell (version 2, Kafka 4.0), and what the asking principal may do.
+
+    None in place of the latter where the broker did not tell.
+    """
     request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=True)
     response, failure = channel.response_of(channel.ask_any(request))
     if failure is not None:
-        return ClusterDescription()
+        return (), None
     nodes = tuple(
         BrokerAddress(broker_id=b.broker_id, host=b.host, port=b.port, rack=b.rack)
         for b in sorted(response.brokers, key=lambda broker: broker.broker_id)
     )
-    return ClusterDescription(nodes=nodes, authorized_operations=operation_names(response.authorized_operations))
+    return nodes, operation_names(response.authorized_operations)
 
 
 def describe_log_dirs(channel: Channel) -> Iterator[BrokerLogDirs]:

@@ -74,12 +74,12 @@ class Collection:
         # Last: where many groups lag far behind it takes the longest, and a deadline must cost nothing else.
         internal, commits = _internal(in_scope), reading.commits
         yield datasets.FIRST_UNREAD, records.first_unread(cluster, leaders, commits, logs, internal=internal, now=self._now, errors=log)
-        may_describe_cluster = describe_cluster(cluster).may_describe_cluster
-        self.capabilities = capabilities.words(capabilities.read_capabilities(cluster, may_describe_cluster=may_describe_cluster))
+        _, operations = describe_cluster(cluster)
+        self.capabilities = capabilities.words(capabilities.read_capabilities(cluster, operations))
 
     def _everything(self) -> _Tables:
         cluster, log = self._cluster, self.errors
-        description = describe_cluster(cluster)
+        registered, operations = describe_cluster(cluster)
         read_at, looked_at = self._now(), time.monotonic()
         listing, in_scope, listed = self._list_topics()
         running, failures = list_reassignments(cluster)
@@ -104,7 +104,7 @@ class Collection:
                 controller_id=controller,
                 features=features,
                 read_at=read_at,
-                authorized_operations=description.authorized_operations,
+                authorized_operations=operations,
             ),
         )
         yield datasets.BROKER_CONFIGS, configs.broker_configs(cluster, log)
@@ -132,13 +132,13 @@ class Collection:
             datasets.BROKERS,
             brokers.brokers(
                 alive=cluster.addresses,
-                registered=description.nodes,
+                registered=registered,
                 replica_owners={replica for one in listing.partitions for replica in one.replicas},
                 unanswered=cluster.unanswered,
                 controller_id=controller,
             ),
         )
-        matrix = capabilities.read_capabilities(cluster, may_describe_cluster=description.may_describe_cluster)
+        matrix = capabilities.read_capabilities(cluster, operations)
         self.capabilities = capabilities.words(matrix)
         yield datasets.CAPABILITIES, capabilities.capabilities(matrix)
 

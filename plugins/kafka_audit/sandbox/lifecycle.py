@@ -13,7 +13,7 @@ from kafka_audit.errors import ConfigurationError
 from kafka_audit.jars.fetch import Progress, broker_classpath, exclusive
 from kafka_audit.sandbox import auditor, brokers, processes
 from kafka_audit.sandbox.definition import Seed, Verdict, load
-from kafka_audit.sandbox.seed import Target, execute
+from kafka_audit.sandbox.seed import execute
 from kafka_audit.sandbox.state import Folder, State
 
 NO_SEED = "none"
@@ -196,7 +196,7 @@ def _write(definition: Seed, state: State, folder: Folder, progress: Progress) -
         record = processes.launch("workload", command, argument=argument, log=folder.log("workload"), cwd=folder.data)
         state = folder.add_process(state, record)
 
-    execute(definition, Target(state=state, folder=folder, launch_workload=launch_workload), progress)
+    execute(definition, state, folder, launch_workload, progress)
     state = state.model_copy(update={"seeded": definition.name})
     folder.save(state)
     return state

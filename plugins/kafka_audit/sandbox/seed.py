@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 
 import confluent_kafka
 from confluent_kafka import KafkaException
@@ -24,23 +23,14 @@ _WORKLOAD_TIMEOUT_S = 300  # longer than a member's SETTLE_TIMEOUT_S, whose erro
 _TOPICS_TIMEOUT_MS = 120_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Target:
-    """Where a seed is written to; state.brokers is empty for a Kafka other than the sandbox's."""
-
-    state: State
-    folder: Folder
-    launch_workload: Callable[[], None]
-
-
-def execute(seed: Seed, target: Target, progress: Progress) -> None:
+def execute(seed: Seed, state: State, folder: Folder, launch_workload: Callable[[], None], progress: Progress) -> None:
     """Write the seed; when this returns, nothing writes or commits any more, so the offsets no longer change.
 
-    On another Kafka nothing that exists is changed: a topic of the same name is a ConfigurationError, and everything that needs the
-    brokers' own settings or disks is left out. Raises CollectionError if a client or a broker refuses.
+    On another Kafka (no ``state.brokers``) nothing that exists is changed: a topic of the same name is a ConfigurationError, and
+    everything that needs the brokers' own settings or disks is left out. Raises CollectionError if a client or a broker refuses.
     """
-    own = target.state.brokers
-    with refusals("connecting"), closing(KafkaAdminClient(bootstrap_servers=target.state.bootstrap, client_id="seed")) as admin:
+    own = state.brokers
+    with refusals("connecting"), closing(KafkaAdminClient(bootstrap_servers=state.bootstrap, client_id="seed")) as admin:
         failing = next((b for b in own if seed.log_dir_failure and b.id == seed.log_dir_failure.broker and len(b.log_dirs) > 1), None)
         with refusals("preparing the brokers"):
             if failing:
@@ -55,10 +45,10 @@ def execute(seed: Seed, target: Target, progress: Progress) -> None:
                 admin.describe_groups([seed.groups[0].id])
         progress(f"Writing records with {len(seed.producers)} producers")
         with refusals("writing records"):
-            _write_records(seed, target.state.bootstrap)
+            _write_records(seed, state.bootstrap)
         progress(f"Starting {len(seed.groups)} consumer groups")
         with refusals("committing offsets"):
-            _run_groups(seed, target)
+            _run_groups(seed, state, folder, launch_workload)
             _wait_until_stable(admin, {group.id for group in seed.groups if group.stays})
         with refusals("finishing"):
             if seed.delete_records:
@@ -110,14 +100,14 @@ def _write_records(seed: Seed, bootstrap: str) -> None:
             written.result()
 
 
-def _run_groups(seed: Seed, target: Target) -> None:
+def _run_groups(seed: Seed, state: State, folder: Folder, launch_workload: Callable[[], None]) -> None:
     if not seed.groups:
         return
-    plan = target.folder.workload_plan
+    plan = folder.workload_plan
     counts = {topic.name: len(topic.replicas) for topic in seed.topics}
-    plan.write_text(Plan(bootstrap=target.state.bootstrap, partitions=counts, groups=seed.groups).model_dump_json(), encoding="utf-8")
-    report, log = report_path(plan), target.folder.log("workload")
-    target.launch_workload()
+    plan.write_text(Plan(bootstrap=state.bootstrap, partitions=counts, groups=seed.groups).model_dump_json(), encoding="utf-8")
+    report, log = report_path(plan), folder.log("workload")
+    launch_workload()
     deadline = time.monotonic() + _WORKLOAD_TIMEOUT_S
     while not report.is_file():
         if time.monotonic() > deadline or not processes.running([str(plan)]):
