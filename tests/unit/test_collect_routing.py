@@ -15,7 +15,7 @@ from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.failures import Failure, error_name
 from kafka_audit.cluster.groups import DescribedGroup, MalformedAssignmentError, decode_assignment, describe_groups, list_groups
 from kafka_audit.cluster.offsets import LATEST, Offset, list_offsets
-from kafka_audit.cluster.places import GROUP, Coordinators, Leaders, Places
+from kafka_audit.cluster.routing import GROUP, Coordinators, Leaders, Places
 from kafka_audit.cluster.topics import list_topics
 
 NOT_LEADER, COORDINATOR_LOADING, NOT_COORDINATOR = 6, 14, 16

@@ -8,8 +8,7 @@ from kafka.protocol.consumer.group import OffsetFetchRequest
 from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, Failure, refused
 from kafka_audit.cluster.offsets import by_topic
-from kafka_audit.cluster.places import Coordinators, TopicPartition
-from kafka_audit.cluster.routing import Parsed, Question, ask_each
+from kafka_audit.cluster.routing import Coordinators, Parsed, Question, TopicPartition, ask_each
 
 _API = "OffsetFetch"
 _BATCH_VERSION = 8  # many groups in one request since Kafka 3.0 (KIP-709)

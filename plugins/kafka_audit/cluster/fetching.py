@@ -11,9 +11,8 @@ from kafka.protocol.consumer.fetch import FetchRequest
 from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import INVALID_RESPONSE, LEADER_MOVING, NO_BATCH, OLD_FORMAT, Failure
 from kafka_audit.cluster.offsets import READ_UNCOMMITTED, by_topic
-from kafka_audit.cluster.places import Leaders, TopicPartition
 from kafka_audit.cluster.record_batches import CONTROL, HEADER, TRANSACTIONAL
-from kafka_audit.cluster.routing import Parsed, Question, ask_each
+from kafka_audit.cluster.routing import Leaders, Parsed, Question, TopicPartition, ask_each
 
 V = TypeVar("V")
 

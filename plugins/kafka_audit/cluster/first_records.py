@@ -9,8 +9,8 @@ from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.codecs import UnreadableBatchError
 from kafka_audit.cluster.failures import DEADLINE_EXCEEDED, INVALID_RESPONSE, OFFSET_OUT_OF_RANGE, OLD_FORMAT, Failure
 from kafka_audit.cluster.fetching import LENGTH_AND_OFFSET_BYTES, MAGIC, MAGIC_BYTE, Unserved, failure_of, fetch
-from kafka_audit.cluster.places import Leaders, TopicPartition
 from kafka_audit.cluster.record_batches import HEADER, RecordBatch
+from kafka_audit.cluster.routing import Leaders, TopicPartition
 
 CREATE_TIME = "CreateTime"
 LOG_APPEND_TIME = "LogAppendTime"

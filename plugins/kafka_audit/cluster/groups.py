@@ -12,8 +12,7 @@ from kafka_audit.cluster import schemas
 from kafka_audit.cluster.acls import operation_names
 from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, INVALID_RESPONSE, UNSUPPORTED_VERSION, Failure, refused
-from kafka_audit.cluster.places import Coordinators
-from kafka_audit.cluster.routing import Parsed, Question, ask_each
+from kafka_audit.cluster.routing import Coordinators, Parsed, Question, ask_each
 
 _GROUPS_PER_REQUEST = 500
 _GROUP_ID_NOT_FOUND = 69

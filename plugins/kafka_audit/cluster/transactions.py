@@ -7,8 +7,7 @@ from kafka.protocol.admin.transactions import DescribeTransactionsRequest, ListT
 
 from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, Failure
-from kafka_audit.cluster.places import TRANSACTION, Coordinators
-from kafka_audit.cluster.routing import Parsed, Question, ask_each
+from kafka_audit.cluster.routing import TRANSACTION, Coordinators, Parsed, Question, ask_each
 
 _IDS_PER_REQUEST = 500
 

@@ -12,9 +12,8 @@ from kafka_audit.cluster.bootstrap import BrokerAddress, BrokerVersions, Cluster
 from kafka_audit.cluster.brokers import BrokerLogDirs, QuorumReplica
 from kafka_audit.cluster.failures import unsupported
 from kafka_audit.collect.datasets import ACLS, BROKERS, CLUSTER, LOG_DIRS, QUORUM, REPLICA_SIZES
-from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.scope import Scope
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 
 
 def cluster(

@@ -8,14 +8,14 @@ import pyarrow as pa
 
 from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.brokers import describe_cluster, describe_log_dirs, describe_quorum
-from kafka_audit.cluster.places import Leaders, TopicPartition
+from kafka_audit.cluster.routing import Leaders, TopicPartition
 from kafka_audit.cluster.topics import Partition, Topic, TopicListing, list_reassignments
 from kafka_audit.collect import brokers, capabilities, configs, datasets, groups, offsets, producers, records, topics
 from kafka_audit.collect.datasets import Dataset
-from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.groups import GroupReading
 from kafka_audit.collect.offsets import LagSlas, Log
 from kafka_audit.collect.scope import Scope
+from kafka_audit.collect.tables import ErrorLog
 
 OFFSETS_SNAPSHOT_KEYS = frozenset({"cleanup.policy", "retention.bytes", "retention.ms"})
 """The topic configuration that an offsets snapshot has."""

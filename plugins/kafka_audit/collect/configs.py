@@ -9,8 +9,7 @@ from kafka_audit.cluster.configs import Described, describe_broker_configs, desc
 from kafka_audit.cluster.groups import Group
 from kafka_audit.collect.config_keys import BROKER_KEYS, GROUP_KEYS, TOPIC_KEYS
 from kafka_audit.collect.datasets import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, Dataset
-from kafka_audit.collect.errors import ErrorLog
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 
 # Brokers answer every key for every group; those of another type mean nothing.
 _GROUP_KEYS_BY_TYPE: Mapping[str, frozenset[str]] = {

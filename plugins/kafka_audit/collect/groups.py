@@ -10,11 +10,10 @@ from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.commits import Commit, fetch_commits
 from kafka_audit.cluster.failures import Failure
 from kafka_audit.cluster.groups import DescribedGroup, Group, describe_groups, list_groups
-from kafka_audit.cluster.places import GROUP, Coordinators, TopicPartition
+from kafka_audit.cluster.routing import GROUP, Coordinators, TopicPartition
 from kafka_audit.collect.datasets import COMMITTED_OFFSETS, GROUPS, MEMBERS
-from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.scope import Scope
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 
 _TYPES = frozenset({"classic", "consumer", "share", "streams"})
 

@@ -12,10 +12,9 @@ from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.commits import Commit
 from kafka_audit.cluster.failures import Failure
 from kafka_audit.cluster.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, MAX_TIMESTAMP_VERSION, Offset, list_offsets
-from kafka_audit.cluster.places import Leaders, TopicPartition
+from kafka_audit.cluster.routing import Leaders, TopicPartition
 from kafka_audit.collect.datasets import OFFSETS, SLA_OFFSETS
-from kafka_audit.collect.errors import ErrorLog
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 
 if TYPE_CHECKING:
     from kafka_audit.policy.slas import LagSla

@@ -9,12 +9,11 @@ import pyarrow as pa
 
 from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.failures import Failure
-from kafka_audit.cluster.places import TopicPartition
+from kafka_audit.cluster.routing import TopicPartition
 from kafka_audit.cluster.topics import Partition, Reassignment, Topic, TopicListing, describe_partitions, list_reassignments, list_topics
 from kafka_audit.collect.datasets import PARTITIONS, REASSIGNMENTS, TOPICS
-from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.scope import Scope
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 from kafka_audit.errors import CollectionError
 
 _DESCRIBE_PARTITIONS = "DescribeTopicPartitions"  # since Kafka 3.7
