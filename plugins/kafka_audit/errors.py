@@ -14,8 +14,6 @@ class AuditError(Exception):
 class CollectionError(AuditError):
     """A cluster could not be read at all, or its snapshot could not be written."""
 
-    exit_code = 1
-
 
 class ConfigurationError(AuditError):
     """A control, a policy file, a connection or an argument is not valid."""

@@ -1,6 +1,14 @@
-"""Times as evidence writes them."""
+"""Times as evidence writes them, and the ids of snapshots and audits, which begin with one and are also the names of their folders."""
 
+import re
 from datetime import datetime, timezone
+
+_ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{16}")
+
+
+def is_id(value: str) -> bool:
+    """Whether this is the id of a snapshot or an audit, and so the name of one folder."""
+    return _ID.fullmatch(value) is not None
 
 
 def parse_time(text: object) -> datetime:

@@ -19,9 +19,8 @@ from kafka_audit.cli.lag import take_reading
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import take_snapshot
-from kafka_audit.lag.lag_table import as_text
+from kafka_audit.lag.lag_table import Sort, as_text
 from kafka_audit.lag.rows import lag_rows
-from kafka_audit.lag.sort import Sort
 from kafka_audit.policy import load_policy
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.sandbox import lifecycle

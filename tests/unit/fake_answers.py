@@ -14,7 +14,7 @@ from kafka.protocol.consumer.group import OffsetFetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsResponse, FindCoordinatorResponse, MetadataResponse
 
-from kafka_audit.cluster.group_messages import ConsumerGroupDescribeResponse, ShareGroupDescribeResponse
+from kafka_audit.cluster.groups import ConsumerGroupDescribeResponse, ShareGroupDescribeResponse
 from kafka_audit.cluster.read_apis import READ_APIS
 
 ABSENT = -1

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store.behaviour_tables import KEPT, Behaviour, find_behaviour, folder_name
+from kafka_audit.store.behaviour_tables import KEPT, Behaviour, find_behaviour
 from kafka_audit.store.durable_files import sha256_of, write_json
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.manifest import tree_files
+from kafka_audit.times import stamp
 
 TAKEN = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
 SNAPSHOT_ID = "20261120T231500Z-ab12cd34ab12cd34"
@@ -25,7 +26,7 @@ def snapshot(root: Path) -> Snapshot:
 def tables(root: Path, minutes: float, **changes: Any) -> Path:
     """Behaviour tables that end so many minutes before the snapshot."""
     end = TAKEN - timedelta(minutes=minutes)
-    folder = root / "history" / "kafka" / "commits" / "behaviour" / folder_name(end)
+    folder = root / "history" / "kafka" / "commits" / "behaviour" / stamp(end)
     folder.mkdir(parents=True)
     (folder / "groups.parquet").write_text("a table")
     about = {"schema_version": 1, "kind": "commit_behaviour", "cluster_id": "own", "end": end.isoformat(), "gap_count": 0}

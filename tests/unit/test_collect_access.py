@@ -8,7 +8,7 @@ from kafka.protocol.admin.acl import DescribeAclsResponse
 from kafka.protocol.admin.groups import DescribeGroupsResponse
 from snapshot_taking import failed, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
 
-from kafka_audit.cluster.group_messages import ConsumerGroupDescribeResponse
+from kafka_audit.cluster.groups import ConsumerGroupDescribeResponse
 from kafka_audit.collect.scope import Scope
 
 SECURITY_DISABLED, CLUSTER_DENIED, GROUP_DENIED = 54, 31, 30

@@ -7,8 +7,8 @@ from snapshot_taking import failed, fake_cluster, rows, snapshot_taker  # noqa: 
 
 from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.cluster.last_batches import read_last_batches
-from kafka_audit.cluster.places import Leaders
+from kafka_audit.cluster.fetching import read_last_batches
+from kafka_audit.cluster.routing import Leaders
 from kafka_audit.cluster.topics import list_topics
 
 OFFSET_OUT_OF_RANGE, TOPIC_DENIED = 1, 29

@@ -8,15 +8,14 @@ from fake_brokers import FakeCluster
 from kafka.protocol.admin.groups import ListGroupsResponse
 
 from kafka_audit.cluster import routing
-from kafka_audit.cluster.assignment import MalformedAssignmentError, decode_assignment
 from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.channel import Reply
 from kafka_audit.cluster.commits import fetch_commits
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.failures import Failure, error_name
-from kafka_audit.cluster.groups import DescribedGroup, describe_groups, list_groups
+from kafka_audit.cluster.groups import DescribedGroup, MalformedAssignmentError, decode_assignment, describe_groups, list_groups
 from kafka_audit.cluster.offsets import LATEST, Offset, list_offsets
-from kafka_audit.cluster.places import GROUP, Coordinators, Leaders, Places
+from kafka_audit.cluster.routing import GROUP, Coordinators, Leaders, Places
 from kafka_audit.cluster.topics import list_topics
 
 NOT_LEADER, COORDINATOR_LOADING, NOT_COORDINATOR = 6, 14, 16
@@ -121,7 +120,7 @@ def test_a_group_whose_coordinator_moved_is_found_again(fake, cluster):
     fake.answers["OffsetFetch"] = lambda broker_id, request: _fetch(broker_id, request, NOT_COORDINATOR)
     groups, _ = list_groups(cluster)
 
-    found = fetch_commits(cluster, coordinators(cluster, groups), ["g"])
+    found = fetch_commits(cluster, coordinators(cluster, groups), {"g": None})
 
     assert found["g"][0].committed == 7
     assert fake.asked("FindCoordinator").total() == 1
@@ -222,7 +221,7 @@ def test_brokers_before_3_0_are_asked_for_one_group_at_a_time():
         fake.answers["OffsetFetch"] = lambda *_: OffsetFetchResponse(throttle_time_ms=0, topics=[], error_code=0)
         with Cluster(ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap})) as cluster:
             groups, _ = list_groups(cluster)
-            found = fetch_commits(cluster, coordinators(cluster, groups), ["a", "b"])
+            found = fetch_commits(cluster, coordinators(cluster, groups), {"a": None, "b": None})
 
         assert found == {"a": (), "b": ()}
         assert sorted(request.group_id for request in fake.requests("OffsetFetch")) == ["a", "b"]

@@ -113,11 +113,11 @@ def test_bootstrap_servers_are_required():
     assert "bootstrap.servers: is required" in refusal({"client.id": "x"})
 
 
-def test_consumer_keys_in_a_shared_connection_are_accepted_and_reported_as_without_effect():
+def test_consumer_keys_in_a_shared_connection_are_accepted_and_have_no_effect():
     settings = ConnectionSettings.from_mapping({"bootstrap.servers": "b", "group.id": "g", "auto.offset.reset": "earliest"})
 
     assert settings.bootstrap_servers == ("b:9092",)
-    assert settings.without_effect == ("auto.offset.reset", "group.id")
+    assert settings == ConnectionSettings.from_mapping({"bootstrap.servers": "b"})
 
 
 def test_passwords_are_not_in_the_text_form_of_settings():

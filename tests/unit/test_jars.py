@@ -13,7 +13,7 @@ import pytest
 
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.jars import fetch, jar_list
-from kafka_audit.jars.cache import cache_directory
+from kafka_audit.jars.fetch import cache_directory
 from kafka_audit.jars.jar_list import ListedJar, listed_jars
 
 FETCHES = """#!/bin/sh

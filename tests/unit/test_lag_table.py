@@ -8,9 +8,7 @@ import pytest
 from lag_readings import AT, Made, behind
 
 from kafka_audit.errors import CollectionError
-from kafka_audit.lag.lag_table import as_json, as_text
-from kafka_audit.lag.sort import Sort
-from kafka_audit.lag.watch import watch
+from kafka_audit.lag.lag_table import Sort, as_json, as_text, watch
 
 HOSTILE = (
     "=cmd|' /C calc'!A0",

@@ -19,7 +19,7 @@ ALLOWED = {
     "spark_jobs/lag/steps.py": "from one sample to the next",
     "spark_jobs/lag/movement.py": "over the newest samples",
     "plugins/kafka_audit/lag/position.py": "the same as positions.py without Spark",
-    "plugins/kafka_audit/lag/rates.py": "from one reading to the next",
+    "plugins/kafka_audit/lag/reading.py": "from one reading to the next",
 }
 OTHER_OFFSETS = {
     "plugins/kafka_audit/cluster": "reads offsets from brokers",

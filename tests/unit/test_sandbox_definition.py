@@ -10,7 +10,8 @@ from rich.console import Console
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.cli.demo import run_demo
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.sandbox.definition import SEEDS, Verdict, load, parse
+from kafka_audit.input_files.yaml_file import read_model
+from kafka_audit.sandbox.definition import SEEDS, Seed, Verdict, load
 
 CONTROLS = {control.code for control in load_catalogue().controls}
 
@@ -50,7 +51,7 @@ def test_an_unknown_seed_is_an_error_that_names_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"colour": "red"}, "colour: Extra inputs"),
+        ({"colour": "red"}, "colour: is not a known field"),
         ({"delete_records": {"orders-9": 1}}, "delete_records: unknown orders-9"),
         ({"producers": [{"client": "kafka-python", "client_id": "x", "mode": "idempotent", "records": {"nope": 1}}]}, "unknown nope"),
         (
@@ -65,10 +66,12 @@ def test_an_unknown_seed_is_an_error_that_names_the_known_ones() -> None:
         ({"faults": [{"control": "TOP-01", "resource": "a"}] * 2}, "twice"),
     ],
 )
-def test_a_wrong_seed_is_an_error_that_names_file_and_reason(changes: dict[str, object], words: str) -> None:
+def test_a_wrong_seed_is_an_error_that_names_file_and_reason(changes: dict[str, object], words: str, tmp_path: Path) -> None:
+    seed = tmp_path / "my-seed.yaml"
+    seed.write_text(yaml.safe_dump(faulty(**changes)), encoding="utf-8")
     with pytest.raises(ConfigurationError, match=words) as caught:
-        parse(faulty(**changes), where="my-seed.yaml")
-    assert str(caught.value).startswith("my-seed.yaml is not a valid seed:")
+        read_model(seed, Seed)
+    assert str(caught.value).startswith(f"{seed}: ")
 
 
 def test_what_depends_on_the_brokers_own_settings_is_known() -> None:

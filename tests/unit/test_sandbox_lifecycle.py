@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from kafka_audit.cli.sandbox import app
 from kafka_audit.errors import CollectionError, ConfigurationError
-from kafka_audit.jars.cache import exclusive
+from kafka_audit.jars.fetch import exclusive
 from kafka_audit.sandbox import brokers, lifecycle
 from kafka_audit.sandbox.state import Folder
 

@@ -14,7 +14,7 @@ import pytest
 from sealed_audits import CLUSTER, WholeAudit, forge, sealed_folder, snapshot
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store import snapshot_writer
+from kafka_audit.store import sealed
 from kafka_audit.store.behaviour_tables import BehaviourFolder
 from kafka_audit.store.history import read_history
 from kafka_audit.store.lag_days import LagDay
@@ -131,9 +131,9 @@ def test_a_folder_of_another_kind_or_place_is_not_opened(whole: WholeAudit) -> N
 
 
 def test_every_kind_has_its_own_place(whole: WholeAudit) -> None:
-    sealed = (whole.snapshot.path, whole.offsets.path, whole.audit.path, whole.day, whole.behaviour)
-    places = [place_of(folder) for folder in sealed]
-    assert [place and place.parent for place in places] == [folder.parent for folder in sealed]
+    folders = (whole.snapshot.path, whole.offsets.path, whole.audit.path, whole.day, whole.behaviour)
+    places = [place_of(folder) for folder in folders]
+    assert [place and place.parent for place in places] == [folder.parent for folder in folders]
     assert {place.kind for place in places if place} == set(KINDS)
 
 
@@ -173,8 +173,8 @@ def test_what_a_killed_process_left_behind_is_removed_before_the_seal(whole: Who
 
 def test_a_snapshot_is_durable_before_its_manifest_and_its_name_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, bool]] = []
-    monkeypatch.setattr(snapshot_writer, "sync_tree", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
-    monkeypatch.setattr(snapshot_writer, "sync_folder", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
+    monkeypatch.setattr(sealed, "sync_tree", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
+    monkeypatch.setattr(sealed, "sync_folder", lambda folder: seen.append((folder.name[:1], (folder / "manifest.json").exists())))
     taken = snapshot(EvidenceRoot(path=tmp_path), 0)
     assert seen == [(".", False), (".", True), (CLUSTER[0], False)]
     assert taken.path.is_dir()

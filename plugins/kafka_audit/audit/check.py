@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_audit.audit.inputs import Used, rule_hashes, used_by
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.ids import is_id
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.chain_check import GONE, Checked
 from kafka_audit.store.chain_state import STATE, read_state
@@ -15,6 +14,7 @@ from kafka_audit.store.locks import held_to_read
 from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, file_problems, manifest_sha256, read_manifest
 from kafka_audit.store.sealed import AUDIT, Place, Sealed, identity_problems, link_problems, shown
 from kafka_audit.store.signing import signature_problems
+from kafka_audit.times import is_id
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

@@ -13,10 +13,8 @@ from kafka_audit.cluster.bootstrap import Cluster as ConnectedCluster
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.collection import Collection
 from kafka_audit.collect.scope import Scope
-from kafka_audit.lag.lag_table import as_json, as_text, heading
+from kafka_audit.lag.lag_table import Sort, as_json, as_text, heading, watch
 from kafka_audit.lag.reading import Reading
-from kafka_audit.lag.sort import Sort
-from kafka_audit.lag.watch import watch
 from kafka_audit.policy import Policy, load_policy
 
 DEADLINE_SECONDS = 60.0

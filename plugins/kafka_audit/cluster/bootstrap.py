@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
-from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.failures import Failure
-from kafka_audit.cluster.wire import Message
 from kafka_audit.errors import CollectionError
 
 _CREDENTIALS_REFUSED = frozenset({"SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"})
@@ -40,7 +39,6 @@ class Feature:
 class BrokerVersions:
     """The APIs of one broker as ``api_key -> (min, max)``, and its features."""
 
-    broker_id: int
     apis: Mapping[int, tuple[int, int]]
     features: tuple[Feature, ...]
 
@@ -87,10 +85,9 @@ def find_brokers(channel: Channel) -> tuple[BrokerAddress, ...]:
             raise _credentials_refused(channel, address, reply.failure)
         reason = "it knows no brokers yet" if reply.failure is None else _without_prefix(reply.failure)
         attempts.append(f"{address}: {reason}")
-    protocol = channel.settings.security_protocol
     raise CollectionError(
         f"no bootstrap server could be reached ({'; '.join(attempts)}). Check that address and port are right, that the brokers run and "
-        f"that no firewall is between; and that the listener on this port speaks {protocol} (security.protocol)"
+        f"that no firewall is between; and that the listener on this port speaks {channel.settings.security_protocol} (security.protocol)"
     )
 
 
@@ -108,7 +105,7 @@ def read_versions(channel: Channel, brokers: tuple[BrokerAddress, ...]) -> dict[
         if reply.failure is not None:
             failures.append(reply.failure)
         else:
-            found[int(reply.broker_id)] = _versions(int(reply.broker_id), reply.response)
+            found[int(reply.broker_id)] = _versions(reply.response)
     if not found:
         refused = next((failure for failure in failures if failure.error in _CREDENTIALS_REFUSED), None)
         if refused is not None:
@@ -122,7 +119,7 @@ def read_versions(channel: Channel, brokers: tuple[BrokerAddress, ...]) -> dict[
     return dict(sorted(found.items()))
 
 
-def _versions(broker_id: int, response: Message) -> BrokerVersions:
+def _versions(response: Message) -> BrokerVersions:
     supported = {feature.name: feature for feature in response.supported_features or ()}
     known = response.finalized_features_epoch >= 0
     finalized = {feature.name: feature for feature in response.finalized_features or ()} if known else {}
@@ -136,9 +133,7 @@ def _versions(broker_id: int, response: Message) -> BrokerVersions:
         )
         for name in sorted({*supported, *finalized})
     )
-    return BrokerVersions(
-        broker_id=broker_id, apis={a.api_key: (a.min_version, a.max_version) for a in response.api_keys}, features=features
-    )
+    return BrokerVersions(apis={a.api_key: (a.min_version, a.max_version) for a in response.api_keys}, features=features)
 
 
 def _credentials_refused(channel: Channel, address: str, failure: Failure) -> CollectionError:

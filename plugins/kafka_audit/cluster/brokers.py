@@ -1,42 +1,17 @@
-"""Reads what concerns brokers as such: fencing, log directories and the controller quorum."""
+"""Reads what concerns brokers as such: who is registered, log directories and the controller quorum."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest
 
-from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.acls import operation_names
+from kafka_audit.cluster.bootstrap import BrokerAddress
+from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import Failure, error_name, refused
-from kafka_audit.cluster.operations import DESCRIBE, OPERATIONS, operation_names
-from kafka_audit.cluster.wire import Message
 
 _CLUSTER_AUTHORIZATION_FAILED = 31
 _METADATA_TOPIC = "__cluster_metadata"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClusterNode:
-    """One broker registered with the cluster; fenced brokers (KIP-1073) take no part in it."""
-
-    broker_id: int
-    host: str
-    port: int
-    rack: str | None
-    is_fenced: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClusterDescription:
-    """The answer to DescribeCluster; ``authorized_operations`` are the asking principal's, None where the broker did not tell."""
-
-    nodes: tuple[ClusterNode, ...] = ()
-    authorized_operations: tuple[str, ...] | None = None
-    failure: Failure | None = None
-
-    @property
-    def may_describe_cluster(self) -> bool | None:
-        """Whether ListGroups shows every group."""
-        return None if self.authorized_operations is None else OPERATIONS[DESCRIBE] in self.authorized_operations
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,20 +57,20 @@ class QuorumReplica:
     last_caught_up_timestamp_ms: int | None
 
 
-def describe_cluster(channel: Channel) -> ClusterDescription:
-    """Registered brokers, fenced ones included where the broker can tell (version 2, Kafka 4.0)."""
-    reply = channel.ask_any(DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=True))
-    if reply.failure is not None:
-        return ClusterDescription(failure=reply.failure)
-    response = reply.response
-    channel.outcomes.note("DescribeCluster", response.error_code)
-    if response.error_code:
-        return ClusterDescription(failure=refused("DescribeCluster", response.error_code, response.error_message))
+def describe_cluster(channel: Channel) -> tuple[tuple[BrokerAddress, ...], tuple[str, ...] | None]:
+    """Registered brokers, fenced ones included where the broker can tell (version 2, Kafka 4.0), and what the asking principal may do.
+
+    None in place of the latter where the broker did not tell.
+    """
+    request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=True)
+    response, failure = channel.response_of(channel.ask_any(request))
+    if failure is not None:
+        return (), None
     nodes = tuple(
-        ClusterNode(broker_id=b.broker_id, host=b.host, port=b.port, rack=b.rack, is_fenced=bool(b.is_fenced))
+        BrokerAddress(broker_id=b.broker_id, host=b.host, port=b.port, rack=b.rack)
         for b in sorted(response.brokers, key=lambda broker: broker.broker_id)
     )
-    return ClusterDescription(nodes=nodes, authorized_operations=operation_names(response.authorized_operations))
+    return nodes, operation_names(response.authorized_operations)
 
 
 def describe_log_dirs(channel: Channel) -> Iterator[BrokerLogDirs]:
@@ -104,36 +79,35 @@ def describe_log_dirs(channel: Channel) -> Iterator[BrokerLogDirs]:
     for reply in channel.ask_all(requests):
         broker_id = int(reply.broker_id)
         if reply.failure is not None:
-            yield BrokerLogDirs(broker_id=broker_id, failure=reply.failure.about(broker_id=broker_id))
+            yield BrokerLogDirs(broker_id=broker_id, failure=replace(reply.failure, broker_id=broker_id))
             continue
         response = reply.response
         # Before version 3 there is no top-level code: a refusal is an empty list, and a broker always has a directory.
         code = response.error_code or (0 if response.results else _CLUSTER_AUTHORIZATION_FAILED)
         channel.outcomes.note("DescribeLogDirs", code)
         if code:
-            yield BrokerLogDirs(broker_id=broker_id, failure=refused("DescribeLogDirs", code).about(broker_id=broker_id))
+            yield BrokerLogDirs(broker_id=broker_id, failure=replace(refused("DescribeLogDirs", code), broker_id=broker_id))
         else:
             yield BrokerLogDirs(broker_id=broker_id, dirs=tuple(_log_dir(result) for result in response.results))
 
 
 def _log_dir(raw: Message) -> LogDir:
-    replicas = [
-        ReplicaSize(
-            topic=topic.name,
-            partition=partition.partition_index,
-            size_bytes=partition.partition_size,
-            offset_lag=partition.offset_lag,
-            is_future=bool(partition.is_future_key),
-        )
-        for topic in raw.topics
-        for partition in topic.partitions
-    ]
     return LogDir(
         path=raw.log_dir,
         error=error_name(raw.error_code) if raw.error_code else None,
         total_bytes=_known(raw.total_bytes),
         usable_bytes=_known(raw.usable_bytes),
-        replicas=tuple(replicas),
+        replicas=tuple(
+            ReplicaSize(
+                topic=topic.name,
+                partition=partition.partition_index,
+                size_bytes=partition.partition_size,
+                offset_lag=partition.offset_lag,
+                is_future=bool(partition.is_future_key),
+            )
+            for topic in raw.topics
+            for partition in topic.partitions
+        ),
     )
 
 
@@ -141,31 +115,26 @@ def describe_quorum(channel: Channel) -> tuple[tuple[QuorumReplica, ...], tuple[
     """Voters and observers of the KRaft quorum; any broker passes the question to the leader."""
     request = DescribeQuorumRequest
     topic = request.TopicData(topic_name=_METADATA_TOPIC, partitions=[request.TopicData.PartitionData(partition_index=0)])
-    reply = channel.ask_any(request(topics=[topic]))
-    if reply.failure is not None:
-        return (), (reply.failure,)
-    response = reply.response
-    channel.outcomes.note("DescribeQuorum", response.error_code)
-    if response.error_code:
-        return (), (refused("DescribeQuorum", response.error_code, response.error_message),)
+    response, failure = channel.response_of(channel.ask_any(request(topics=[topic])))
+    if failure is not None:
+        return (), (failure,)
     found: list[QuorumReplica] = []
     for partition in (p for topic in response.topics for p in topic.partitions):
         if partition.error_code:
             return (), (refused("DescribeQuorum", partition.error_code, partition.error_message),)
         for is_voter, states in ((True, partition.current_voters), (False, partition.observers)):
-            found.extend(_replica(state, is_voter, partition.leader_id) for state in states)
+            found.extend(
+                QuorumReplica(
+                    replica_id=state.replica_id,
+                    is_voter=is_voter,
+                    is_leader=is_voter and state.replica_id == partition.leader_id,
+                    log_end_offset=_known(state.log_end_offset),
+                    last_fetch_timestamp_ms=_known(state.last_fetch_timestamp),
+                    last_caught_up_timestamp_ms=_known(state.last_caught_up_timestamp),
+                )
+                for state in states
+            )
     return tuple(sorted(found, key=lambda one: (not one.is_voter, one.replica_id))), ()
-
-
-def _replica(state: Message, is_voter: bool, leader_id: int) -> QuorumReplica:
-    return QuorumReplica(
-        replica_id=state.replica_id,
-        is_voter=is_voter,
-        is_leader=is_voter and state.replica_id == leader_id,
-        log_end_offset=_known(state.log_end_offset),
-        last_fetch_timestamp_ms=_known(state.last_fetch_timestamp),
-        last_caught_up_timestamp_ms=_known(state.last_caught_up_timestamp),
-    )
 
 
 def _known(number: int) -> int | None:

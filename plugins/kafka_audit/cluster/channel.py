@@ -5,7 +5,8 @@ import queue
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from kafka import errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
@@ -21,15 +22,17 @@ from kafka_audit.cluster.failures import (
     TRANSPORT_ERRORS,
     UNSUPPORTED_VERSION,
     Failure,
+    Outcomes,
+    refused,
 )
-from kafka_audit.cluster.outcomes import Outcomes
 from kafka_audit.cluster.read_apis import check_read_only
-from kafka_audit.cluster.wire import Message
 from kafka_audit.errors import CollectionError
 
 _MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 _PAUSE_SECONDS = 0.02
 _CLIENT_ID = "kafka-audit"
+Message: TypeAlias = Any
+"""A message of kafka-python: they are generated from Kafka's JSON definitions at import, so no static type exists."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +56,14 @@ class _ReadOnlyManager(KafkaConnectionManager):  # type: ignore[misc]
         fresh = node_id not in self._conns
         connection = super().get_connection(node_id, *args, **kwargs)
         if fresh:
-            self._guard(node_id, connection)
+            # Every path of KafkaConnection (handshake, SASL, buffered and direct requests) ends in _send_request.
+            send = connection._send_request
+
+            def checked(request: Message, *args: object, **kwargs: object) -> Message:
+                self._counts[check_read_only(request), node_id] += 1
+                return send(request, *args, **kwargs)
+
+            connection._send_request = checked
         return connection
 
     async def _build_transport(self, *args: object, **kwargs: object) -> Message:
@@ -71,16 +81,6 @@ class _ReadOnlyManager(KafkaConnectionManager):  # type: ignore[misc]
 
         transport._sock_recv = data_first
         return transport
-
-    def _guard(self, node_id: int | str, connection: Message) -> None:
-        # Every path of KafkaConnection (handshake, SASL, buffered and direct requests) ends in _send_request.
-        send = connection._send_request
-
-        def checked(request: Message, *args: object, **kwargs: object) -> Message:
-            self._counts[check_read_only(request), node_id] += 1
-            return send(request, *args, **kwargs)
-
-        connection._send_request = checked
 
 
 class Channel:
@@ -171,6 +171,16 @@ class Channel:
                 else:
                     yield reply
 
+    def response_of(self, reply: Reply) -> tuple[Message, Failure | None]:
+        """What a broker answered to a request as a whole, or why it did not; the answer or the refusal is counted."""
+        if reply.failure is not None:
+            return None, reply.failure
+        response, api = reply.response, api_of(reply.request)
+        self.outcomes.note(api, response.error_code)
+        if response.error_code:
+            return None, refused(api, response.error_code, getattr(response, "error_message", None))
+        return response, None
+
     async def _ask_in_turn(self, broker_id: int | str, batch: Sequence[Message], replies: "queue.SimpleQueue[Reply]") -> None:
         for request in batch:
             try:
@@ -181,22 +191,16 @@ class Channel:
 
     async def _exchange(self, broker_id: int | str, request: Message) -> Reply:
         if broker_id in self.unanswering:
-            failure = self.unanswering[broker_id]
-            return Reply(
-                broker_id=broker_id,
-                request=request,
-                failure=Failure(api=api_of(request), error=failure.error, message=failure.message, broker_id=failure.broker_id),
-            )
-        for attempt in (1, 2):
-            try:
-                response = await self._send(broker_id, request)
-                return Reply(broker_id=broker_id, request=request, response=response)
-            except (kafka_errors.KafkaConnectionError, kafka_errors.NodeNotReadyError, kafka_errors.Cancelled):
-                # A connection that the broker closed while idle, or a reconnect pause: worth exactly one more try.
-                if attempt == 2 or not self.seconds_left():
-                    raise
-                await self._net.sleep(min(self.manager.connection_delay(broker_id) + _PAUSE_SECONDS, self.seconds_left()))
-        raise AssertionError("unreachable")
+            return Reply(broker_id=broker_id, request=request, failure=replace(self.unanswering[broker_id], api=api_of(request)))
+        try:
+            response = await self._send(broker_id, request)
+        except (kafka_errors.KafkaConnectionError, kafka_errors.NodeNotReadyError, kafka_errors.Cancelled):
+            # A connection that the broker closed while idle, or a reconnect pause: worth exactly one more try.
+            if not self.seconds_left():
+                raise
+            await self._net.sleep(min(self.manager.connection_delay(broker_id) + _PAUSE_SECONDS, self.seconds_left()))
+            response = await self._send(broker_id, request)
+        return Reply(broker_id=broker_id, request=request, response=response)
 
     async def _send(self, broker_id: int | str, request: Message) -> Message:
         limit_ms = min(float(self.settings.request_timeout_ms), self.seconds_left() * 1000)

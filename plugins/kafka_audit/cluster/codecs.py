@@ -60,14 +60,14 @@ def _gzip(data: memoryview) -> Iterator[bytes]:
         while not member.eof:
             piece = data[position : position + _PIECE_IN]
             if not piece:
-                raise _corrupt("its gzip stream ends too early")
+                raise corrupt("its gzip stream ends too early")
             position += len(piece)
             try:
                 yield member.decompress(piece, _PIECE_OUT)
                 while member.unconsumed_tail and not member.eof:
                     yield member.decompress(member.unconsumed_tail, _PIECE_OUT)
             except zlib.error as problem:
-                raise _corrupt(f"its gzip stream is damaged ({problem})") from problem
+                raise corrupt(f"its gzip stream is damaged ({problem})") from problem
         position -= len(member.unused_data)
 
 
@@ -80,7 +80,7 @@ def _snappy(data: memoryview) -> Iterator[bytes]:
         size = int.from_bytes(data[position : position + 4], "big", signed=True)
         block = data[position + 4 : position + 4 + max(size, 0)]
         if size <= 0 or len(block) < size:
-            raise _corrupt(f"a snappy block of it has a length of {size}, which is not there")
+            raise corrupt(f"a snappy block of it has a length of {size}, which is not there")
         yield _snappy_block(block)
         position += 4 + size
 
@@ -88,56 +88,54 @@ def _snappy(data: memoryview) -> Iterator[bytes]:
 def _snappy_block(block: memoryview) -> bytes:
     """Decompress one block. It begins with its decompressed length, by which the codec reserves memory, so that length is checked first."""
     snappy = import_module("snappy")
-
     length = 0
     for index, byte in enumerate(block[:_SNAPPY_LENGTH_BYTES]):
         length |= (byte & 0x7F) << 7 * index
         if not byte & 0x80:
             break
     else:
-        raise _corrupt("a snappy block of it has no length")
+        raise corrupt("a snappy block of it has no length")
     if length > MOST_BYTES:
         raise _too_large()
     try:
         return bytes(snappy.decompress(bytes(block)))
     except snappy.UncompressError as problem:
-        raise _corrupt("a snappy block of it is damaged") from problem
+        raise corrupt("a snappy block of it is damaged") from problem
 
 
 def _lz4(data: memoryview) -> Iterator[bytes]:
     lz4 = import_module("lz4.frame")
-
     position = 0
     while position < len(data):
         frame = lz4.LZ4FrameDecompressor()
         while not frame.eof:
             piece = data[position : position + _PIECE_IN] if frame.needs_input else memoryview(b"")
             if frame.needs_input and not piece:
-                raise _corrupt("its lz4 stream ends too early")
+                raise corrupt("its lz4 stream ends too early")
             position += len(piece)
             try:
                 found: bytes = frame.decompress(bytes(piece), max_length=_PIECE_OUT)
             except (RuntimeError, EOFError) as problem:
-                raise _corrupt(f"its lz4 stream is damaged ({problem})") from problem
+                raise corrupt(f"its lz4 stream is damaged ({problem})") from problem
             yield found
         position -= len(frame.unused_data or b"")
 
 
 def _zstd(data: memoryview) -> Iterator[bytes]:
     zstandard = import_module("zstandard")
-
     with zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(data, read_across_frames=True) as stream:
         while True:
             try:
                 piece = stream.read(_PIECE_OUT)
             except zstandard.ZstdError as problem:
-                raise _corrupt(f"its zstd stream is damaged ({problem})") from problem
+                raise corrupt(f"its zstd stream is damaged ({problem})") from problem
             if not piece:
                 return
             yield piece
 
 
-def _corrupt(message: str) -> UnreadableBatchError:
+def corrupt(message: str) -> UnreadableBatchError:
+    """The error of a damaged batch."""
     return UnreadableBatchError(CORRUPT_MESSAGE, message)
 
 

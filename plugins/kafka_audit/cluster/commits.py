@@ -1,16 +1,14 @@
 """Reads the offsets that groups have committed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka.protocol.consumer.group import OffsetFetchRequest
 
-from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, Failure, refused
 from kafka_audit.cluster.offsets import by_topic
-from kafka_audit.cluster.places import Coordinators, TopicPartition
-from kafka_audit.cluster.routing import Parsed, Question, ask_each
-from kafka_audit.cluster.wire import Message
+from kafka_audit.cluster.routing import Coordinators, Parsed, Question, TopicPartition, ask_each
 
 _API = "OffsetFetch"
 _BATCH_VERSION = 8  # many groups in one request since Kafka 3.0 (KIP-709)
@@ -29,24 +27,13 @@ class Commit:
     failure: Failure | None = None
 
 
-def fetch_commits(channel: Channel, coordinators: Coordinators, group_ids: Sequence[str]) -> dict[str, tuple[Commit, ...] | Failure]:
-    """Every committed offset of each group.
-
-    Topics that the principal may not describe are left out by the broker without any error: ask for them by name.
-    """
-    return _fetch(channel, coordinators, dict.fromkeys(group_ids))
-
-
-def fetch_named_commits(
-    channel: Channel, coordinators: Coordinators, wanted: Mapping[str, Sequence[TopicPartition]]
-) -> dict[str, tuple[Commit, ...] | Failure]:
-    """The committed offset, its absence, or the refusal, for each named partition of each group."""
-    return _fetch(channel, coordinators, wanted)
-
-
-def _fetch(
+def fetch_commits(
     channel: Channel, coordinators: Coordinators, wanted: Mapping[str, Sequence[TopicPartition] | None]
 ) -> dict[str, tuple[Commit, ...] | Failure]:
+    """By group the committed offset, its absence, or the refusal, for each partition that ``wanted`` names; for None every commit.
+
+    Then topics that the principal may not describe are left out by the broker without any error: ask for them by name.
+    """
     batched = channel.supports(_API, _BATCH_VERSION)
 
     def build(group_ids: Sequence[str]) -> Message:
@@ -85,12 +72,10 @@ def _commits(group_id: str, topics: Message) -> tuple[Commit, ...]:
             partition=raw.partition_index,
             committed=raw.committed_offset if raw.error_code == 0 and raw.committed_offset >= 0 else None,
             leader_epoch=raw.committed_leader_epoch if raw.committed_leader_epoch >= 0 else None,
-            failure=_failure(group_id, topic.name, raw) if raw.error_code else None,
+            failure=replace(refused(_API, raw.error_code), topic=topic.name, partition=raw.partition_index, group_id=group_id)
+            if raw.error_code
+            else None,
         )
         for topic in topics or ()
         for raw in topic.partitions
     )
-
-
-def _failure(group_id: str, topic: str, raw: Message) -> Failure:
-    return refused(_API, raw.error_code).about(topic=topic, partition=raw.partition_index, group_id=group_id)

@@ -1,18 +1,15 @@
 """Reads effective configuration of topics, brokers and groups, with its source and synonyms, and never drops an error per resource."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka.protocol.admin.configs import DescribeConfigsRequest
 
-from kafka_audit.cluster.channel import Channel, Reply
+from kafka_audit.cluster.channel import Channel, Message, Reply
 from kafka_audit.cluster.failures import INVALID_RESPONSE, Failure, refused
-from kafka_audit.cluster.wire import Message
 
 _API = "DescribeConfigs"
-_TOPIC = 2
-_BROKER = 4
-_GROUP = 32
+_TOPIC, _BROKER, _GROUP = 2, 4, 32
 _RESOURCES_PER_REQUEST = 250
 
 # org.apache.kafka.clients.admin.ConfigEntry.ConfigSource, by its number on the wire
@@ -30,23 +27,17 @@ SOURCES: Mapping[int, str] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Synonym:
-    """One place where a value could come from, in the order in which Kafka looks."""
-
-    name: str
-    value: str | None
-    source: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
-    """One effective configuration value; a sensitive one has no value here, whatever the broker sent."""
+    """One effective configuration value; a sensitive one has no value here, whatever the broker sent.
+
+    ``synonyms``: name, value and source of each place where the value could come from, in the order in which Kafka looks.
+    """
 
     name: str
     value: str | None
     source: str
     is_sensitive: bool
-    synonyms: tuple[Synonym, ...]
+    synonyms: tuple[Mapping[str, str | None], ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,23 +48,21 @@ class Described:
     configs: tuple[Config, ...] = ()
     failure: Failure | None = None
 
+    def named(self, **resource: str | int) -> "Described":
+        """With the name of the resource in its failure."""
+        return self if self.failure is None else replace(self, failure=replace(self.failure, **resource))  # type: ignore[arg-type]
+
 
 def describe_topic_configs(channel: Channel, topics: Sequence[str], keys: Collection[str]) -> Iterator[Described]:
     """Effective values of ``keys`` on each topic; any broker can answer, so the topics are spread over all."""
     for described in _describe_anywhere(channel, _TOPIC, topics, keys):
-        if described.failure is None:
-            yield described
-        else:
-            yield Described(resource=described.resource, failure=described.failure.about(topic=described.resource))
+        yield described.named(topic=described.resource)
 
 
 def describe_group_configs(channel: Channel, group_ids: Sequence[str], keys: Collection[str]) -> Iterator[Described]:
     """Effective values of ``keys`` on each group (KIP-848), spread over all brokers; needs DescribeConfigs on the group."""
     for described in _describe_anywhere(channel, _GROUP, group_ids, keys):
-        if described.failure is None:
-            yield described
-        else:
-            yield Described(resource=described.resource, failure=described.failure.about(group_id=described.resource))
+        yield described.named(group_id=described.resource)
 
 
 def describe_broker_configs(channel: Channel, keys: Collection[str]) -> Iterator[Described]:
@@ -81,10 +70,7 @@ def describe_broker_configs(channel: Channel, keys: Collection[str]) -> Iterator
     requests = {broker_id: [_request(_BROKER, [str(broker_id)], keys)] for broker_id in channel.brokers}
     for reply in channel.ask_all(requests):
         for described in _read(channel, reply, keys):
-            if described.failure is None:
-                yield described
-            else:
-                yield Described(resource=described.resource, failure=described.failure.about(broker_id=int(described.resource)))
+            yield described.named(broker_id=int(described.resource))
 
 
 def _describe_anywhere(channel: Channel, kind: int, names: Sequence[str], keys: Collection[str]) -> Iterator[Described]:
@@ -133,6 +119,6 @@ def _config(raw: Message) -> Config:
         source=SOURCES.get(raw.config_source, "UNKNOWN"),
         is_sensitive=hidden,
         synonyms=tuple(
-            Synonym(name=s.name, value=None if hidden else s.value, source=SOURCES.get(s.source, "UNKNOWN")) for s in raw.synonyms or ()
+            {"name": s.name, "value": None if hidden else s.value, "source": SOURCES.get(s.source, "UNKNOWN")} for s in raw.synonyms or ()
         ),
     )

@@ -3,7 +3,7 @@
 import importlib.util
 import os.path
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kafka_audit.cluster.connection_keys import INSTEAD, SUPPORTED, WITHOUT_EFFECT, unknown_key_advice
@@ -29,32 +29,28 @@ class ConnectionSettings:
     ssl_password: str | None = field(default=None, repr=False)
     request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS
     other: tuple[tuple[str, str | int | bool], ...] = ()
-    without_effect: tuple[str, ...] = ()
 
     @classmethod
     def from_mapping(cls, keys: Mapping[str, object], *, where: str = "the connection") -> "ConnectionSettings":
         """Check and map librdkafka-style ``keys``; ConfigurationError names every key that is wrong, and what to write."""
         problems: list[str] = []
         mapped: dict[str, Any] = {}
-        without_effect: list[str] = []
         for key, value in keys.items():
             if callable(value):
                 problems.append(f"{key}: a callable is refused; credentials and options are plain text")
             elif isinstance(value, Mapping | list | tuple | set):
                 problems.append(f"{key}: holds a {type(value).__name__}; write plain text (lists separated by commas)")
-            elif key in WITHOUT_EFFECT:
-                without_effect.append(key)
             elif key in SUPPORTED:
                 _map_one(key, value, mapped, problems)
-            else:
+            elif key not in WITHOUT_EFFECT:
                 problems.append(f"{key}: {INSTEAD.get(key) or unknown_key_advice(key)}")
         if not problems:
             _check_together(mapped, problems)
         if problems:
             listed = "\n  ".join(problems)
             raise ConfigurationError(f"{where} cannot be used:\n  {listed}")
-        named = {name: mapped.pop(name) for name in _NAMED if name in mapped}
-        return cls(**named, other=tuple(sorted(mapped.items())), without_effect=tuple(sorted(without_effect)))
+        named = {one.name: mapped.pop(one.name) for one in fields(cls) if one.name in mapped}
+        return cls(**named, other=tuple(sorted(mapped.items())))
 
     def client_arguments(self) -> dict[str, Any]:
         """Arguments of kafka-python's connection manager, credentials included: never log them."""
@@ -76,17 +72,6 @@ class ConnectionSettings:
         if self.sasl_mechanism:
             return f"{self.sasl_mechanism} user {self.sasl_username!r}" if self.sasl_username else self.sasl_mechanism
         return "a TLS client certificate" if dict(self.other).get("ssl_certfile") else "no credentials"
-
-
-_NAMED = (
-    "bootstrap_servers",
-    "security_protocol",
-    "sasl_mechanism",
-    "sasl_username",
-    "sasl_password",
-    "ssl_password",
-    "request_timeout_ms",
-)
 
 
 def _map_one(key: str, value: object, mapped: dict[str, Any], problems: list[str]) -> None:

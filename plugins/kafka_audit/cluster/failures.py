@@ -1,6 +1,7 @@
-"""Failures: what could not be read, with Kafka's name of the error."""
+"""Failures: what could not be read, with Kafka's name of the error; and how many items were answered and refused."""
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass
 
 from kafka import errors as kafka_errors
 
@@ -40,18 +41,6 @@ class Failure:
     topic: str | None = None
     partition: int | None = None
     group_id: str | None = None
-
-    def about(
-        self, *, broker_id: int | None = None, topic: str | None = None, partition: int | None = None, group_id: str | None = None
-    ) -> "Failure":
-        """The same failure with the name of an item."""
-        return replace(
-            self,
-            broker_id=self.broker_id if broker_id is None else broker_id,
-            topic=topic if topic is not None else self.topic,
-            partition=partition if partition is not None else self.partition,
-            group_id=group_id if group_id is not None else self.group_id,
-        )
 
 
 # kafka-python 3.0.12 keeps an old name for one code and a short one for another.
@@ -95,3 +84,26 @@ def refused(api: str, code: int, message: str | None = None) -> Failure:
 def unsupported(api: str, since: str) -> Failure:
     """The failure of a whole dataset on a cluster that is too old for its API."""
     return Failure(api=api, error=UNSUPPORTED_VERSION, message=f"a broker of this cluster does not know {api}; it came with Kafka {since}")
+
+
+class Outcomes:
+    """What brokers answered so far, by API: the measured half of the capability matrix."""
+
+    def __init__(self) -> None:
+        self._answered: Counter[str] = Counter()
+        self._denied: dict[str, Counter[str]] = {}
+
+    def note(self, api: str, code: int, count: int = 1) -> None:
+        """Record that ``count`` items of ``api`` came back with this error code. Codes other than success and denial tell nothing here."""
+        if code == 0:
+            self._answered[api] += count
+        elif error_name(code).endswith("_AUTHORIZATION_FAILED"):
+            self._denied.setdefault(api, Counter())[error_name(code)] += count
+
+    def answered(self, api: str) -> int:
+        """Items that were answered without an error."""
+        return self._answered[api]
+
+    def denied(self, api: str) -> dict[str, int]:
+        """Items that were refused for lack of permission, by Kafka's name of the error."""
+        return dict(self._denied.get(api, {}))

@@ -9,8 +9,8 @@ from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.codecs import UnreadableBatchError
 from kafka_audit.cluster.failures import DEADLINE_EXCEEDED, INVALID_RESPONSE, OFFSET_OUT_OF_RANGE, OLD_FORMAT, Failure
 from kafka_audit.cluster.fetching import LENGTH_AND_OFFSET_BYTES, MAGIC, MAGIC_BYTE, Unserved, failure_of, fetch
-from kafka_audit.cluster.places import Leaders, TopicPartition
 from kafka_audit.cluster.record_batches import HEADER, RecordBatch
+from kafka_audit.cluster.routing import Leaders, TopicPartition
 
 CREATE_TIME = "CreateTime"
 LOG_APPEND_TIME = "LogAppendTime"
@@ -157,8 +157,7 @@ def _settle_in(key: TopicPartition, batch: RecordBatch, offsets: Sequence[int], 
     try:
         for offset, timestamp in batch.records(in_time):
             while offset >= waiting[0]:
-                time_ms = timestamp if timestamp >= 0 else None
-                found = FirstRecord(offset=offset, timestamp_ms=time_ms, timestamp_type=kind)
+                found = FirstRecord(offset=offset, timestamp_ms=timestamp if timestamp >= 0 else None, timestamp_type=kind)
                 search.settle(waiting.pop(0), found if offset < search.end else _NO_RECORD)
                 if not waiting:
                     return

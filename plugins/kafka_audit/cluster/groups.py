@@ -1,24 +1,47 @@
 """Reads groups of every type and their members with assignments."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from struct import error as struct_error
+from struct import unpack_from
 
 from kafka.protocol.admin.groups import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.api_message import ApiMessage
 
-from kafka_audit.cluster.assignment import MalformedAssignmentError, decode_assignment, decode_subscription
-from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster import schemas
+from kafka_audit.cluster.acls import operation_names
+from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, INVALID_RESPONSE, UNSUPPORTED_VERSION, Failure, refused
-from kafka_audit.cluster.group_messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest
-from kafka_audit.cluster.operations import operation_names
-from kafka_audit.cluster.places import Coordinators
-from kafka_audit.cluster.routing import Parsed, Question, ask_each
-from kafka_audit.cluster.wire import Message
+from kafka_audit.cluster.routing import Coordinators, Parsed, Question, ask_each
 
 _GROUPS_PER_REQUEST = 500
 _GROUP_ID_NOT_FOUND = 69
 _LISTING_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)
 _EMPTY = "Empty"
 _CONSUMER_PROTOCOL = "consumer"
+_MAX_NAME_BYTES = 249  # Kafka's limit for topic names
+
+
+# ConsumerGroupDescribe (KIP-848) and ShareGroupDescribe (KIP-932) can go when kafka-python has them; 3.0.12 has not. ``load_json`` is
+# its own hook for definitions kept elsewhere.
+class ConsumerGroupDescribeRequest(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
+    """Describe groups of the new consumer protocol."""
+
+
+class ConsumerGroupDescribeResponse(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
+    """Members of such groups with their current and target assignments."""
+
+
+class ShareGroupDescribeRequest(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
+    """Describe share groups."""
+
+
+class ShareGroupDescribeResponse(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
+    """Members of share groups with their assignments."""
+
+
+class MalformedAssignmentError(ValueError):
+    """The bytes are not of the consumer protocol; any client may store anything there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +97,7 @@ def list_groups(channel: Channel) -> tuple[tuple[Group, ...], tuple[Failure, ...
             code = reply.response.error_code
             channel.outcomes.note("ListGroups", code)
             if code:
-                failures[broker_id] = refused("ListGroups", code).about(broker_id=broker_id)
+                failures[broker_id] = replace(refused("ListGroups", code), broker_id=broker_id)
                 if code in COORDINATOR_MOVING:
                     again.append(broker_id)
                 continue
@@ -137,6 +160,50 @@ def _described(raw: Message, members: tuple[Member, ...], assignor: str | None) 
     return DescribedGroup(state=raw.group_state, members=members, assignor=assignor or None, authorized_operations=operations)
 
 
+def decode_subscription(data: bytes) -> tuple[str, ...]:
+    """Topics in a ConsumerProtocolSubscription: int16 version, then topic names, then fields that differ between versions.
+
+    Source: Kafka's ``ConsumerProtocolSubscription.json``. MalformedAssignmentError for anything else.
+    """
+    return tuple(name for name, _ in _topics(data, with_partitions=False))
+
+
+def decode_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
+    """Partitions in a ConsumerProtocolAssignment: int16 version, then topics with their partitions, then user data.
+
+    Source: Kafka's ``ConsumerProtocolAssignment.json``; versions 0 to 3 are the same. MalformedAssignmentError for anything else.
+    """
+    return tuple((name, index) for name, indexes in _topics(data, with_partitions=True) for index in indexes)
+
+
+def _topics(data: bytes, *, with_partitions: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
+    indexes: tuple[int, ...] = ()
+    try:
+        (topics,) = unpack_from(">i", data, 2)
+        position = 6
+        for _ in range(topics):
+            name, position = _topic(data, position)
+            if with_partitions:
+                (count,) = unpack_from(">i", data, position)
+                position += 4
+                if count < 0 or count > (len(data) - position) // 4:
+                    raise MalformedAssignmentError(f"{count} partitions in {len(data) - position} bytes")
+                indexes = unpack_from(f">{count}i", data, position)
+                position += 4 * count
+            yield name, indexes
+    except (struct_error, UnicodeDecodeError) as problem:
+        raise MalformedAssignmentError(str(problem)) from problem
+
+
+def _topic(data: bytes, position: int) -> tuple[str, int]:
+    """The topic name at a position, and the position after it."""
+    (length,) = unpack_from(">h", data, position)
+    end = position + 2 + length
+    if not 0 < length <= _MAX_NAME_BYTES or end > len(data):
+        raise MalformedAssignmentError(f"a topic name of {length} bytes")
+    return data[position + 2 : end].decode("utf-8"), end
+
+
 def _classic_member(group: Message, raw: Message) -> Member:
     assignment: tuple[tuple[str, int], ...] | None = None
     subscribed: tuple[str, ...] | None = None
@@ -178,26 +245,19 @@ def _parse_modern(_: Message, response: Message) -> Iterator[Parsed[str, Describ
         yield Parsed(raw.group_id, raw.error_code, raw.error_message, _described(raw, members, raw.assignor_name))
 
 
+def _question(
+    api: str, request: Message, ids: str, parse: Callable[[Message, Message], Iterator[Parsed[str, DescribedGroup]]]
+) -> Question[str, DescribedGroup]:
+    """How groups are asked for whose ids go into the field ``ids`` of that request."""
+
+    def build(group_ids: Sequence[str]) -> Message:
+        return request(**{ids: list(group_ids)}, include_authorized_operations=True)
+
+    return Question(api=api, chunk=_GROUPS_PER_REQUEST, build=build, parse=parse, retriable=COORDINATOR_MOVING)
+
+
 _QUESTIONS: Mapping[str, Question[str, DescribedGroup]] = {
-    "classic": Question(
-        api="DescribeGroups",
-        chunk=_GROUPS_PER_REQUEST,
-        build=lambda ids: DescribeGroupsRequest(groups=list(ids), include_authorized_operations=True),
-        parse=_parse_classic,
-        retriable=COORDINATOR_MOVING,
-    ),
-    "consumer": Question(
-        api="ConsumerGroupDescribe",
-        chunk=_GROUPS_PER_REQUEST,
-        build=lambda ids: ConsumerGroupDescribeRequest(group_ids=list(ids), include_authorized_operations=True),
-        parse=_parse_modern,
-        retriable=COORDINATOR_MOVING,
-    ),
-    "share": Question(
-        api="ShareGroupDescribe",
-        chunk=_GROUPS_PER_REQUEST,
-        build=lambda ids: ShareGroupDescribeRequest(group_ids=list(ids), include_authorized_operations=True),
-        parse=_parse_modern,
-        retriable=COORDINATOR_MOVING,
-    ),
+    "classic": _question("DescribeGroups", DescribeGroupsRequest, "groups", _parse_classic),
+    "consumer": _question("ConsumerGroupDescribe", ConsumerGroupDescribeRequest, "group_ids", _parse_modern),
+    "share": _question("ShareGroupDescribe", ShareGroupDescribeRequest, "group_ids", _parse_modern),
 }

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 
-from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import LEADER_MOVING, Failure
-from kafka_audit.cluster.places import Leaders, TopicPartition
-from kafka_audit.cluster.routing import Parsed, Question, ask_each
-from kafka_audit.cluster.wire import Message
+from kafka_audit.cluster.routing import Leaders, Parsed, Question, TopicPartition, ask_each
 
 # ListOffsets' special timestamps (KIP-734 for the highest timestamp)
 LATEST = -1

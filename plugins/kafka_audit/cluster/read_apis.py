@@ -1,10 +1,12 @@
 """The requests this product may send: an allow-list, checked for every request that leaves the process."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from kafka.protocol.api_key import ApiKey
 
-from kafka_audit.cluster.wire import Message
+if TYPE_CHECKING:
+    from kafka_audit.cluster.channel import Message
 
 # Read-only by their definition in Kafka's protocol, plus the three that set up a connection.
 READ_APIS: frozenset[ApiKey] = frozenset(
@@ -41,7 +43,7 @@ class MutationRefusedError(RuntimeError):
     """Something tried to send a request that is not on the allow-list: a defect of this program, never a fault of the cluster."""
 
 
-def check_read_only(request: Message) -> str:
+def check_read_only(request: "Message") -> str:
     """Return the API's name if ``request`` cannot change anything on a cluster; else raise MutationRefusedError.
 
     Metadata is a read only while it may not create the topics it names (``auto.create.topics.enable``), and Fetch while it does
@@ -62,7 +64,7 @@ def check_read_only(request: Message) -> str:
     return str(ApiKey(key).name)
 
 
-def _fetching_replicas(request: Message) -> tuple[int, ...]:
+def _fetching_replicas(request: "Message") -> tuple[int, ...]:
     """Who fetches, in the field of versions up to 14 and in that of later ones; -1 is a consumer."""
     later = request.replica_state
     return request.replica_id, -1 if later is None else later.replica_id

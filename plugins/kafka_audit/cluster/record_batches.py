@@ -6,8 +6,8 @@ from struct import Struct
 
 from kafka.record.util import calc_crc32c
 
-from kafka_audit.cluster.codecs import UnreadableBatchError, decompressed
-from kafka_audit.cluster.failures import CORRUPT_MESSAGE, DEADLINE_EXCEEDED, RECORD_BATCH_TOO_LARGE
+from kafka_audit.cluster.codecs import UnreadableBatchError, corrupt, decompressed
+from kafka_audit.cluster.failures import DEADLINE_EXCEEDED, RECORD_BATCH_TOO_LARGE
 
 # https://kafka.apache.org/documentation/#recordbatch: base offset, batch length, leader epoch, magic, crc, attributes, last offset
 # delta, base timestamp, max timestamp, producer id, producer epoch, base sequence, number of records.
@@ -70,9 +70,9 @@ class RecordBatch:
         answer that held it.
         """
         if calc_crc32c(self.data[_CHECKED_FROM:]) != self.checksum:
-            raise _corrupt("it does not match its checksum")
+            raise corrupt("it does not match its checksum")
         if self.count < 0:
-            raise _corrupt(f"it claims to hold {self.count} records")
+            raise corrupt(f"it claims to hold {self.count} records")
         codec = self.attributes & _CODEC
         pieces = decompressed(codec, self.data[HEADER.size :])
         stream = _Stream(_while_in_time(pieces, in_time) if codec else pieces)
@@ -85,11 +85,11 @@ class RecordBatch:
             offset = self.base_offset + offset_delta
             timestamp = self.max_timestamp if self.has_append_time else self.base_timestamp + timestamp_delta
             if not latest < offset <= min(self.last_offset, _INT64 - 1) or not -_INT64 <= timestamp < _INT64:
-                raise _corrupt(f"record {number + 1} of it has an impossible offset or timestamp")
+                raise corrupt(f"record {number + 1} of it has an impossible offset or timestamp")
             latest = offset
             yield offset, timestamp
         if not stream.is_at_end():
-            raise _corrupt(f"it goes on after its {self.count} records")
+            raise corrupt(f"it goes on after its {self.count} records")
 
 
 class _Stream:
@@ -109,9 +109,9 @@ class _Stream:
             timestamp_delta, position = _varint(self._piece, start + 1, _INT64)
             offset_delta, position = _varint(self._piece, position, _INT32)
         except IndexError as problem:
-            raise _corrupt("it ends before its last record") from problem
+            raise corrupt("it ends before its last record") from problem
         if length < position - start + _LEAST_REST:
-            raise _corrupt(f"a record of it has a length of {length}")
+            raise corrupt(f"a record of it has a length of {length}")
         self._position = start + length
         return offset_delta, timestamp_delta
 
@@ -134,7 +134,7 @@ class _Stream:
             self._piece = b""
             more = next(self._pieces, None)
             if more is None:
-                raise _corrupt("it ends within a record")
+                raise corrupt("it ends within a record")
             self._piece = more
 
 
@@ -149,10 +149,10 @@ def _varint(data: bytes | memoryview, position: int, limit: int) -> tuple[int, i
             break
         shift += 7
         if shift > 63:
-            raise _corrupt("a number in it has no end")
+            raise corrupt("a number in it has no end")
     value = (result >> 1) ^ -(result & 1)
     if not -limit <= value < limit:
-        raise _corrupt("a number in it is out of range")
+        raise corrupt("a number in it is out of range")
     return value, position
 
 
@@ -161,7 +161,3 @@ def _while_in_time(pieces: Iterator[bytes | memoryview], in_time: Callable[[], b
         if not in_time():
             raise UnreadableBatchError(DEADLINE_EXCEEDED, "the time for decompressing record batches is used up")
         yield piece
-
-
-def _corrupt(message: str) -> UnreadableBatchError:
-    return UnreadableBatchError(CORRUPT_MESSAGE, message)

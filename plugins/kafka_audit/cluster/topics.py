@@ -3,15 +3,14 @@
 import base64
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, ListPartitionReassignmentsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.acls import operation_names
+from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import Failure, error_name, refused
-from kafka_audit.cluster.operations import operation_names
-from kafka_audit.cluster.wire import Message
 
 # The broker's own limit (max.request.partition.size.limit) is 2000 by default; more would only be cut there.
 _PARTITIONS_PER_RESPONSE = 2000
@@ -83,7 +82,7 @@ def list_topics(channel: Channel) -> TopicListing:
     failures: list[Failure] = []
     for found in sorted(response.topics, key=lambda topic: topic.name):
         channel.outcomes.note("Metadata", found.error_code)
-        failure = refused("Metadata", found.error_code).about(topic=found.name) if found.error_code else None
+        failure = replace(refused("Metadata", found.error_code), topic=found.name) if found.error_code else None
         if failure is not None:
             failures.append(failure)
         topics.append(
@@ -124,12 +123,12 @@ def describe_partitions(
         for reply in channel.ask_any_each(requests):
             names = [topic.name for topic in reply.request.topics]
             if reply.failure is not None:
-                failures.extend(reply.failure.about(topic=name) for name in names)
+                failures.extend(replace(reply.failure, topic=name) for name in names)
                 continue
             for topic in reply.response.topics:
                 channel.outcomes.note("DescribeTopicPartitions", topic.error_code)
                 if topic.error_code:
-                    failures.append(refused("DescribeTopicPartitions", topic.error_code).about(topic=topic.name))
+                    failures.append(replace(refused("DescribeTopicPartitions", topic.error_code), topic=topic.name))
                 for partition in topic.partitions:
                     found[topic.name, partition.partition_index] = _partition(topic.name, partition, with_elr=True)
             cursor = reply.response.next_cursor
@@ -141,13 +140,10 @@ def describe_partitions(
 
 def list_reassignments(channel: Channel) -> tuple[tuple[Reassignment, ...], tuple[Failure, ...]]:
     """Every running reassignment; brokers forward the question to the controller."""
-    reply = channel.ask_any(ListPartitionReassignmentsRequest(topics=None, timeout_ms=channel.settings.request_timeout_ms))
-    if reply.failure is not None:
-        return (), (reply.failure,)
-    response = reply.response
-    channel.outcomes.note("ListPartitionReassignments", response.error_code)
-    if response.error_code:
-        return (), (refused("ListPartitionReassignments", response.error_code, response.error_message),)
+    request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=channel.settings.request_timeout_ms)
+    response, failure = channel.response_of(channel.ask_any(request))
+    if failure is not None:
+        return (), (failure,)
     running = [
         Reassignment(
             topic=topic.name,

@@ -1,15 +1,13 @@
 """Reads the transactions that coordinators remember."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka.protocol.admin.transactions import DescribeTransactionsRequest, ListTransactionsRequest
 
-from kafka_audit.cluster.channel import Channel
-from kafka_audit.cluster.failures import COORDINATOR_MOVING, Failure, refused
-from kafka_audit.cluster.places import TRANSACTION, Coordinators
-from kafka_audit.cluster.routing import Parsed, Question, ask_each
-from kafka_audit.cluster.wire import Message
+from kafka_audit.cluster.channel import Channel, Message
+from kafka_audit.cluster.failures import COORDINATOR_MOVING, Failure
+from kafka_audit.cluster.routing import TRANSACTION, Coordinators, Parsed, Question, ask_each
 
 _IDS_PER_REQUEST = 500
 
@@ -45,14 +43,11 @@ def list_transactions(channel: Channel) -> tuple[tuple[ListedTransaction, ...], 
     }
     for reply in channel.ask_all(asked):
         broker_id = int(reply.broker_id)
-        if reply.failure is not None:
-            failures.append(reply.failure)
+        response, failure = channel.response_of(reply)
+        if failure is not None:
+            failures.append(replace(failure, broker_id=broker_id))
             continue
-        channel.outcomes.note("ListTransactions", reply.response.error_code)
-        if reply.response.error_code:
-            failures.append(refused("ListTransactions", reply.response.error_code).about(broker_id=broker_id))
-            continue
-        for raw in reply.response.transaction_states:
+        for raw in response.transaction_states:
             found[raw.transactional_id] = ListedTransaction(
                 transactional_id=raw.transactional_id, producer_id=raw.producer_id, state=raw.transaction_state, coordinator_id=broker_id
             )

@@ -9,12 +9,11 @@ import pyarrow as pa
 
 from kafka_audit.cluster.acls import describe_acls
 from kafka_audit.cluster.bootstrap import BrokerAddress, BrokerVersions, Cluster, Feature
-from kafka_audit.cluster.brokers import BrokerLogDirs, ClusterNode, QuorumReplica
+from kafka_audit.cluster.brokers import BrokerLogDirs, QuorumReplica
 from kafka_audit.cluster.failures import unsupported
 from kafka_audit.collect.datasets import ACLS, BROKERS, CLUSTER, LOG_DIRS, QUORUM, REPLICA_SIZES
-from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.scope import Scope
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 
 
 def cluster(
@@ -26,8 +25,7 @@ def cluster(
     authorized_operations: Sequence[str] | None,
 ) -> pa.Table:
     """One row; ``controller_id`` is the active controller, ``authorized_operations`` what the audit's principal may do, null = not told."""
-    levels = [asdict(feature) for feature in features]
-    return table(CLUSTER.schema, [(cluster_id, controller_id, read_at, levels, authorized_operations)])
+    return table(CLUSTER.schema, [(cluster_id, controller_id, read_at, list(map(asdict, features)), authorized_operations)])
 
 
 def common_features(versions: Mapping[int, BrokerVersions]) -> tuple[Feature, ...]:
@@ -50,7 +48,7 @@ def _common(found: list[Feature]) -> Feature:
 def brokers(
     *,
     alive: Sequence[BrokerAddress],
-    registered: Sequence[ClusterNode],
+    registered: Sequence[BrokerAddress],
     replica_owners: Iterable[int],
     unanswered: Collection[int | str],
     controller_id: int | None,
@@ -59,13 +57,13 @@ def brokers(
 
     Host and port are null for an id that only replicas name. ``answered`` is false for all that are not alive.
     """
-    known: dict[int, ClusterNode | BrokerAddress | None] = dict.fromkeys(replica_owners)
-    known |= {node.broker_id: node for node in registered}
-    known |= {broker.broker_id: broker for broker in alive}
+    living = {broker.broker_id: broker for broker in alive}
+    known: dict[int, BrokerAddress | None] = dict.fromkeys(replica_owners)
+    known |= {node.broker_id: node for node in registered} | living
     rows: list[tuple[object, ...]] = []
     for broker_id, broker in sorted(known.items(), key=lambda item: item[0]):
         place = (broker.host, broker.port, broker.rack) if broker else (None, None, None)
-        is_alive = isinstance(broker, BrokerAddress)
+        is_alive = broker_id in living
         is_controller = None if controller_id is None else broker_id == controller_id
         rows.append((broker_id, *place, is_alive, is_alive and broker_id not in unanswered, is_controller))
     return table(BROKERS.schema, rows)

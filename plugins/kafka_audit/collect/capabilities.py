@@ -1,7 +1,8 @@
 """Which read APIs this cluster offers and this principal may use."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -31,15 +32,17 @@ class Capability:
         return {True: "allowed", False: "denied", None: "unknown"}[self.allowed]
 
 
-def read_capabilities(cluster: Cluster, *, may_describe_cluster: bool | None) -> tuple[Capability, ...]:
-    """The matrix after the collection: versions from ApiVersions, permissions from what was answered and refused."""
-    return tuple(_capability(cluster, name, key, may_describe_cluster) for name, key in sorted(ASKED_APIS.items()))
+def read_capabilities(cluster: Cluster, operations: Collection[str] | None) -> tuple[Capability, ...]:
+    """The matrix after the collection: versions from ApiVersions, permissions from what was answered and refused.
+
+    ``operations``: what the principal may do on the cluster; None where the broker did not tell.
+    """
+    return tuple(_capability(cluster, name, key, operations or ()) for name, key in sorted(ASKED_APIS.items()))
 
 
 def capabilities(matrix: tuple[Capability, ...]) -> pa.Table:
     """One row per API that the audit uses."""
-    rows = [(c.api, c.api_key, c.min_version, c.max_version, c.supported, c.allowed, c.detail) for c in matrix]
-    return table(CAPABILITIES.schema, rows)
+    return table(CAPABILITIES.schema, map(attrgetter(*CAPABILITIES.schema.names), matrix))
 
 
 def words(matrix: tuple[Capability, ...]) -> Mapping[str, str]:
@@ -47,11 +50,11 @@ def words(matrix: tuple[Capability, ...]) -> Mapping[str, str]:
     return {c.api: c.word for c in matrix}
 
 
-def _capability(cluster: Cluster, name: str, key: int, may_describe_cluster: bool | None) -> Capability:
+def _capability(cluster: Cluster, name: str, key: int, operations: Collection[str]) -> Capability:
     ranges = [versions.apis.get(key) for versions in cluster.versions.values()]
     known = [found for found in ranges if found is not None]
     supported = bool(known) and len(known) == len(ranges)
-    allowed, detail = _permission(cluster, name, may_describe_cluster) if supported else (None, "not offered by every broker")
+    allowed, detail = _permission(cluster, name, operations) if supported else (None, "not offered by every broker")
     return Capability(
         api=name,
         api_key=key,
@@ -63,12 +66,12 @@ def _capability(cluster: Cluster, name: str, key: int, may_describe_cluster: boo
     )
 
 
-def _permission(cluster: Cluster, name: str, may_describe_cluster: bool | None) -> tuple[bool | None, str]:
+def _permission(cluster: Cluster, name: str, operations: Collection[str]) -> tuple[bool | None, str]:
     answered, denied = cluster.outcomes.answered(name), cluster.outcomes.denied(name)
     refused = ", ".join(f"{count} refused with {error}" for error, count in sorted(denied.items()))
     if name == "ApiVersions":
         return True, "answered by every broker that answers at all"
-    if name == "ListGroups" and answered and not may_describe_cluster:
+    if name == "ListGroups" and answered and "Describe" not in operations:
         return None, "without Describe on the cluster, groups that the principal may not describe are left out silently"
     if answered:
         return True, f"{answered} answered, {refused}" if refused else ""

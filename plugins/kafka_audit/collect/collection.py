@@ -8,14 +8,14 @@ import pyarrow as pa
 
 from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.brokers import describe_cluster, describe_log_dirs, describe_quorum
-from kafka_audit.cluster.places import Leaders, TopicPartition
+from kafka_audit.cluster.routing import Leaders, TopicPartition
 from kafka_audit.cluster.topics import Partition, Topic, TopicListing, list_reassignments
 from kafka_audit.collect import brokers, capabilities, configs, datasets, groups, offsets, producers, records, topics
 from kafka_audit.collect.datasets import Dataset
-from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.groups import GroupReading
 from kafka_audit.collect.offsets import LagSlas, Log
 from kafka_audit.collect.scope import Scope
+from kafka_audit.collect.tables import ErrorLog
 
 OFFSETS_SNAPSHOT_KEYS = frozenset({"cleanup.policy", "retention.bytes", "retention.ms"})
 """The topic configuration that an offsets snapshot has."""
@@ -66,8 +66,7 @@ class Collection:
         cluster, log = self._cluster, self.errors
         _, in_scope, partitions = self._list_topics()
         leaders = Leaders(cluster, partitions)
-        keys = sorted(one.key for one in partitions)
-        reading, _, logs = yield from self._groups_and_ends(leaders, keys, {})
+        reading, _, logs = yield from self._groups_and_ends(leaders, sorted(one.key for one in partitions), {})
         yield datasets.TOPICS, topics.topics(in_scope, log)
         with_commits = {commit.topic for commits in reading.commits.values() for commit in commits if commit.committed is not None}
         names = [name for name in _described(in_scope) if name in with_commits]
@@ -75,12 +74,12 @@ class Collection:
         # Last: where many groups lag far behind it takes the longest, and a deadline must cost nothing else.
         internal, commits = _internal(in_scope), reading.commits
         yield datasets.FIRST_UNREAD, records.first_unread(cluster, leaders, commits, logs, internal=internal, now=self._now, errors=log)
-        may_describe_cluster = describe_cluster(cluster).may_describe_cluster
-        self.capabilities = capabilities.words(capabilities.read_capabilities(cluster, may_describe_cluster=may_describe_cluster))
+        _, operations = describe_cluster(cluster)
+        self.capabilities = capabilities.words(capabilities.read_capabilities(cluster, operations))
 
     def _everything(self) -> _Tables:
         cluster, log = self._cluster, self.errors
-        description = describe_cluster(cluster)
+        registered, operations = describe_cluster(cluster)
         read_at, looked_at = self._now(), time.monotonic()
         listing, in_scope, listed = self._list_topics()
         running, failures = list_reassignments(cluster)
@@ -105,7 +104,7 @@ class Collection:
                 controller_id=controller,
                 features=features,
                 read_at=read_at,
-                authorized_operations=description.authorized_operations,
+                authorized_operations=operations,
             ),
         )
         yield datasets.BROKER_CONFIGS, configs.broker_configs(cluster, log)
@@ -133,13 +132,13 @@ class Collection:
             datasets.BROKERS,
             brokers.brokers(
                 alive=cluster.addresses,
-                registered=description.nodes,
+                registered=registered,
                 replica_owners={replica for one in listing.partitions for replica in one.replicas},
                 unanswered=cluster.unanswered,
                 controller_id=controller,
             ),
         )
-        matrix = capabilities.read_capabilities(cluster, may_describe_cluster=description.may_describe_cluster)
+        matrix = capabilities.read_capabilities(cluster, operations)
         self.capabilities = capabilities.words(matrix)
         yield datasets.CAPABILITIES, capabilities.capabilities(matrix)
 

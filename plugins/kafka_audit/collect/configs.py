@@ -9,8 +9,7 @@ from kafka_audit.cluster.configs import Described, describe_broker_configs, desc
 from kafka_audit.cluster.groups import Group
 from kafka_audit.collect.config_keys import BROKER_KEYS, GROUP_KEYS, TOPIC_KEYS
 from kafka_audit.collect.datasets import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, Dataset
-from kafka_audit.collect.errors import ErrorLog
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 
 # Brokers answer every key for every group; those of another type mean nothing.
 _GROUP_KEYS_BY_TYPE: Mapping[str, frozenset[str]] = {
@@ -51,6 +50,5 @@ def _table(dataset: Dataset, described: Iterable[Described], errors: ErrorLog) -
             errors.add(dataset, one.failure)
         resource = int(one.resource) if dataset is BROKER_CONFIGS else one.resource
         for config in one.configs:
-            synonyms = [{"name": s.name, "value": s.value, "source": s.source} for s in config.synonyms]
-            rows.append((resource, config.name, config.value, config.source, config.is_sensitive, synonyms))
+            rows.append((resource, config.name, config.value, config.source, config.is_sensitive, config.synonyms))
     return table(dataset.schema, sorted(rows, key=lambda row: row[:2]))

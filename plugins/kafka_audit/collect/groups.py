@@ -7,14 +7,13 @@ from datetime import datetime
 import pyarrow as pa
 
 from kafka_audit.cluster.bootstrap import Cluster
-from kafka_audit.cluster.commits import Commit, fetch_commits, fetch_named_commits
+from kafka_audit.cluster.commits import Commit, fetch_commits
 from kafka_audit.cluster.failures import Failure
 from kafka_audit.cluster.groups import DescribedGroup, Group, describe_groups, list_groups
-from kafka_audit.cluster.places import GROUP, Coordinators, TopicPartition
+from kafka_audit.cluster.routing import GROUP, Coordinators, TopicPartition
 from kafka_audit.collect.datasets import COMMITTED_OFFSETS, GROUPS, MEMBERS
-from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.scope import Scope
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 
 _TYPES = frozenset({"classic", "consumer", "share", "streams"})
 
@@ -78,7 +77,7 @@ def _read_commits(
     """
     by_group: dict[str, list[Commit]] = {}
     absent: dict[str, list[TopicPartition]] = {}
-    for group_id, commits in fetch_commits(cluster, coordinators, list(groups)).items():
+    for group_id, commits in fetch_commits(cluster, coordinators, dict.fromkeys(groups)).items():
         if isinstance(commits, Failure):
             errors.add(COMMITTED_OFFSETS, commits)
             continue
@@ -86,7 +85,7 @@ def _read_commits(
         missing = _assigned(groups[group_id], scope) - {(commit.topic, commit.partition) for commit in by_group[group_id]}
         if missing:
             absent[group_id] = sorted(missing)
-    for group_id, commits in fetch_named_commits(cluster, coordinators, absent).items():
+    for group_id, commits in fetch_commits(cluster, coordinators, absent).items():
         if isinstance(commits, Failure):
             errors.add(COMMITTED_OFFSETS, commits)
         else:

@@ -12,10 +12,9 @@ from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.commits import Commit
 from kafka_audit.cluster.failures import Failure
 from kafka_audit.cluster.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, MAX_TIMESTAMP_VERSION, Offset, list_offsets
-from kafka_audit.cluster.places import Leaders, TopicPartition
+from kafka_audit.cluster.routing import Leaders, TopicPartition
 from kafka_audit.collect.datasets import OFFSETS, SLA_OFFSETS
-from kafka_audit.collect.errors import ErrorLog
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 
 if TYPE_CHECKING:
     from kafka_audit.policy.slas import LagSla
@@ -73,7 +72,7 @@ def offsets(
     starts = list_offsets(cluster, leaders, dict.fromkeys(partitions, EARLIEST))
     stable = list_offsets(cluster, leaders, dict.fromkeys(partitions, LATEST), read_committed=True)
     ends = list_offsets(cluster, leaders, dict.fromkeys(partitions, LATEST))
-    beyond = [key for key, commit in commits.items() if _offset(ends.get(key, _NOTHING), default=commit) < commit]
+    beyond = [k for k, commit in commits.items() if (seen := _known(ends.get(k, _NOTHING)).offset) is not None and seen < commit]
     ends |= {k: one for k, one in list_offsets(cluster, leaders, dict.fromkeys(beyond, LATEST)).items() if isinstance(one, Offset)}
     newest: Mapping[TopicPartition, Offset | Failure] = {}
     if not positions_only and cluster.supports("ListOffsets", MAX_TIMESTAMP_VERSION):
@@ -159,8 +158,3 @@ def _milliseconds(moment: datetime) -> int:
 
 def _known(reading: Offset | Failure) -> Offset:
     return reading if isinstance(reading, Offset) else _NOTHING
-
-
-def _offset(reading: Offset | Failure, *, default: int) -> int:
-    offset = _known(reading).offset
-    return default if offset is None else offset

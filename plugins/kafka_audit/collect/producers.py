@@ -8,11 +8,10 @@ import pyarrow as pa
 from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.failures import Failure, unsupported
 from kafka_audit.cluster.offsets import describe_producers
-from kafka_audit.cluster.places import Leaders, TopicPartition
+from kafka_audit.cluster.routing import Leaders, TopicPartition
 from kafka_audit.cluster.transactions import TransactionDetail, describe_transactions, list_transactions
 from kafka_audit.collect.datasets import PRODUCERS, TRANSACTIONS
-from kafka_audit.collect.errors import ErrorLog
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 
 
 def producers(cluster: Cluster, leaders: Leaders, partitions: Sequence[TopicPartition], errors: ErrorLog) -> pa.Table:

@@ -9,14 +9,12 @@ import pyarrow as pa
 from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.commits import Commit
 from kafka_audit.cluster.failures import INVALID_RESPONSE, Failure, unsupported
-from kafka_audit.cluster.fetching import API, OLDEST_FETCH
+from kafka_audit.cluster.fetching import API, OLDEST_FETCH, LastBatch, read_last_batches
 from kafka_audit.cluster.first_records import read_first_records
-from kafka_audit.cluster.last_batches import LastBatch, read_last_batches
-from kafka_audit.cluster.places import Leaders, TopicPartition
+from kafka_audit.cluster.routing import Leaders, TopicPartition
 from kafka_audit.collect.datasets import FIRST_UNREAD, LAST_BATCHES, Dataset
-from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.offsets import Log
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 
 _BATCH_COLUMNS = LAST_BATCHES.schema.names[2:-2]
 

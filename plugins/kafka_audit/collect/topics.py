@@ -9,12 +9,11 @@ import pyarrow as pa
 
 from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.failures import Failure
-from kafka_audit.cluster.places import TopicPartition
+from kafka_audit.cluster.routing import TopicPartition
 from kafka_audit.cluster.topics import Partition, Reassignment, Topic, TopicListing, describe_partitions, list_reassignments, list_topics
 from kafka_audit.collect.datasets import PARTITIONS, REASSIGNMENTS, TOPICS
-from kafka_audit.collect.errors import ErrorLog
 from kafka_audit.collect.scope import Scope
-from kafka_audit.collect.tables import table
+from kafka_audit.collect.tables import ErrorLog, table
 from kafka_audit.errors import CollectionError
 
 _DESCRIBE_PARTITIONS = "DescribeTopicPartitions"  # since Kafka 3.7
@@ -82,11 +81,11 @@ def first_look(
 def bad_partitions(seen: Mapping[TopicPartition, SeenPartition], running: Iterable[Reassignment]) -> list[TopicPartition]:
     """Partitions without a leader, or with a replica out of sync that no running reassignment is just adding."""
     adding = {(one.topic, one.partition): set(one.adding_replicas) for one in running}
-    return [key for key, one in seen.items() if _is_bad(one.partition, adding.get(key, set()))]
-
-
-def _is_bad(partition: Partition, adding: set[int]) -> bool:
-    return partition.leader < 0 or not set(partition.replicas) - adding <= set(partition.isr)
+    return [
+        key
+        for key, one in seen.items()
+        if one.partition.leader < 0 or not set(one.partition.replicas) - adding.get(key, set()) <= set(one.partition.isr)
+    ]
 
 
 def second_look(

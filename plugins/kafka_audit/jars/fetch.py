@@ -1,5 +1,6 @@
 """Kafka's jars and Spark's connector jars, resolved from Maven Central by the Ivy inside pyspark and checked by their sha256."""
 
+import fcntl
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -9,12 +10,12 @@ import shutil
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, get_args
 
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
-from kafka_audit.jars.cache import cache_directory, exclusive
 from kafka_audit.jars.jar_list import LIST_FILE, differences, expected_hashes, write_list
 
 Configuration = Literal["broker", "spark"]
@@ -104,6 +105,37 @@ def java() -> str:
             f"Java was not found in {where}: install Java 17 or newer (apt install openjdk-17-jre-headless, brew install openjdk@17)."
         )
     return found
+
+
+def cache_directory() -> Path:
+    """Return the cache folder: $KAFKA_AUDIT_CACHE, else kafka-audit under $XDG_CACHE_HOME or ~/.cache.
+
+    The folder may not exist yet. The path does not depend on the working directory.
+    """
+    own = os.environ.get("KAFKA_AUDIT_CACHE")
+    if own:
+        return Path(own).expanduser().absolute()
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification says to ignore a relative value.
+    base = Path(xdg) if Path(xdg).is_absolute() else Path.home() / ".cache"
+    return base / "kafka-audit"
+
+
+@contextmanager
+def exclusive(path: Path, *, wait: bool) -> Iterator[None]:
+    """Hold the lock file at path for the length of the block. The kernel releases it when the holder dies.
+
+    With wait=False, raises ConfigurationError if another process holds the lock.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise ConfigurationError(
+                f"Another process is starting or stopping the sandbox in {path.parent}: wait for it, or choose another --dir."
+            ) from None
+        yield
 
 
 def _fingerprint() -> str:

@@ -1,18 +1,31 @@
-"""The table of a reading as text and as JSON; names from the cluster are inert in both."""
+"""The table of a reading as text and as JSON, and one after another until Ctrl-C; names from the cluster are inert in both."""
 
 import json
+import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from math import inf
-from typing import Any
+from typing import Any, TextIO
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
+from kafka_audit.errors import CollectionError
 from kafka_audit.lag.notes import notes
-from kafka_audit.lag.rates import Place, Rate, rates
-from kafka_audit.lag.reading import Reading
+from kafka_audit.lag.reading import Place, Rate, Reading, rates
 from kafka_audit.lag.rows import LagRow, SlaOf, lag_rows
-from kafka_audit.lag.sort import Sort
 from kafka_audit.safe_text import shortened, utc, visible
+
+
+class Sort(str, Enum):
+    """What decides the order of rows: names, or a figure with the worst first and unknown ones last."""
+
+    GROUP = "group"
+    LAG = "lag"
+    SECONDS = "seconds"
+    LOST = "lost"
+    MARGIN = "margin"
+
 
 _NONE = "-"
 _HEADINGS = (
@@ -71,13 +84,9 @@ def _sorted(rows: Sequence[LagRow], sort: Sort) -> list[LagRow]:
 def _cells(row: LagRow, found: Mapping[Place, Rate] | None) -> tuple[str, ...]:
     texts = (row.group_id, row.topic, row.partition, row.committed, row.log_end, row.lag, row.member_id, row.host, row.client_id)
     ours = (row.lost, row.margin, row.lag_seconds, row.sla, row.state)
-    speed = () if found is None else _rate(row, found)
+    rate = None if found is None else _rate_of(row, found)
+    speed = () if rate is None else (_speed(rate.consumed), _speed(rate.produced))
     return tuple(_cell(value) for value in (*texts, *ours, *speed))
-
-
-def _rate(row: LagRow, found: Mapping[Place, Rate]) -> tuple[str | None, str | None]:
-    rate = _rate_of(row, found)
-    return _speed(rate.consumed), _speed(rate.produced)
 
 
 def _rate_of(row: LagRow, found: Mapping[Place, Rate]) -> Rate:
@@ -126,3 +135,51 @@ def _object(row: LagRow, found: Mapping[Place, Rate] | None) -> dict[str, Any]:
         rate = _rate_of(row, found)
         said |= {"consumed_per_second": rate.consumed, "produced_per_second": rate.produced}
     return said
+
+
+_CLEAR = "\x1b[H\x1b[2J"
+Render = Callable[[Reading, Reading | None, int | None], str]
+"""The text of a reading, given the one before and the number of lines there is room for."""
+
+
+def watch(
+    read: Callable[[], Reading],
+    render: Render,
+    *,
+    every_seconds: float,
+    redraw: bool,
+    out: TextIO,
+    say: Callable[[str], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Show a reading every ``every_seconds``, on a cleared screen (``redraw``) or one after another, until KeyboardInterrupt ends it.
+
+    A cluster that cannot be read at first is a CollectionError; later that is said, and it is asked again the next time.
+    """
+    before: Reading | None = None
+    try:
+        while True:
+            began = time.monotonic()
+            try:
+                reading = read()
+            except CollectionError as problem:
+                if before is None:
+                    raise
+                say(str(problem))
+            else:
+                size = shutil.get_terminal_size()
+                text = render(reading, before, size.lines - 1 if redraw else None)
+                if redraw:
+                    text = _CLEAR + "\n".join(_cut(line, size.columns) for line in text.split("\n"))
+                out.write(f"{text}\n")
+                before = reading
+            out.flush()
+            sleep(max(0.0, every_seconds - (time.monotonic() - began)))
+    except KeyboardInterrupt:
+        if redraw:
+            out.write("\n")
+
+
+def _cut(line: str, columns: int) -> str:
+    """Cut the line to the terminal's width; an ellipsis shows that it was cut."""
+    return line if cell_len(line) <= columns else set_cell_size(line, max(0, columns - 1)) + "\N{HORIZONTAL ELLIPSIS}"

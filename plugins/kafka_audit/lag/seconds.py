@@ -1,6 +1,5 @@
 """Lag in seconds from one reading, and what bounds it where it is not known exactly."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kafka_audit.lag.position import HIDES_ITS_TIME, is_over
@@ -52,8 +51,8 @@ class UnreadTimes:
             # A producer's clock may run ahead: all that is known then is that the record is unread.
             return Seconds(seconds) if seconds >= 0 else Seconds(0, AT_LEAST)
         demanded = self._demanded.get(key, ())
-        longer = _limits(one for one in demanded if is_over(one, position, None))
-        shorter = _limits(one for one in demanded if not is_over(one, position, None))
+        longer = [one["max_lag_seconds"] for one in demanded if is_over(one, position, None)]
+        shorter = [one["max_lag_seconds"] for one in demanded if not is_over(one, position, None)]
         if longer:
             return Seconds(max(longer), AT_LEAST)
         return Seconds(min(shorter), AT_MOST) if shorter and (*key, position) not in self._hidden else None
@@ -76,7 +75,3 @@ class UnreadTimes:
 def _is_ahead(first: Row | None) -> bool:
     """Whether a record's timestamp lies in the future: then brokers name it for any time, whatever is older behind it."""
     return first is not None and first["timestamp_ms"] is not None and first["timestamp_ms"] > first["read_at"].timestamp() * _MS
-
-
-def _limits(rows: Iterable[Row]) -> Sequence[int]:
-    return [row["max_lag_seconds"] for row in rows]

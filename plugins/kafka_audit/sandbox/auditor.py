@@ -1,6 +1,5 @@
 """The audit's own principal on secured brokers: its listener, its password, and its rights, which allow reading only."""
 
-import secrets
 from collections.abc import Iterable
 
 from kafka import KafkaAdminClient
@@ -35,11 +34,6 @@ def properties(port: int, password: str) -> dict[str, str]:
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
     }
-
-
-def new_password() -> str:
-    """Return a random password."""
-    return secrets.token_urlsafe(18)
 
 
 def write_connection(planned: Iterable[BrokerState], password: str, folder: Folder) -> None:

@@ -1,13 +1,13 @@
 """The schema of a seed file: brokers, topics, producers, groups, a disk failure, and the findings that an audit must give."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.input_files.fields import repeated
+from kafka_audit.input_files.yaml_file import read_model
 
 SEEDS = Path(__file__).with_name("seeds")
 
@@ -178,10 +178,9 @@ class Seed(_Strict):
             if nodes[failure.broker].log_dirs < 2:
                 raise ValueError("a broker whose only log dir fails stops: give it two log dirs")
         for kind, items in (("topic", [t.name for t in self.topics]), ("group", [g.id for g in self.groups])):
-            if len(set(items)) != len(items):
+            if repeated(items):
                 raise ValueError(f"a {kind} is named twice")
-        verdicts = [*self.faults, *self.not_assessed]
-        if len(set(verdicts)) != len(verdicts):
+        if repeated(f"{verdict.control} {verdict.resource}" for verdict in (*self.faults, *self.not_assessed)):
             raise ValueError("a control is given twice for one resource")
         return self
 
@@ -198,13 +197,4 @@ def load(name: str) -> Seed:
     known = sorted(file.stem for file in SEEDS.glob("*.yaml"))
     if name not in known:
         raise ConfigurationError(f"There is no seed {name!r}: choose one of {', '.join(known)}.")
-    return parse(yaml.safe_load(path.read_text(encoding="utf-8")), where=str(path))
-
-
-def parse(data: Mapping[str, object], *, where: str) -> Seed:
-    """Return the validated seed. Raises ConfigurationError with the file, the field and the reason."""
-    try:
-        return Seed.model_validate(data)
-    except ValidationError as error:
-        lines = [f"  {'.'.join(map(str, item['loc'])) or '(file)'}: {item['msg']}" for item in error.errors()]
-        raise ConfigurationError(f"{where} is not a valid seed:\n" + "\n".join(lines)) from None
+    return read_model(path, Seed)[0]

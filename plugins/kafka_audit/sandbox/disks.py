@@ -1,11 +1,11 @@
 """Places replicas in a broker's last log dir, and makes that dir fail while the broker keeps running."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, TopicPartition
 from kafka.errors import NoError, ReplicaNotAvailableError, UnknownTopicOrPartitionError
 
 from kafka_audit.errors import CollectionError
@@ -29,7 +29,7 @@ def prefer_log_dirs(admin: KafkaAdminClient, seed: Seed, broker: BrokerState) ->
         ("__transaction_state", "transaction.state.log.num.partitions"),
     ):
         names |= {f"{topic}-{p}" for p in range(int(seed.brokers.config.get(key, "50")))}
-    wishes = {(*_split(name), broker.id): broker.log_dirs[-1] if name in failing else broker.log_dirs[0] for name in names}
+    wishes = {(*partition_named(name), broker.id): broker.log_dirs[-1] if name in failing else broker.log_dirs[0] for name in names}
     answers = admin.alter_replica_log_dirs(wishes)
     refused = {replica: error for replica, error in answers.items() if error not in _REMEMBERED}
     if refused or len(answers) != len(wishes):
@@ -43,10 +43,10 @@ def fail_last_log_dir(admin: KafkaAdminClient, failure: LogDirFailure, broker: B
     """
     path = Path(broker.log_dirs[-1])
     wanted = set(failure.replicas)
-    _wait(lambda: _replicas_in(admin, broker.id, path) == wanted, f"{path} to hold exactly {', '.join(sorted(wanted))}")
+    _wait(lambda: _replicas_in(_log_dir(admin, broker.id, path)) == wanted, f"{path} to hold exactly {', '.join(sorted(wanted))}")
     path.rename(path.with_name(path.name + ".failed"))
     path.write_text("This log dir was made to fail by the sandbox.\n", encoding="utf-8")
-    _wait(lambda: _error_of(admin, broker.id, path) != 0, f"broker {broker.id} to report {path} offline")
+    _wait(lambda: _log_dir(admin, broker.id, path)["error_code"] != 0, f"broker {broker.id} to report {path} offline")
     _wait(lambda: not _not_yet_offline(admin, failure), f"the replicas of {path} to be offline in the metadata")
 
 
@@ -58,33 +58,27 @@ def _wait(done: Callable[[], bool], what: str) -> None:
         time.sleep(0.2)
 
 
-def _log_dir(admin: KafkaAdminClient, broker_id: int, path: Path) -> dict[str, Any]:
+def _log_dir(admin: KafkaAdminClient, broker_id: int, path: Path) -> Mapping[str, Any]:
     (answer,) = admin.describe_log_dirs(brokers=[broker_id])
-    entry: dict[str, Any] = next(entry for entry in answer["log_dirs"] if entry["log_dir"] == str(path))
-    return entry
+    return next(entry for entry in answer["log_dirs"] if entry["log_dir"] == str(path))
 
 
-def _error_of(admin: KafkaAdminClient, broker_id: int, path: Path) -> int:
-    code: int = _log_dir(admin, broker_id, path)["error_code"]
-    return code
-
-
-def _replicas_in(admin: KafkaAdminClient, broker_id: int, path: Path) -> set[str]:
-    topics = _log_dir(admin, broker_id, path)["topics"]
-    return {f"{topic['name']}-{partition['partition_index']}" for topic in topics for partition in topic["partitions"]}
+def _replicas_in(log_dir: Mapping[str, Any]) -> set[str]:
+    return {f"{topic['name']}-{partition['partition_index']}" for topic in log_dir["topics"] for partition in topic["partitions"]}
 
 
 def _not_yet_offline(admin: KafkaAdminClient, failure: LogDirFailure) -> list[str]:
     """Return the failed replicas that the metadata does not yet show as offline."""
-    lost = {_split(name) for name in failure.replicas}
+    lost = {partition_named(name) for name in failure.replicas}
     return [
         f"{topic['name']}-{partition['partition_index']}"
-        for topic in admin.describe_topics(sorted({name for name, _ in lost}))
+        for topic in admin.describe_topics(sorted({partition.topic for partition in lost}))
         for partition in topic["partitions"]
         if (topic["name"], partition["partition_index"]) in lost and failure.broker not in partition["offline_replicas"]
     ]
 
 
-def _split(name: str) -> tuple[str, int]:
+def partition_named(name: str) -> TopicPartition:
+    """Return the partition of a name like "orders-0"."""
     topic, _, partition = name.rpartition("-")
-    return topic, int(partition)
+    return TopicPartition(topic, int(partition))

@@ -12,9 +12,10 @@ from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError
 from kafka_audit.jars.fetch import Progress
 from kafka_audit.sandbox.definition import Seed, load
+from kafka_audit.sandbox.disks import partition_named
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.sandbox.members import commit_offsets
-from kafka_audit.sandbox.seed import create_topics, partition_named, refusals
+from kafka_audit.sandbox.seed import create_topics, refusals
 from kafka_audit.store.layout import EvidenceRoot, new_id
 
 _DELETE_TIMEOUT_S = 30

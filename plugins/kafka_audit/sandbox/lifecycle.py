@@ -1,5 +1,6 @@
 """Starts, stops and inspects a sandbox; the next start or stop cleans up after a crash."""
 
+import secrets
 import sys
 from contextlib import closing
 from dataclasses import dataclass
@@ -9,14 +10,14 @@ from typing import Literal
 from kafka import KafkaAdminClient
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.jars.cache import exclusive
-from kafka_audit.jars.fetch import Progress, broker_classpath
+from kafka_audit.jars.fetch import Progress, broker_classpath, exclusive
 from kafka_audit.sandbox import auditor, brokers, processes
 from kafka_audit.sandbox.definition import Seed, Verdict, load
-from kafka_audit.sandbox.seed import Target, execute
+from kafka_audit.sandbox.seed import execute
 from kafka_audit.sandbox.state import Folder, State
 
 NO_SEED = "none"
+Condition = Literal["up", "degraded", "down"]
 # A broker that has lost its quorum would wait much longer, and its data is deleted anyway.
 STOP_GRACE_S = 5.0
 
@@ -50,10 +51,10 @@ class Sandbox:
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """The condition up (all started processes live), degraded (some died) or down; processes maps role to pid, None for a dead one."""
+    """Whether it is up (all started processes live), degraded (some died) or down; processes maps role to pid, None for a dead one."""
 
     directory: Path
-    condition: Literal["up", "degraded", "down"]
+    condition: Condition
     seed: str | None = None
     bootstrap: str | None = None
     processes: dict[str, int | None]
@@ -107,7 +108,7 @@ def status(*, directory: Path | None = None) -> Status:
     if state is None:
         return Status(directory=folder.path, condition="down", processes={})
     alive = {record.role: record.pid if record.find() else None for record in state.processes}
-    condition: Literal["up", "degraded", "down"] = "up" if all(alive.values()) else "degraded" if any(alive.values()) else "down"
+    condition: Condition = "up" if all(alive.values()) else "degraded" if any(alive.values()) else "down"
     return Status(directory=folder.path, condition=condition, seed=state.seeded or NO_SEED, bootstrap=state.bootstrap, processes=alive)
 
 
@@ -167,7 +168,7 @@ def _make_way(folder: Folder, *, replace: bool, progress: Progress) -> None:
 
 def _start_brokers(definition: Seed, seed: str, classpath: str, folder: Folder, progress: Progress) -> State:
     planned = brokers.plan(definition.brokers, folder)
-    password = auditor.new_password()
+    password = secrets.token_urlsafe(18)
     for broker in planned:
         values = brokers.properties(definition.brokers, planned, broker, folder, password=password)
         brokers.write_properties(values, folder.properties(broker.id))
@@ -177,9 +178,7 @@ def _start_brokers(definition: Seed, seed: str, classpath: str, folder: Folder, 
     brokers.format_storage(classpath, state.cluster_id, planned, folder, features=definition.brokers.features)
     progress(f"Starting {len(planned)} brokers, logs in {folder.logs}")
     for broker in planned:
-        record = brokers.launch(classpath, broker, folder)
-        state = state.model_copy(update={"processes": (*state.processes, record)})
-        folder.save(state)
+        state = folder.add_process(state, brokers.launch(classpath, broker, folder))
     brokers.wait_until_registered(planned, state.processes, folder)
     if definition.brokers.secured:
         with closing(KafkaAdminClient(bootstrap_servers=state.bootstrap, client_id="sandbox")) as admin:
@@ -195,10 +194,9 @@ def _write(definition: Seed, state: State, folder: Folder, progress: Progress) -
         argument = str(folder.workload_plan)
         command = [sys.executable, "-m", "kafka_audit.sandbox.workload", argument]
         record = processes.launch("workload", command, argument=argument, log=folder.log("workload"), cwd=folder.data)
-        state = state.model_copy(update={"processes": (*state.processes, record)})
-        folder.save(state)
+        state = folder.add_process(state, record)
 
-    execute(definition, Target(state=state, folder=folder, launch_workload=launch_workload), progress)
+    execute(definition, state, folder, launch_workload, progress)
     state = state.model_copy(update={"seeded": definition.name})
     folder.save(state)
     return state

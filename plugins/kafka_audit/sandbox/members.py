@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import confluent_kafka
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -32,6 +32,7 @@ FOR_NOW = {
 }
 """librdkafka's names of the errors after which a commit is retried; its ``retriable()`` is true only for errors of transactions."""
 _A_DAY_MS = 86_400_000
+_Partition = TypeVar("_Partition", bound=tuple[str, int])
 
 
 class Member(Protocol):
@@ -92,8 +93,7 @@ class HandCommitting:
                 if any((consumer.position(partition) or 0) < end for partition, end in ends.items()):
                     continue
                 if self._group.commits != "never":
-                    targets = _targets(self._group, {f"{p.topic}-{p.partition}": end for p, end in ends.items()})
-                    consumer.commit({p: OffsetAndMetadata(targets[f"{p.topic}-{p.partition}"], "", -1) for p in ends})
+                    consumer.commit({p: OffsetAndMetadata(offset, "", -1) for p, offset in _targets(self._group, ends).items()})
                 return True
             except (RebalanceInProgressError, CommitFailedError, IllegalStateError):
                 continue
@@ -152,8 +152,7 @@ class Librdkafka:
                 consumer.poll(0.1)
                 deadline.check("commit by itself")
         elif self._group.commits == "by hand":
-            targets = _targets(self._group, {f"{topic}-{partition}": end for (topic, partition), end in ends.items()})
-            offsets = [confluent_kafka.TopicPartition(t, p, targets[f"{t}-{p}"]) for t, p in ends]
+            offsets = [confluent_kafka.TopicPartition(*key, offset) for key, offset in _targets(self._group, ends).items()]
             while refused := self._refused(offsets):
                 if any(error.name() not in FOR_NOW for error in refused):
                     raise CollectionError(f"group {self._group.id!r} could not commit: {refused[0]}")
@@ -196,8 +195,7 @@ class OffsetsOnly:
         partitions = [TopicPartition(topic, partition) for topic, partition in sorted(self._expected)]
         with closing(KafkaConsumer(bootstrap_servers=self._bootstrap, enable_auto_commit=False, allow_auto_create_topics=False)) as reader:
             ends = reader.end_offsets(partitions)
-        targets = _targets(self._group, {f"{p.topic}-{p.partition}": end for p, end in ends.items()})
-        commit_offsets(self._admin, self._group.id, {p: targets[f"{p.topic}-{p.partition}"] for p in partitions})
+        commit_offsets(self._admin, self._group.id, _targets(self._group, ends))
 
     def hold(self, stop: threading.Event) -> None:
         """There is nothing to keep alive."""
@@ -243,8 +241,9 @@ def _expected(group: Group, partitions: Mapping[str, int]) -> set[tuple[str, int
     return {(topic, partition) for topic in group.topics for partition in range(partitions[topic])}
 
 
-def _targets(group: Group, ends: Mapping[str, int]) -> dict[str, int]:
-    return {partition: max(0, end - group.behind.get(partition, 0)) for partition, end in ends.items()}
+def _targets(group: Group, ends: Mapping[_Partition, int]) -> dict[_Partition, int]:
+    """The offset to commit for each partition, a pair or a TopicPartition of kafka-python, from its log end."""
+    return {key: max(0, end - group.behind.get(f"{key[0]}-{key[1]}", 0)) for key, end in ends.items()}
 
 
 class _Deadline:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -63,16 +64,12 @@ def running(arguments: Iterable[str]) -> list[psutil.Process]:
 def stop(targets: Sequence[psutil.Process], *, grace: float) -> None:
     """Send SIGTERM to all, wait up to grace seconds in total, then SIGKILL those that are left and wait until they are gone."""
     for process in targets:
-        try:
+        with suppress(psutil.NoSuchProcess):
             process.terminate()
-        except psutil.NoSuchProcess:
-            continue
     _, left = psutil.wait_procs(list(targets), timeout=grace)
     for process in left:
-        try:
+        with suppress(psutil.NoSuchProcess):
             process.kill()
-        except psutil.NoSuchProcess:
-            continue
     psutil.wait_procs(left, timeout=10)
     _children[:] = [child for child in _children if child.poll() is None]
 

@@ -5,17 +5,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 
+import confluent_kafka
 from confluent_kafka import KafkaException
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from kafka_audit.errors import CollectionError, ConfigurationError
 from kafka_audit.jars.fetch import Progress
-from kafka_audit.sandbox import disks, processes, producers
-from kafka_audit.sandbox.definition import Seed
+from kafka_audit.sandbox import disks, processes
+from kafka_audit.sandbox.definition import Producer, Seed
 from kafka_audit.sandbox.state import Folder, State
 from kafka_audit.sandbox.workload import Plan, report_path
 
@@ -23,23 +23,14 @@ _WORKLOAD_TIMEOUT_S = 300  # longer than a member's SETTLE_TIMEOUT_S, whose erro
 _TOPICS_TIMEOUT_MS = 120_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Target:
-    """Where a seed is written to; state.brokers is empty for a Kafka other than the sandbox's."""
-
-    state: State
-    folder: Folder
-    launch_workload: Callable[[], None]
-
-
-def execute(seed: Seed, target: Target, progress: Progress) -> None:
+def execute(seed: Seed, state: State, folder: Folder, launch_workload: Callable[[], None], progress: Progress) -> None:
     """Write the seed; when this returns, nothing writes or commits any more, so the offsets no longer change.
 
-    On another Kafka nothing that exists is changed: a topic of the same name is a ConfigurationError, and everything that needs the
-    brokers' own settings or disks is left out. Raises CollectionError if a client or a broker refuses.
+    On another Kafka (no ``state.brokers``) nothing that exists is changed: a topic of the same name is a ConfigurationError, and
+    everything that needs the brokers' own settings or disks is left out. Raises CollectionError if a client or a broker refuses.
     """
-    own = target.state.brokers
-    with refusals("connecting"), closing(KafkaAdminClient(bootstrap_servers=target.state.bootstrap, client_id="seed")) as admin:
+    own = state.brokers
+    with refusals("connecting"), closing(KafkaAdminClient(bootstrap_servers=state.bootstrap, client_id="seed")) as admin:
         failing = next((b for b in own if seed.log_dir_failure and b.id == seed.log_dir_failure.broker and len(b.log_dirs) > 1), None)
         with refusals("preparing the brokers"):
             if failing:
@@ -54,14 +45,14 @@ def execute(seed: Seed, target: Target, progress: Progress) -> None:
                 admin.describe_groups([seed.groups[0].id])
         progress(f"Writing records with {len(seed.producers)} producers")
         with refusals("writing records"):
-            _write_records(seed, target.state.bootstrap)
+            _write_records(seed, state.bootstrap)
         progress(f"Starting {len(seed.groups)} consumer groups")
         with refusals("committing offsets"):
-            _run_groups(seed, target)
+            _run_groups(seed, state, folder, launch_workload)
             _wait_until_stable(admin, {group.id for group in seed.groups if group.stays})
         with refusals("finishing"):
             if seed.delete_records:
-                admin.delete_records({partition_named(name): before for name, before in seed.delete_records.items()})
+                admin.delete_records({disks.partition_named(name): before for name, before in seed.delete_records.items()})
             if own and seed.internal_topics:
                 _alter_topics(admin, seed.internal_topics)
             if failing and seed.log_dir_failure:
@@ -105,18 +96,18 @@ def create_topics(admin: KafkaAdminClient, seed: Seed) -> None:
 def _write_records(seed: Seed, bootstrap: str) -> None:
     counts = {topic.name: len(topic.replicas) for topic in seed.topics}
     with ThreadPoolExecutor(max_workers=4) as pool:
-        for written in [pool.submit(producers.write, producer, counts, bootstrap) for producer in seed.producers]:
+        for written in [pool.submit(_write, producer, counts, bootstrap) for producer in seed.producers]:
             written.result()
 
 
-def _run_groups(seed: Seed, target: Target) -> None:
+def _run_groups(seed: Seed, state: State, folder: Folder, launch_workload: Callable[[], None]) -> None:
     if not seed.groups:
         return
-    plan = target.folder.workload_plan
+    plan = folder.workload_plan
     counts = {topic.name: len(topic.replicas) for topic in seed.topics}
-    plan.write_text(Plan(bootstrap=target.state.bootstrap, partitions=counts, groups=seed.groups).model_dump_json(), encoding="utf-8")
-    report, log = report_path(plan), target.folder.log("workload")
-    target.launch_workload()
+    plan.write_text(Plan(bootstrap=state.bootstrap, partitions=counts, groups=seed.groups).model_dump_json(), encoding="utf-8")
+    report, log = report_path(plan), folder.log("workload")
+    launch_workload()
     deadline = time.monotonic() + _WORKLOAD_TIMEOUT_S
     while not report.is_file():
         if time.monotonic() > deadline or not processes.running([str(plan)]):
@@ -149,12 +140,6 @@ def _alter_topics(admin: KafkaAdminClient, changes: Mapping[str, Mapping[str, st
         raise CollectionError(f"The brokers refused topic settings: {refused}")
 
 
-def partition_named(name: str) -> TopicPartition:
-    """Return the partition of a name like "orders-0"."""
-    topic, _, partition = name.rpartition("-")
-    return TopicPartition(topic, int(partition))
-
-
 @contextmanager
 def refusals(step: str) -> Iterator[None]:
     """Turn any error of a Kafka client into a CollectionError that names the step."""
@@ -162,3 +147,70 @@ def refusals(step: str) -> Iterator[None]:
         yield
     except (KafkaError, KafkaException) as error:
         raise CollectionError(f"Seeding failed while {step}: {type(error).__name__}: {error}") from error
+
+
+_TIMEOUT_S = 60
+_LONG = {"transaction.timeout.ms": 900_000}  # a transaction left open must outlive the audit; brokers allow no more than this by default
+
+
+def _write(producer: Producer, partitions: Mapping[str, int], bootstrap: str) -> None:
+    """Write the producer's records to every partition of its topics (topic -> partition count).
+
+    Raises CollectionError, KafkaError or KafkaException if a record is not acknowledged.
+    """
+    timestamp_ms = int((time.time() - producer.age_hours * 3600) * 1000)
+    records = list(_records(producer, partitions))
+    if producer.mode == "idempotent":
+        _write_idempotent(producer, records, timestamp_ms, bootstrap)
+    else:
+        _write_librdkafka(producer, records, timestamp_ms, bootstrap)
+
+
+def _records(producer: Producer, partitions: Mapping[str, int]) -> Iterator[tuple[str, int, bytes, bytes]]:
+    for topic, count in producer.records.items():
+        for partition in range(partitions[topic]):
+            for number in range(count):
+                key = f"{topic}-{partition}-{number}"
+                yield topic, partition, key.encode(), json.dumps({"id": key, "amount": number % 100}).encode()
+
+
+def _write_idempotent(producer: Producer, records: list[tuple[str, int, bytes, bytes]], timestamp_ms: int, bootstrap: str) -> None:
+    client = KafkaProducer(
+        bootstrap_servers=bootstrap, client_id=producer.client_id, acks="all", enable_idempotence=True, linger_ms=20, max_block_ms=30_000
+    )
+    try:
+        sent = [
+            client.send(topic, partition=partition, key=key, value=value, timestamp_ms=timestamp_ms)
+            for topic, partition, key, value in records
+        ]
+        client.flush(timeout=_TIMEOUT_S)
+        for future in sent:
+            future.get(timeout=1)  # raises if this record was not written
+    finally:
+        client.close(timeout=5)
+
+
+def _write_librdkafka(producer: Producer, records: list[tuple[str, int, bytes, bytes]], timestamp_ms: int, bootstrap: str) -> None:
+    refused: list[str] = []
+
+    def delivered(error: object, message: object) -> None:
+        if error is not None:
+            refused.append(str(error))
+
+    transactional = producer.mode == "transactional"
+    guarantees: dict[str, object] = (
+        {"transactional.id": producer.client_id, **_LONG} if transactional else {"acks": 1, "enable.idempotence": False}
+    )
+    # Log level 3 is errors: retries while a coordinator loads are of no interest to the user.
+    settings = {"bootstrap.servers": bootstrap, "client.id": producer.client_id, "linger.ms": 20, "log_level": 3, **guarantees}
+    client = confluent_kafka.Producer(settings)
+    if transactional:
+        client.init_transactions(_TIMEOUT_S)
+        client.begin_transaction()
+    for topic, partition, key, value in records:
+        client.produce(topic, value=value, key=key, partition=partition, timestamp=timestamp_ms, on_delivery=delivered)
+    if transactional and producer.ends == "committed":
+        client.commit_transaction(_TIMEOUT_S)
+    left = client.flush(_TIMEOUT_S)
+    if left or refused:
+        raise CollectionError(f"producer {producer.client_id}: {left} records not acknowledged in {_TIMEOUT_S} s, refused: {refused[:3]}")

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.fields import Strict
-from kafka_audit.jars.cache import cache_directory
+from kafka_audit.jars.fetch import cache_directory
 from kafka_audit.sandbox import processes
 from kafka_audit.sandbox.processes import ProcessRecord
 from kafka_audit.store.durable_files import write_json
@@ -88,6 +88,12 @@ class Folder:
     def save(self, state: State) -> None:
         """Replace the state file in one step."""
         write_json(self.path / _STATE, state.model_dump(mode="json"))
+
+    def add_process(self, state: State, record: ProcessRecord) -> State:
+        """Save the state with one more process, and return it."""
+        state = state.model_copy(update={"processes": (*state.processes, record)})
+        self.save(state)
+        return state
 
     def processes(self) -> list[psutil.Process]:
         """Return the sandbox's live processes, the workload first, including those that a crash kept out of the state file."""

@@ -85,15 +85,9 @@ class Behaviour:
         return {**said, **named, "end": self.end.isoformat(), "hours": round(self.hours, 3), **figures}
 
 
-def folder_name(end: datetime) -> str:
-    """The name of the folder whose window ends then."""
-    return stamp(end)
-
-
 def open_behaviour(folder: Path) -> Behaviour:
     """Open a behaviour folder; IntegrityError (exit 5) when its files differ from its manifest."""
-    sealed = BehaviourFolder.verified(folder)
-    found = Behaviour(path=folder, manifest=sealed.manifest)
+    found = Behaviour(path=folder, manifest=BehaviourFolder.verified(folder).manifest)
     try:
         found.hours, found.window_hours  # noqa: B018 - its times are needed
     except (KeyError, ValueError) as problem:
@@ -104,7 +98,7 @@ def open_behaviour(folder: Path) -> Behaviour:
 def folders_until(history: Path, latest: datetime) -> Iterator[Path]:
     """The behaviour folders of a history that end at ``latest`` or before by their names, newest first. They are not verified."""
     for manifest in sorted(history.glob(f"behaviour/[!.]*/{MANIFEST}"), reverse=True):
-        if manifest.parent.name <= folder_name(latest):
+        if manifest.parent.name <= stamp(latest):
             yield manifest.parent
 
 
@@ -139,8 +133,8 @@ def _newest(history: Path, taken: datetime, cluster_id: object) -> Behaviour:
             ends = f"{found.end:%Y-%m-%d %H:%M}Z, {age:.1f} h before the snapshot"
             return Behaviour(reason=f"the commit history ends {ends}; at most {MOST_HOURS_OLD} h are allowed")
         return found
-    later = [manifest.parent.name for manifest in sorted(history.glob(f"behaviour/[!.]*/{MANIFEST}"))]
-    if later:
-        kept = f"the newest {KEPT} of them are kept"
-        return Behaviour(reason=f"the commit history has no tables from before the snapshot, the oldest end at {later[0]} ({kept})")
-    return Behaviour(reason="no commit history was read for this cluster")
+    oldest = min((manifest.parent.name for manifest in history.glob(f"behaviour/[!.]*/{MANIFEST}")), default=None)
+    if oldest is None:
+        return Behaviour(reason="no commit history was read for this cluster")
+    kept = f"the newest {KEPT} of them are kept"
+    return Behaviour(reason=f"the commit history has no tables from before the snapshot, the oldest end at {oldest} ({kept})")

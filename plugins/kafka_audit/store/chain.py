@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.ids import is_id
 from kafka_audit.store.chain_state import ChainState, Opened, Seal, number_in, read_state, replaced_in, seal_in, write_state
 from kafka_audit.store.durable_files import sha256_of, sync_file, sync_folder, write_failed, write_json
 from kafka_audit.store.locks import held
 from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, is_hidden, list_files, manifest_sha256, read_manifest, tree_files
 from kafka_audit.store.sealed import AUDIT, Place, identity_problems
 from kafka_audit.store.signing_key import signing_key
+from kafka_audit.times import is_id
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.ids import is_id
 from kafka_audit.store.durable_files import sync_folder, write_json
 from kafka_audit.store.manifest import bytes_of, parse_object
+from kafka_audit.times import is_id
 
 STATE = ".chain.json"
 _MOST = 2**53

@@ -65,8 +65,7 @@ def read_days(root: EvidenceRoot, cluster: str, first: date, last: date) -> tupl
 
 def snapshot_days(root: EvidenceRoot, cluster: str) -> list[date]:
     """The UTC days that offsets snapshots may belong to by their ids, oldest first."""
-    days = {day_of_id(name) for name in root.snapshot_ids(cluster, OFFSETS)}
-    return sorted(day for day in days if day is not None)
+    return sorted({day for name in root.snapshot_ids(cluster, OFFSETS) if (day := day_of_id(name)) is not None})
 
 
 def day_of_id(snapshot_id: str) -> date | None:
@@ -98,8 +97,7 @@ def needs_work(day: LagDay | None, samples: Samples, interval_ms: int, previous_
 def can_be_replaced(folder: Path, samples: Samples) -> bool:
     """Whether a day that cannot be opened may be made again: its manifest can be read, and all that it was made of is among ``samples``."""
     try:
-        sources = read_manifest(folder)["sources"]
-        made_of = {(one["snapshot_id"], one["manifest_sha256"]) for one in sources}
+        made_of = {(one["snapshot_id"], one["manifest_sha256"]) for one in read_manifest(folder)["sources"]}
     except (IntegrityError, KeyError, TypeError):
         return False
     return bool(made_of) and made_of <= {(one.snapshot_id, one.manifest_sha256) for one in samples.used}

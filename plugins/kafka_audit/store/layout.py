@@ -21,16 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.ids import is_id
 from kafka_audit.store import chain
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.manifest import MANIFEST, FileHashes
-from kafka_audit.store.sealed import AUDIT, LAG_DAY, OFFSETS, SCHEMA_VERSION, SNAPSHOT, Place, Sealed
+from kafka_audit.store.sealed import AUDIT, LAG_DAY, OFFSETS, SCHEMA_VERSION, SNAPSHOT, Place, Sealed, SnapshotWriter
 from kafka_audit.store.signing_key import signing_key
-from kafka_audit.store.snapshot_writer import SnapshotWriter
 from kafka_audit.store.unfinished import hidden_name
-from kafka_audit.times import parse_time, stamp
+from kafka_audit.times import is_id, parse_time, stamp
 
 _CLUSTER = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _FIRST_YEAR, _LAST_YEAR = 1970, 9998

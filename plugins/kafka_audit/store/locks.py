@@ -61,8 +61,8 @@ def held_to_read(folder: Path) -> Iterator[str | None]:
         yield None
         return
     with _tried(lock, fcntl.LOCK_SH, _CHECK_WAITS_SECONDS) as refusal:
-        without = f"{lock}: checked without the lock ({refusal})"
-        yield f"{without}: an audit that is sealed meanwhile may look as if it was changed; check again then" if refusal else None
+        advice = "an audit that is sealed meanwhile may look as if it was changed; check again then"
+        yield f"{lock}: checked without the lock ({refusal}): {advice}" if refusal else None
 
 
 @contextlib.contextmanager

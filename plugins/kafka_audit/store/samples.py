@@ -112,7 +112,7 @@ def read_samples(
             one = root.snapshot(cluster, snapshot_id, OFFSETS)
             inside = first_ms <= one.taken_ms < last_ms and day_of(one.taken_ms) not in skip
             problems = (one.problems() or _time_problems(one)) if inside else []
-            of_scope = scope_of(one.manifest) == scope
+            of_scope, of_cluster = scope_of(one.manifest) == scope, one.manifest.get("cluster_id")
         except IntegrityError as problem:
             left_out.append((snapshot_id, str(problem)))
             continue
@@ -120,15 +120,14 @@ def read_samples(
             left_out.append((snapshot_id, "; ".join(problems[:3])))
         elif inside and not of_scope:
             left_out.append((snapshot_id, OTHER_SCOPE))
-        elif inside and not _names_its_cluster(one):
+        elif inside and not (isinstance(of_cluster, str) and of_cluster):
             left_out.append((snapshot_id, "does not say which cluster it is of"))
         elif inside:
             usable.append(one)
     usable.sort(key=lambda one: (one.taken_ms, one.snapshot_id))
     wanted = cluster_id or _most_seen(usable, interval_ms, before)
-    own = [one for one in usable if one.manifest["cluster_id"] == wanted]
     foreign = [one for one in usable if one.manifest["cluster_id"] != wanted]
-    used, duplicates = first_of_each_interval(own, interval_ms)
+    used, duplicates = first_of_each_interval([one for one in usable if one.manifest["cluster_id"] == wanted], interval_ms)
     left_out += [(one.snapshot_id, OTHER_CLUSTER) for one in foreign] + [(one.snapshot_id, DUPLICATE) for one in duplicates]
     return Samples(used=tuple(used), left_out=tuple(sorted(left_out)), duplicates=tuple(duplicates), foreign=tuple(foreign))
 
@@ -156,15 +155,9 @@ def _ids(root: EvidenceRoot, cluster: str, first_ms: int, last_ms: int) -> Itera
     return (name for name in root.snapshot_ids(cluster, OFFSETS) if earliest <= name <= latest)
 
 
-def _names_its_cluster(one: Snapshot) -> bool:
-    cluster_id = one.manifest.get("cluster_id")
-    return isinstance(cluster_id, str) and cluster_id != ""
-
-
 def _time_problems(one: Snapshot) -> list[str]:
     try:
-        finished = parse_time(one.manifest["finished_at"])
-        took = finished.astimezone(timezone.utc) - datetime.fromtimestamp(one.taken_ms / 1000, timezone.utc)
+        took = parse_time(one.manifest["finished_at"]).astimezone(timezone.utc) - datetime.fromtimestamp(one.taken_ms / 1000, timezone.utc)
     except (KeyError, ValueError, OverflowError):
         return ["its manifest does not say when it was finished"]
     return [] if took > timedelta(seconds=-1) else ["it was finished before it was begun: the clock was set back meanwhile"]

@@ -4,16 +4,18 @@ The place of a folder decides which kind, cluster and name its manifest must hav
 forges one would choose the kind that is checked least.
 """
 
+import os
+import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.ids import is_id
-from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_file, sync_folder, sync_tree, write_failed, write_json
 from kafka_audit.store.manifest import MANIFEST, FileHashes, file_problems, manifest_sha256, read_manifest, tree_files
-from kafka_audit.times import parse_time, stamp
+from kafka_audit.store.unfinished import hold_new
+from kafka_audit.times import is_id, parse_time, stamp
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -166,3 +168,62 @@ def seal(folder: Path, fields: Mapping[str, Any], rows: Mapping[str, int] | None
     if rows is not None:
         files = {name: {**entry, "rows": rows.get(name)} for name, entry in files.items()}
     write_json(folder / MANIFEST, {"schema_version": SCHEMA_VERSION, **fields, "files": files})
+
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_audit.store.signing import SigningKey
+
+
+@dataclass(kw_only=True)
+class SnapshotWriter:
+    """Fills one snapshot folder; nothing is visible under its final name before :meth:`seal`."""
+
+    cluster: str
+    snapshot_id: str
+    final: Path
+    folder: Path
+    kind: str
+    key: "SigningKey | None" = None
+    _rows: dict[str, int] = field(default_factory=dict)
+    _held: int = -1
+
+    def __enter__(self) -> "SnapshotWriter":
+        try:
+            make_folder(self.folder.parent)
+            self._held = hold_new(self.folder, FOLDER_MODE)
+        except OSError as problem:
+            raise write_failed(self.final, problem) from problem
+        return self
+
+    def write(self, dataset: str, table: "pa.Table") -> None:
+        """Write one dataset as ``<dataset>.parquet`` (zstd); CollectionError when the disk refuses it."""
+        import pyarrow.parquet as pq  # noqa: PLC0415 - most that open the layout write no Parquet file
+
+        path = self.folder / f"{dataset}.parquet"
+        try:
+            pq.write_table(table, path, compression="zstd")
+            sync_file(path)
+        except OSError as problem:
+            raise write_failed(path, problem) from problem
+        self._rows[path.name] = table.num_rows
+
+    def seal(self, fields: Mapping[str, Any]) -> Path:
+        """Write the manifest over what is durable by then, sign it where the installation signs, and give the folder its final name."""
+        identity = {"kind": self.kind, "cluster": self.cluster, "snapshot_id": self.snapshot_id}
+        try:
+            sync_tree(self.folder)
+            seal(self.folder, {**fields, **identity}, self._rows)
+            if self.key is not None:
+                self.key.sign(self.folder, self.folder / MANIFEST)
+            sync_folder(self.folder)
+            self.folder.rename(self.final)
+            sync_folder(self.final.parent)
+        except OSError as problem:
+            raise write_failed(self.final, problem) from problem
+        return self.final
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)  # a sealed one has another name by now
+        os.close(self._held)

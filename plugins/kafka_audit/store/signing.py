@@ -4,11 +4,9 @@ The hashes of a manifest show that files were changed by someone who does not ch
 can do both, and nothing in it can prove otherwise: that takes a witness outside. A signature is one. The key is a file that only the
 installation's tasks can read; the public half is given to whoever checks.
 
-Why this format: DSSE and in-toto are public specifications with verifiers in many languages (securesystemslib, in-toto, cosign), and all
-that they need here is Ed25519 from ``cryptography``, which is installed for Kafka's TLS anyway. OpenSSF model-signing writes the same kind
-of envelope over a whole folder, but it lists and hashes all files a second time, has no Ed25519 (keys on NIST curves only), and
-brings sigstore along, whose transparency log would publish that an audit was made. Our manifest lists the files already, so its sha256 is
-the one subject of the statement, which then covers every file.
+DSSE and in-toto are public specifications with verifiers in many languages, and need only Ed25519 from ``cryptography``, which Kafka's TLS
+needs anyway. The manifest lists the files, so its sha256 is the one subject of the statement. (OpenSSF model-signing would hash all files
+again, has no Ed25519, and brings sigstore, whose log would publish that an audit was made.)
 
 The signature lies beside the manifest as ``manifest.dsse.json`` and is the one file that the manifest cannot list.
 """
@@ -79,7 +77,6 @@ def signed_bytes(payload: bytes) -> bytes:
 
 def key_id(public: Ed25519PublicKey) -> str:
     """The sha256 of the public key's DER form (SubjectPublicKeyInfo): a hint which key to try, which proves nothing."""
-
     return hashlib.sha256(public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
 
@@ -102,7 +99,6 @@ def new_key(path: Path) -> Path:
 
     ConfigurationError (exit 2) when one of the two is there already: what was signed with a key could not be checked without it.
     """
-
     public = path.with_name(f"{path.name}.pub")
     key = Ed25519PrivateKey.generate()
     texts = {
@@ -126,7 +122,6 @@ def new_key(path: Path) -> Path:
 
 def read_public_key(path: Path) -> Ed25519PublicKey:
     """A public key as PEM; ConfigurationError (exit 2) when it is none, or a private one, which belongs on no checker's machine."""
-
     try:
         key = load_pem_public_key(path.read_bytes())
     except (OSError, ValueError) as problem:
@@ -165,7 +160,6 @@ def _differences(statement: Mapping[str, Any], manifest: bytes, about: Mapping[s
 
 def _signed_statement(envelope: Mapping[str, Any], keys: Sequence[Ed25519PublicKey]) -> dict[str, Any] | None:
     """The statement of an envelope that one of the keys has signed; None when none has."""
-
     payload = base64.b64decode(envelope["payload"], validate=True)
     if envelope["payloadType"] != PAYLOAD_TYPE:
         return None

@@ -62,12 +62,9 @@ def _folders(root: Path, cluster: str, say: Callable[[str], None]) -> Iterator[P
     audits = root / "audits" / cluster
     for name in _names(audits, say):
         if not name.startswith(".") and MANIFEST not in _names(audits / name, say):
-            yield from (Path(parent) for parent, folders, _ in os.walk(audits / name) if _walk_only_visible(folders))
-
-
-def _walk_only_visible(folders: list[str]) -> bool:
-    folders[:] = [name for name in folders if not name.startswith(".") and not name.endswith(".parquet")]
-    return True
+            for parent, folders, _ in os.walk(audits / name):
+                folders[:] = [one for one in folders if not one.startswith(".") and not one.endswith(".parquet")]
+                yield Path(parent)
 
 
 def _names(folder: Path, say: Callable[[str], None]) -> list[str]:

@@ -16,12 +16,12 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folder_name, folders_until, open_behaviour
+from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folders_until, open_behaviour
 from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.store.durable_files import remove_folder, replaced_folder
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.sealed import seal
-from kafka_audit.times import parse_time
+from kafka_audit.times import parse_time, stamp
 from spark_jobs.commit_history.describe.behaviour_sources import manifest_of, newest_record
 from spark_jobs.commit_history.describe.commit_behaviour import KEYS, commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import emptied, group_behaviour
@@ -56,7 +56,7 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
     IntegrityError when a batch, or the tables of the window before, differ from their manifests.
     """
     batches = sorted(found.parent for found in history.glob(f"decoded/[!.]*/{MANIFEST}"))
-    target = history / "behaviour" / folder_name(window.end)
+    target = history / "behaviour" / stamp(window.end)
     if not batches or (target / MANIFEST).is_file():
         return target if batches else None
     before = _tables_before(history, window)
