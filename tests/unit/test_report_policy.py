@@ -19,7 +19,7 @@ from kafka_audit.report import Report, read_report
 from kafka_audit.report.html import render
 from kafka_audit.report.json_report import render as render_json
 from kafka_audit.report.junit import render as render_junit
-from kafka_audit.report.sentences import summary
+from kafka_audit.report.words import summary
 from kafka_audit.store.durable_files import write_json
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from markupsafe import Markup, escape
 
 from kafka_audit import __version__
 from kafka_audit import safe_text as text
-from kafka_audit.report import charts, lag_words, sentences
+from kafka_audit.report import charts, words
 from kafka_audit.report.commands import fill_all
-from kafka_audit.report.lag_partitions import DAY_MS
+from kafka_audit.report.lag import DAY_MS
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
 
@@ -38,6 +38,10 @@ _EVIDENCE_KEYS = 12
 _LONGEST_PROSE = 4000
 _LONGEST_SENTENCE = 500
 _REASONS_SHOWN = 10
+_FILTERS: tuple[Callable[..., object], ...] = (
+    *(words.patterns_of, words.parameters_of, words.demands, words.beat, words.duration, words.lag_time, words.rate, words.minutes),
+    words.percentage,
+)
 _OPTION = re.compile(r"--[a-z-]{1,30}")
 
 
@@ -58,7 +62,7 @@ def _finalize(value: object) -> object:
 def _cut_note(cut: int) -> Markup:
     if not cut:
         return Markup("")
-    return Markup('<span class="cut">\N{HORIZONTAL ELLIPSIS} {}</span>').format(sentences.counted(cut, "more character"))
+    return Markup('<span class="cut">\N{HORIZONTAL ELLIPSIS} {}</span>').format(words.counted(cut, "more character"))
 
 
 def name(value: object) -> Markup:
@@ -87,8 +91,8 @@ def _code(value: str) -> Markup:
     """A command or a rule, line by line; options such as ``--add-config`` do not wrap at their hyphens."""
     lines = []
     for line in value.strip().split("\n"):
-        words = (_marked(word) for word in line.split(" "))
-        lines.append(Markup(" ").join(Markup("<span>{}</span>").format(word) if _OPTION.fullmatch(word) else word for word in words))
+        marked = (_marked(word) for word in line.split(" "))
+        lines.append(Markup(" ").join(Markup("<span>{}</span>").format(word) if _OPTION.fullmatch(word) else word for word in marked))
     return Markup("\n").join(lines)
 
 
@@ -175,30 +179,19 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        name=name,
+        {one.__name__: one for one in (*_FILTERS, name, text.utc, text.with_link)},
         code=_code,
         sentence=_sentence,
         prose=_prose,
         attribute=lambda value: escape(text.visible(str(value))),
         grouped=_grouped,
-        utc=text.utc,
         evidence=_evidence,
         same_expected=_same_expected,
         commands=_commands,
-        with_link=text.with_link,
-        patterns_of=sentences.patterns_of,
-        parameters_of=sentences.parameters_of,
-        demands=sentences.demands,
-        beat=lag_words.beat,
-        duration=lag_words.duration,
-        lag_time=lag_words.lag_time,
-        rate=lag_words.rate,
-        minutes=lag_words.minutes,
-        percentage=lag_words.percentage,
         word=lambda value: str(getattr(value, "value", value)),
     )
     environment.globals.update(
-        counted=sentences.counted,
+        counted=words.counted,
         percent=text.percent,
         chart=charts.lag_chart,
         period=charts.period,
@@ -225,9 +218,9 @@ def render(report: Report) -> str:
         version=__version__,
         css=Markup(css),  # the project's own file
         csp=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'",
-        summary=sentences.summary(report),
-        loss=lag_words.loss(report.lag.loss),
-        coverage=sentences.coverage(report),
+        summary=words.summary(report),
+        loss=words.loss(report.lag.loss),
+        coverage=words.coverage(report),
         bar=_bar(report),
         idle=_idle(report),
         demands=[(label, str(asked[key])) for key, label in _PARAMS_SHOWN.items() if asked.get(key) is not None],

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from kafka_audit.catalogue.rows.groups import STATUSES
 from kafka_audit.report.lag_history import LagHistory
-from kafka_audit.report.lag_partitions import positive
-from kafka_audit.report.rows import batches
+from kafka_audit.report.rows import batches, positive
 
 _LEAST_KNOWN = 0.5
 _WITH_NULLS = pc.ScalarAggregateOptions(skip_nulls=False)
