@@ -65,10 +65,7 @@ def assess(frameworks: Sequence[Framework], results: Sequence[ControlResult], *,
     by_code = {result.code: result for result in results}
     return tuple(
         FrameworkResult(
-            id=framework.id,
-            title=framework.title,
-            edition=framework.edition,
-            source=framework.source,
+            **framework.model_dump(include={"id", "title", "edition", "source"}),
             requirements=tuple(_requirement(one, by_code, void) for one in framework.requirements),
         )
         for framework in frameworks
@@ -80,10 +77,7 @@ def _requirement(requirement: Requirement, results: Mapping[str, ControlResult],
     said = {control.support for control in controls}
     order = (Support.DOES_NOT_SUPPORT, Support.NOT_KNOWN, Support.SUPPORTS)
     return RequirementResult(
-        id=requirement.id,
-        title=requirement.title,
-        rationale=requirement.rationale,
-        strict=requirement.strict,
+        **requirement.model_dump(include={"id", "title", "rationale", "strict"}),
         support=next((one for one in order if one in said), Support.NOT_KNOWN),
         controls=controls,
     )

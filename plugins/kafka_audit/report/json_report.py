@@ -12,7 +12,7 @@ from kafka_audit.report.lag import LagTables
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Counts, Finding
 from kafka_audit.report.snapshot_view import Collection
-from kafka_audit.report.waivers import WaiverTable
+from kafka_audit.report.tally import WaiverTable
 
 SCHEMA_VERSION = 1
 _OF_WAIVER = ("id", "owner", "approver", "ticket", "expires")

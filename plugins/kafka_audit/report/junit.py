@@ -7,7 +7,7 @@ from kafka_audit import safe_text as text
 from kafka_audit.audit.gate_result import GateResult
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
-from kafka_audit.report.waivers import WaiverTable, WaiverUse
+from kafka_audit.report.tally import WaiverTable, WaiverUse
 from kafka_audit.report.words import waiver_sentence
 
 _LONGEST = 1000

@@ -17,8 +17,7 @@ from kafka_audit.report.lag import LagTables, read_lag
 from kafka_audit.report.results import ControlResult, Counts, FindingReader, Reason, control_results, read_summary, total, worst_first
 from kafka_audit.report.rows import exists
 from kafka_audit.report.snapshot_view import Collection, Row, UsedHistory, audit_files, read_collection, read_used_history
-from kafka_audit.report.tally import Kind, Loosened, Results, by_tier, loosened_results, read_tally
-from kafka_audit.report.waivers import WaiverTable, waiver_table
+from kafka_audit.report.tally import Kind, Loosened, Results, WaiverTable, by_tier, loosened_results, read_tally, waiver_table
 from kafka_audit.store.layout import Audit, Snapshot
 
 if TYPE_CHECKING:

@@ -1,18 +1,20 @@
-"""Counts all results of an audit by tier, severity, waiver and loosened requirement."""
+"""Counts all results of an audit by tier, severity, waiver and loosened requirement; lists the policy's waivers with what each covers."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from kafka_audit.findings import COUNTED_AS, Severity, Status
+from kafka_audit.policy.waivers import Waiver, WaiverState
 from kafka_audit.report.rows import batches
 
 SEVERITIES = [severity.value for severity in Severity]
 """The names of severities, worst first."""
 
-_COLUMNS = ("control_id", "code", "status", "severity", "tier", "loosened", "waiver")
+_USED, _UNUSED = "used", "unused"
 
 
 class Kind(NamedTuple):
@@ -66,9 +68,9 @@ def read_tally(path: Path, waivers: Collection[str]) -> tuple[Counter[Kind], Cou
     """Count a findings folder by kind, and the findings by waiver id that name a waiver not in force (``waivers`` are the ids in force)."""
     found: Counter[Kind] = Counter()
     unfounded: Counter[str] = Counter()
-    for table in batches(path, _COLUMNS):
-        for row in table.group_by(list(_COLUMNS)).aggregate([([], "count_all")]).to_pylist():
-            kind = Kind(*(row[name] for name in _COLUMNS))
+    for table in batches(path, Kind._fields):
+        for row in table.group_by(list(Kind._fields)).aggregate([([], "count_all")]).to_pylist():
+            kind = Kind(*(row[name] for name in Kind._fields))
             if kind.waiver is not None and (kind.waiver not in waivers or kind.status != Status.FAIL.value):
                 unfounded[kind.waiver] += row["count_all"]
                 kind = kind._replace(waiver=None)
@@ -114,3 +116,53 @@ def loosened_results(tally: Tally) -> list[Loosened]:
         Loosened(code=code, tier=tier, loosened=what, passed=found[Status.PASS.value], failed=found[Status.FAIL.value])
         for (code, tier, what), found in sorted(groups.items())
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaiverUse:
+    """One waiver and the number of failures that it covers. ``status``: used, unused, expired or not yet approved."""
+
+    id: str
+    control: str
+    resource: str
+    owner: str
+    approver: str
+    ticket: str
+    justification: str
+    approved_on: str
+    expires: str
+    status: str
+    covered: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaiverTable:
+    """``listed``: the policy's waivers. ``unfounded``: (id, number of findings) of waivers that findings name but were not in force."""
+
+    listed: tuple[WaiverUse, ...] = ()
+    unfounded: tuple[tuple[str, int], ...] = ()
+
+    def find(self, waiver_id: str | None) -> WaiverUse | None:
+        """The waiver with this id if it covers failures of this audit, else None."""
+        return next((one for one in self.listed if one.id == waiver_id and one.status == _USED), None)
+
+
+def waiver_table(waivers: Sequence[Waiver], tally: Tally, unfounded: Mapping[str, int], at: datetime) -> WaiverTable:
+    """Make the table from the counted results; ``at`` is when the audit began."""
+    covered: Counter[str] = Counter()
+    for kind, number in tally.items():
+        if kind.waiver is not None:
+            covered[kind.waiver] += number
+    listed = tuple(_use(waiver, covered[waiver.id], waiver.state(at)) for waiver in waivers)
+    return WaiverTable(listed=listed, unfounded=tuple(sorted(unfounded.items())))
+
+
+def _use(waiver: Waiver, covered: int, state: WaiverState) -> WaiverUse:
+    words = ("id", "control", "resource", "owner", "approver", "ticket", "justification")
+    return WaiverUse(
+        **{word: getattr(waiver, word) for word in words},
+        approved_on=waiver.approved_on.isoformat(),
+        expires=waiver.expires.isoformat(),
+        status=state.value if state is not WaiverState.IN_FORCE else _USED if covered else _UNUSED,
+        covered=covered,
+    )

@@ -11,7 +11,7 @@ from kafka_audit.policy.slas import LagSla
 from kafka_audit.policy.tiers import GroupRule, Tier, TopicRule
 from kafka_audit.report.lag import Loss
 from kafka_audit.report.model import Report
-from kafka_audit.report.waivers import WaiverUse
+from kafka_audit.report.tally import WaiverUse
 from kafka_audit.safe_text import percent, utc
 
 _UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
