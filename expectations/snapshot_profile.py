@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expectations.snapshot_files import SnapshotFiles, schema_problem
-from expectations.snapshot_populations import evidence_gaps, populations
+from expectations.snapshot_files import SnapshotFiles, evidence_gaps, populations, schema_problem
 from expectations.tables import Table, Value, kinds
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.store.layout import Snapshot
