@@ -94,10 +94,7 @@ def _waivers(table: WaiverTable) -> dict[str, Any]:
 
 
 def _lag(lag: LagTables) -> dict[str, Any]:
-    groups = [
-        {**asdict(group), "statuses": dict(group.statuses), "slas": [{**asdict(sla), "target_met": sla.target_met} for sla in group.slas]}
-        for group in lag.groups
-    ]
+    groups = [{**asdict(group), "statuses": dict(group.statuses)} for group in lag.groups]
     return {**asdict(lag), "groups": groups, "loss": {**asdict(lag.loss), "sentence": words.loss(lag.loss)}}
 
 
