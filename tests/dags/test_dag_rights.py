@@ -193,7 +193,7 @@ def plan_of_run(run_id: str, root: Path) -> tuple[dict[str, Any], Any]:
 def test_no_field_of_a_plan_can_be_edited(root: Path, change: dict[str, Any]) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    from kafka_audit.airflow.plan_check import checked_plan
+    from kafka_audit.airflow.step import checked_plan
 
     plan, context = plan_of_run("one", root)
     assert checked_plan(plan, context).model_dump(mode="json") == plan
@@ -205,7 +205,7 @@ def test_a_plan_is_that_of_its_own_run_only(root: Path) -> None:
     """The XCom of another run of the same DAG would bring that run's ids, and write into its audit."""
     from airflow.sdk.exceptions import AirflowFailException
 
-    from kafka_audit.airflow.plan_check import checked_plan
+    from kafka_audit.airflow.step import checked_plan
 
     with pytest.raises(AirflowFailException, match="audit_id: planned"):
         checked_plan(plan_of_run("one", root)[0], plan_of_run("two", root)[1])

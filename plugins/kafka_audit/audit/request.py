@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from kafka_audit.audit.allowed_folders import allowed_folder
 from kafka_audit.audit.clusters import CLUSTER_PATTERN, CLUSTERS_VARIABLE, cluster_of_dag
-from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, control_folders, policy_folder
+from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, allowed_folder, control_folders, policy_folder
 from kafka_audit.errors import ConfigurationError
 
 DAG_ID = "kafka_reliability_audit"

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from kafka_audit.airflow.run_dag import run_audit_through_airflow
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.cli.options import (
@@ -21,7 +22,7 @@ from kafka_audit.cli.options import (
     page,
     say,
 )
-from kafka_audit.cli.summary import audit_and_summarise
+from kafka_audit.cli.summary import print_summary
 from kafka_audit.findings import Severity
 from kafka_audit.policy import load_policy
 from kafka_audit.store.signing_key import signing_key
@@ -41,22 +42,18 @@ def audit(
 ) -> None:
     """Audit a cluster: snapshot, verification, gate and report, run as one Airflow DAG run. Reads only."""
     need_java()
-    check_rules(policy, controls or [])
+    # The run's first task says the same, but only after Airflow has started.
+    check_policy(load_policy(policy), load_catalogue([shipped_controls(), *(controls or [])]))
     signing_key()
     params = {"topics": topics, "groups": groups, "fail_on": fail_on.value, "min_coverage": min_coverage}
-    outcome = audit_and_summarise(
+    outcome = run_audit_through_airflow(
         connection=connection_keys(bootstrap, connection),
         cluster=cluster,
         root=root.resolve(),
-        policy=policy,
-        controls=controls or [],
+        policy_dir=policy,
+        controls_dirs=controls or [],
         params=params,
-        say=say,
-        console=page(),
+        progress=say,
     )
+    print_summary(outcome, page())
     raise typer.Exit(outcome.exit_code)
-
-
-def check_rules(policy: Path | None, controls: list[Path]) -> None:
-    """ConfigurationError unless the policy and the controls fit; the run's first task says the same, after Airflow has started."""
-    check_policy(load_policy(policy), load_catalogue([shipped_controls(), *controls]))

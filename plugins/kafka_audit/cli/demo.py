@@ -8,9 +8,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from kafka_audit.airflow.run_dag import AuditRun
+from kafka_audit.airflow.run_dag import AuditRun, run_audit_through_airflow
 from kafka_audit.cli.options import Root, need_java, page, say
-from kafka_audit.cli.summary import audit_and_summarise
+from kafka_audit.cli.summary import print_summary
 from kafka_audit.errors import ConfigurationError, GateFailedError
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.definition import SEEDS
@@ -64,15 +64,11 @@ def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[
     try:
         make_past(sandbox, seed, root=root, cluster=f"demo-{seed}", progress=say)
         say(f"Auditing {sandbox.bootstrap} through Airflow")
-        return audit_and_summarise(
-            connection=sandbox.audit_connection,
-            cluster=f"demo-{seed}",
-            root=root,
-            policy=POLICIES / seed,
-            params={},
-            say=say,
-            console=console,
+        outcome = run_audit_through_airflow(
+            connection=sandbox.audit_connection, cluster=f"demo-{seed}", root=root, policy_dir=POLICIES / seed, progress=say
         )
+        print_summary(outcome, console)
+        return outcome
     finally:
         say("Stopping the brokers and their clients")
         sandbox.stop(say)

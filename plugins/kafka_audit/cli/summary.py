@@ -1,14 +1,13 @@
-"""Runs an audit for a person at a terminal: a line per step while it runs, the worst findings at the end."""
+"""What a person at a terminal sees of an audit when it has ended: its verdict and the worst findings."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kafka_audit.airflow.run_dag import AuditRun, run_audit_through_airflow
+from kafka_audit.airflow.run_dag import AuditRun
 from kafka_audit.findings import Severity, Status
 from kafka_audit.safe_text import percent, visible
 from kafka_audit.store.chain import sealed_as
@@ -16,25 +15,6 @@ from kafka_audit.store.durable_files import read_json
 
 _COLOURS = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan", "info": "dim"}
 _NAMED = 3
-
-
-def audit_and_summarise(
-    *,
-    connection: Mapping[str, Any],
-    cluster: str,
-    root: Path,
-    policy: Path | None,
-    controls: Sequence[Path] = (),
-    params: Mapping[str, Any],
-    say: Callable[[str], None],
-    console: Console,
-) -> AuditRun:
-    """Run the audit DAG through Airflow to its end, print the summary and return the outcome (its exit code is the command's)."""
-    outcome = run_audit_through_airflow(
-        connection=connection, cluster=cluster, root=root, policy_dir=policy, controls_dirs=controls, params=params, progress=say
-    )
-    print_summary(outcome, console)
-    return outcome
 
 
 def print_summary(outcome: AuditRun, console: Console) -> None:
