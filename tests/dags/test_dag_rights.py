@@ -168,7 +168,7 @@ def test_an_edited_plan_deletes_nothing(*, load_dag, root: Path, steps: Steps, e
 
 def plan_of_run(run_id: str, root: Path) -> tuple[dict[str, Any], Any]:
     """The plan of a run of the DAG of ``orders``, and the context of its tasks."""
-    from kafka_audit.audit.plan import make_plan
+    from kafka_audit.audit.request import make_plan
 
     run = SimpleNamespace(dag_id=f"{DAG_ID}__orders", run_id=run_id, run_after=WHEN, conf={})
     request = check_request(AuditRequest, run.dag_id, {}, None)

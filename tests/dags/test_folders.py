@@ -108,7 +108,8 @@ def test_the_command_line_takes_the_same_variables(folders: Path, monkeypatch: p
 
         return SimpleNamespace(exit_code=0)
 
-    for name in ("need_java", "load_policy", "load_catalogue", "check_policy", "print_summary"):
+    monkeypatch.setattr("kafka_audit.cli.options.need_java", lambda: None)
+    for name in ("load_policy", "load_catalogue", "check_policy", "print_summary"):
         monkeypatch.setattr(audit, name, lambda *given: None)
     monkeypatch.setattr(audit, "run_audit_through_airflow", audited)
     command = ["audit", "--bootstrap", "127.0.0.1:1", "--root", str(folders / "root")]

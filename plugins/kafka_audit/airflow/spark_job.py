@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.step import audit_step, checked_plan
-from kafka_audit.audit.plan import AuditPlan
+from kafka_audit.audit.request import AuditPlan
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
 from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path
 

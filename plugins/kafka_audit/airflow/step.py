@@ -14,8 +14,7 @@ from airflow.sdk import get_current_context
 from kafka_audit.airflow.retries import expected_error, final_errors
 from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.outcome import FAILURES, RESULTS
-from kafka_audit.audit.plan import AuditPlan, make_plan
-from kafka_audit.audit.request import AuditRequest, check_request
+from kafka_audit.audit.request import AuditPlan, AuditRequest, check_request, make_plan
 from kafka_audit.errors import CollectionError, ConfigurationError
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.durable_files import write_json

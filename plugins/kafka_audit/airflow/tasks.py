@@ -13,9 +13,8 @@ from kafka_audit.airflow.retries import final_errors, while_unreachable
 from kafka_audit.airflow.step import audit_step, checked_plan, clock_of, own_plan, tell_seal
 from kafka_audit.audit.gate_result import read_gate
 from kafka_audit.audit.inputs import keep_rules, keep_used, policy_files
-from kafka_audit.audit.plan import AuditPlan
 from kafka_audit.audit.policy_fit import check_policy
-from kafka_audit.audit.request import AuditRequest
+from kafka_audit.audit.request import AuditPlan, AuditRequest
 from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Severity

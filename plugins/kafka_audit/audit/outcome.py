@@ -59,12 +59,8 @@ def failures_of(audit: Path) -> list[Mapping[str, Any]]:
 
 def judge(evidence: GateResult, findings: GateResult, missing: Sequence[str]) -> Outcome:
     """The audit's verdict from its two gates; ``missing`` names results that are not there, which never leaves a PASSED standing."""
-    if not evidence.ran:
-        return Outcome(verdict=VOID, exit_code=_GATE_INCOMPLETE, reasons=(*evidence.reasons, *missing))
     if not evidence.passed:
         return Outcome(verdict=VOID, exit_code=evidence.exit_code or _GATE_INCOMPLETE, reasons=(*evidence.reasons, *missing))
-    if not findings.ran:
-        return Outcome(verdict=INCOMPLETE, exit_code=_GATE_INCOMPLETE, reasons=(*findings.reasons, *missing))
     if findings.exit_code == _GATE_FAILED:
         return Outcome(verdict=FAILED, exit_code=_GATE_FAILED, reasons=(*findings.reasons, *missing))
     if findings.passed and not missing:

@@ -1,7 +1,6 @@
 """Loads controls: each is one YAML file, checked completely before any rule runs, so that none is silently skipped."""
 
 import hashlib
-import importlib.util
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pydantic import ValidationError
 
 from kafka_audit.catalogue.control import Control
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.input_files.read import package_folder
 from kafka_audit.input_files.yaml_file import explain, read_model
 
 _FILE = re.compile(r"[a-z][a-z0-9_]*\.yaml")
@@ -34,10 +34,7 @@ class Catalogue:
 
 def shipped_controls() -> Path:
     """The folder of the controls that come with the product."""
-    found = importlib.util.find_spec("spark_jobs")
-    if found is None or not found.submodule_search_locations:
-        raise ConfigurationError("the package spark_jobs is not installed: run `make install` in the project's folder")
-    return Path(found.submodule_search_locations[0]) / "controls"
+    return package_folder("spark_jobs") / "controls"
 
 
 def load_catalogue(folders: Sequence[Path] | None = None) -> Catalogue:

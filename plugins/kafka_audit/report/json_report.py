@@ -60,7 +60,7 @@ def _finding(finding: Finding, waivers: WaiverTable) -> dict[str, Any]:
     """One finding with the waiver that covers it, if any; its evidence as JSON if it can be parsed, else as text."""
     waiver = waivers.find(finding.waiver)
     value = asdict(finding)
-    value["waiver"] = {name: getattr(waiver, name) for name in _OF_WAIVER} if waiver else None
+    value["waiver"] = {name: waiver[name] for name in _OF_WAIVER} if waiver else None
     if finding.evidence:
         try:
             value["evidence"] = json.loads(finding.evidence)
@@ -90,7 +90,7 @@ def _framework(framework: FrameworkResult) -> dict[str, Any]:
 
 def _waivers(table: WaiverTable) -> dict[str, Any]:
     unfounded = [{"id": waiver_id, "findings": number} for waiver_id, number in table.unfounded]
-    return {"listed": [asdict(waiver) for waiver in table.listed], "unfounded": unfounded}
+    return {"listed": list(table.listed), "unfounded": unfounded}
 
 
 def _lag(lag: LagTables) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "findings": [_finding(finding, report.waivers) for finding in findings],
         "unassessed": {"kinds": len(report.reasons), "listed": [asdict(reason) for reason in report.reasons[:REASONS_SHOWN]]},
         "tiers": [{"tier": tier, **asdict(results)} for tier, results in report.tiers],
-        "loosened": [asdict(one) for one in report.loosened],
+        "loosened": list(report.loosened),
         "waivers": _waivers(report.waivers),
         "frameworks": [_framework(framework) for framework in report.frameworks],
         "history": [asdict(one) for one in report.history],

@@ -45,8 +45,8 @@ def failures(report: Report) -> str:
 
 def waiver_sentence(waiver: WaiverUse) -> str:
     """Who accepted a waived failure, and until when."""
-    who = f"owner {waiver.owner}, approved by {waiver.approver}"
-    return f"{waiver.id} until {utc(waiver.expires)}, {who}, ticket {waiver.ticket}"
+    who = f"owner {waiver['owner']}, approved by {waiver['approver']}"
+    return f"{waiver['id']} until {utc(waiver['expires'])}, {who}, ticket {waiver['ticket']}"
 
 
 def summary(report: Report) -> str:
