@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from expectations.tables import Value
+from expectations.suites import Value
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import Snapshot

@@ -31,7 +31,7 @@ _JAVA_CONSUMER = {
 
 # Read from the classes of Kafka 4.3.1 (ProducerConfig, ConsumerConfig, connect.runtime.Worker), in rd_kafka_conf_properties_show() of
 # librdkafka 2.16.0 and in kafka-python 3.0.12; Spring for Apache Kafka: its change GH-945 of release 2.3.
-DEFAULTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+DEFAULTS: Mapping[str, Mapping[str, dict[str, str]]] = {
     "java": {"producer": _JAVA_PRODUCER, "consumer": _JAVA_CONSUMER},
     "spring-kafka": {"producer": _JAVA_PRODUCER, "consumer": {**_JAVA_CONSUMER, "enable.auto.commit": "false"}},
     "kafka-connect": {

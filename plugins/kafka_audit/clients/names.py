@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from kafka_audit.clients.defaults import JAVA_CLIENTS
+from kafka_audit.clients.defaults import DEFAULTS, JAVA_CLIENTS
 
 _ALIASES: Mapping[str, str] = {
     "auto.commit.enable": "enable.auto.commit",
@@ -32,22 +32,9 @@ _ASSIGNORS: Mapping[str, str] = {
     "CooperativeStickyAssignor": "cooperative-sticky",
     "StreamsPartitionAssignor": "stream",
 }
-BOOLEANS = frozenset({"enable.auto.commit", "enable.auto.offset.store", "enable.idempotence"})
-NUMBERS = frozenset(
-    {
-        "delivery.timeout.ms",
-        "fetch.max.bytes",
-        "heartbeat.interval.ms",
-        "linger.ms",
-        "max.in.flight.requests.per.connection",
-        "max.partition.fetch.bytes",
-        "max.poll.interval.ms",
-        "max.request.size",
-        "request.timeout.ms",
-        "retries",
-        "session.timeout.ms",
-    }
-)
+_JUDGED = DEFAULTS["java"]["producer"] | DEFAULTS["java"]["consumer"]
+BOOLEANS = frozenset(name for name, value in _JUDGED.items() if value in ("true", "false"))
+NUMBERS = frozenset(name for name, value in _JUDGED.items() if value.isdecimal())
 _TEXTS = frozenset({"group.instance.id", "transactional.id"})
 _RESETS: Mapping[str, str] = {"smallest": "earliest", "beginning": "earliest", "largest": "latest", "end": "latest", "error": "none"}
 _LONGEST_NAME = 100  # to compare takes the longer, the longer they are

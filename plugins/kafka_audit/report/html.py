@@ -105,14 +105,12 @@ def _prose(value: str | Sequence[str] | None) -> Markup:
 
 def _evidence(value: str | None) -> list[tuple[str, str]]:
     """Evidence JSON as pairs of key and text; anything else as one pair without a key."""
-    if not value:
-        return []
     try:
-        parsed = json.loads(value)
+        parsed = json.loads(value or "{}")
     except ValueError:
-        return [("", value)]
+        parsed = None
     if not isinstance(parsed, dict):
-        return [("", value)]
+        return [("", str(value))]
     pairs = [(str(key), one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)) for key, one in parsed.items()]
     more = len(pairs) - _EVIDENCE_KEYS
     return pairs[:_EVIDENCE_KEYS] + ([("", f"{more} more in report.json")] if more > 0 else [])
