@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -55,7 +55,11 @@ def _finalize(value: object) -> object:
     """Jinja2 calls this for every printed value: it spells out invisible characters and cuts long text, so no template can forget to."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    kept, cut = text.shortened(value, _LONGEST_PROSE)
+    return _cut(value, _LONGEST_PROSE)
+
+
+def _cut(value: str, longest: int) -> Markup:
+    kept, cut = text.shortened(value, longest)
     return _marked(kept) + _cut_note(cut)
 
 
@@ -79,12 +83,6 @@ def _grouped(number: int | None) -> Markup:
     """A whole number; with more than twelve digits it may wrap at its separators, so that no table is wider than the page."""
     digits = text.grouped(number).split(",")
     return Markup(",<wbr>" if len(digits) > 4 else ",").join(digits)
-
-
-def _sentence(value: str) -> Markup:
-    """A sentence that may contain names from the cluster: at most 500 characters."""
-    kept, cut = text.shortened(value, _LONGEST_SENTENCE)
-    return _marked(kept) + _cut_note(cut)
 
 
 def _code(value: str) -> Markup:
@@ -179,7 +177,7 @@ def _environment() -> Environment:
     environment.filters.update(
         {one.__name__: one for one in (*_FILTERS, name, text.utc, text.with_link)},
         code=_code,
-        sentence=_sentence,
+        sentence=partial(_cut, longest=_LONGEST_SENTENCE),  # may contain names from the cluster
         prose=_prose,
         attribute=lambda value: escape(text.visible(str(value))),
         grouped=_grouped,
