@@ -5,10 +5,10 @@ from typing import Any
 
 from airflow.sdk import dag
 
-from kafka_audit.airflow.assets import audit_schedule
-from kafka_audit.airflow.audit_job import AuditJob
 from kafka_audit.airflow.gate import AuditGate
+from kafka_audit.airflow.offsets_tasks import audit_schedule
 from kafka_audit.airflow.params import audit_params
+from kafka_audit.airflow.spark_job import AuditJob
 from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report, snapshot
 from kafka_audit.audit.clusters import dag_clusters
 from kafka_audit.audit.request import DAG_ID

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from expectations.recount import FindingKind, Recount, count_findings, unreadable
-from expectations.tables import Table, Value, kinds
+from expectations.suites import Table, Value, kinds
 from kafka_audit.audit.gate_result import Coverage
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import COUNTED_AS, Severity, Status

@@ -1,4 +1,4 @@
-"""Load a suite file, and refuse one that Great Expectations would quietly weaken.
+"""Load a suite file, and refuse one that Great Expectations would quietly weaken; the small tables that suites judge, as plain rows.
 
 Great Expectations drops an expectation of unknown type or severity with a log line and calls an empty suite a success. So
 a file says how many rules it has, its rule ids are numbered without a gap, and anything unexpected in it is an error.
@@ -6,6 +6,8 @@ a file says how many rules it has, its rule ids are numbered without a gap, and 
 
 import hashlib
 import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from kafka_audit.errors import ConfigurationError
 
 SHIPPED = Path(__file__).parent
+Value = int | float | str | None
+Kind = Literal["count", "number", "text"]
 
 
 class _Strict(BaseModel):
@@ -84,3 +88,30 @@ def load_suite(path: Path) -> Suite:
         raise ConfigurationError(f"suite {path} is not usable; restore it from version control:\n  {listed}") from problem
     except (ValueError, TypeError) as problem:
         raise ConfigurationError(f"suite {path} is not a JSON object: {problem}") from problem
+
+
+def kinds(columns: Iterable[str], *, texts: Collection[str] = (), numbers: Collection[str] = ()) -> dict[str, Kind]:
+    """The kind of each column: a count, but for those that are named as texts or as numbers with decimals."""
+    return {name: "text" if name in texts else "number" if name in numbers else "count" for name in columns}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table of at most a few hundred rows. ``key`` is the column that names a row to people; None is "not known", never 0.
+
+    ``single`` says that the table is one row about the whole, which needs no name.
+    """
+
+    name: str
+    key: str
+    columns: Mapping[str, Kind]
+    rows: Sequence[Mapping[str, Value]]
+    single: bool = False
+
+    def column(self, name: str) -> list[Value]:
+        """The values of one column, row by row."""
+        return [row.get(name) for row in self.rows]
+
+    def unknown(self, names: Sequence[str]) -> list[str]:
+        """Keys of the rows in which any of the named columns is not known."""
+        return [str(row.get(self.key)) for row in self.rows if any(row.get(name) is None for name in names)]

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from expectations.suites import Rule, Suite
-from expectations.tables import Table
+from expectations.suites import Rule, Suite, Table
 from kafka_audit.audit.gate_result import RuleResult
 from kafka_audit.errors import ConfigurationError, IncompleteError
 from kafka_audit.findings import Verdict

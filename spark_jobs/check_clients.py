@@ -15,9 +15,8 @@ from pyspark.sql import functions as F
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
 from kafka_audit.catalogue.rows import SUBJECTS
-from kafka_audit.clients.declared import Implementation, Kind
+from kafka_audit.clients.declared import Implementation, Kind, declared_row, settings_row
 from kafka_audit.clients.files import FoundClient, Reading, read_clients
-from kafka_audit.clients.rows import declared_row, settings_row
 from kafka_audit.errors import AuditError, CollectionError, GateFailedError, IncompleteError
 from kafka_audit.findings import Severity, Status
 from kafka_audit.policy import load_policy

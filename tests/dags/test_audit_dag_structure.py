@@ -102,8 +102,7 @@ def test_airflow_refuses_a_bad_value_when_the_run_is_triggered(dag, value: dict)
 def test_the_same_run_gets_the_same_ids_and_another_run_gets_others(tmp_path) -> None:
     from datetime import datetime, timedelta, timezone
 
-    from kafka_audit.audit.plan import make_plan
-    from kafka_audit.audit.request import AuditRequest
+    from kafka_audit.audit.request import AuditRequest, make_plan
 
     when = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)
 

@@ -48,7 +48,7 @@ def test_an_empty_setting_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         "KAFKA_AUDIT_CLUSTER",
     ):
         monkeypatch.setenv(name, "")
-    from kafka_audit.airflow.assets import audit_schedule
+    from kafka_audit.airflow.offsets_tasks import audit_schedule
 
     (plain,) = dag_clusters()
     assert (audit_schedule(plain.name), plain.offsets_schedule, plain.commits_schedule) == (None, "*/5 * * * *", "*/15 * * * *")

@@ -168,7 +168,7 @@ def test_an_edited_plan_deletes_nothing(*, load_dag, root: Path, steps: Steps, e
 
 def plan_of_run(run_id: str, root: Path) -> tuple[dict[str, Any], Any]:
     """The plan of a run of the DAG of ``orders``, and the context of its tasks."""
-    from kafka_audit.audit.plan import make_plan
+    from kafka_audit.audit.request import make_plan
 
     run = SimpleNamespace(dag_id=f"{DAG_ID}__orders", run_id=run_id, run_after=WHEN, conf={})
     request = check_request(AuditRequest, run.dag_id, {}, None)
@@ -193,7 +193,7 @@ def plan_of_run(run_id: str, root: Path) -> tuple[dict[str, Any], Any]:
 def test_no_field_of_a_plan_can_be_edited(root: Path, change: dict[str, Any]) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    from kafka_audit.airflow.plan_check import checked_plan
+    from kafka_audit.airflow.step import checked_plan
 
     plan, context = plan_of_run("one", root)
     assert checked_plan(plan, context).model_dump(mode="json") == plan
@@ -205,7 +205,7 @@ def test_a_plan_is_that_of_its_own_run_only(root: Path) -> None:
     """The XCom of another run of the same DAG would bring that run's ids, and write into its audit."""
     from airflow.sdk.exceptions import AirflowFailException
 
-    from kafka_audit.airflow.plan_check import checked_plan
+    from kafka_audit.airflow.step import checked_plan
 
     with pytest.raises(AirflowFailException, match="audit_id: planned"):
         checked_plan(plan_of_run("one", root)[0], plan_of_run("two", root)[1])

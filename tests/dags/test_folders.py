@@ -108,9 +108,10 @@ def test_the_command_line_takes_the_same_variables(folders: Path, monkeypatch: p
 
         return SimpleNamespace(exit_code=0)
 
-    monkeypatch.setattr(audit, "need_java", lambda: None)
-    monkeypatch.setattr(audit, "check_rules", lambda policy, controls: None)
-    monkeypatch.setattr(audit, "audit_and_summarise", audited)
+    monkeypatch.setattr("kafka_audit.cli.options.need_java", lambda: None)
+    for name in ("load_policy", "load_catalogue", "check_policy", "print_summary"):
+        monkeypatch.setattr(audit, name, lambda *given: None)
+    monkeypatch.setattr(audit, "run_audit_through_airflow", audited)
     command = ["audit", "--bootstrap", "127.0.0.1:1", "--root", str(folders / "root")]
     said = {
         "KAFKA_AUDIT_POLICY": f"{folders}/own",
@@ -120,7 +121,7 @@ def test_the_command_line_takes_the_same_variables(folders: Path, monkeypatch: p
     assert CliRunner().invoke(app, command, env=said).exit_code == 0
     assert CliRunner().invoke(app, command, env=dict.fromkeys(said, "")).exit_code == 0
     assert CliRunner().invoke(app, [*command, "--policy", f"{folders}/mine", "--cluster", "c"], env=said).exit_code == 0
-    found = [(call["cluster"], call["policy"], call["controls"]) for call in given]
+    found = [(call["cluster"], call["policy_dir"], call["controls_dirs"]) for call in given]
     own, mine = folders / "own", folders / "mine"
     assert found == [("orders", own, [mine, own]), ("kafka", None, []), ("c", mine, [mine, own])]
 

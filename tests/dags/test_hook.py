@@ -25,7 +25,7 @@ def test_the_keys_of_the_kafka_provider_are_understood_also_when_airflow_stored_
         "sasl.username": "audit",
         "sasl.password": "hunter2",
     }
-    settings = connect(monkeypatch, conn_type=conn_type, extra=extra).get_settings()
+    settings = connect(monkeypatch, conn_type=conn_type, extra=extra).get_conn()
     assert settings.bootstrap_servers == ("b1:9093", "b2:9093")
     assert settings.sasl_mechanism == "SCRAM-SHA-512"
     assert "hunter2" not in repr(settings)
@@ -35,7 +35,7 @@ def test_a_missing_connection_is_named_with_the_variable_that_would_define_it() 
     from kafka_audit.airflow.hook import KafkaAuditHook
 
     with pytest.raises(ConfigurationError, match=r"no Airflow connection 'nowhere'.*AIRFLOW_CONN_NOWHERE="):
-        KafkaAuditHook("nowhere").get_settings()
+        KafkaAuditHook("nowhere").get_conn()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_missing_connection_is_named_with_the_variable_that_would_define_it() 
 )
 def test_an_unusable_connection_is_refused_without_repeating_a_secret(monkeypatch, connection: dict, message: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        connect(monkeypatch, **connection).get_settings()
+        connect(monkeypatch, **connection).get_conn()
     assert message in str(refused.value)
     assert "hunter2" not in str(refused.value)
 

@@ -201,7 +201,7 @@ def test_a_run_leads_to_its_audit(*, client, login, root: Path, dag_id: str, clu
     from airflow.utils.session import create_session
     from airflow.utils.types import DagRunTriggeredByType, DagRunType
 
-    from kafka_audit.audit.plan import audit_id_of
+    from kafka_audit.audit.request import audit_id_of
 
     when = datetime(2026, 11, 20, 1, 2, 3, tzinfo=timezone.utc)
     run_id = "manual__2026-11-20T01:02:03+00:00"

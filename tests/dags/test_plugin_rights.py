@@ -49,7 +49,7 @@ def get(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]
 
 
 def audit_id(cluster: str) -> str:
-    from kafka_audit.audit.plan import audit_id_of
+    from kafka_audit.audit.request import audit_id_of
 
     return audit_id_of(MADE_BY[cluster], RUN_ID, WHEN)
 

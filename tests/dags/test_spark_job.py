@@ -37,9 +37,8 @@ class Submit:
         monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
 
     def run(self, body: str, **request: object) -> None:
-        from kafka_audit.airflow.audit_job import AuditJob
-        from kafka_audit.audit.plan import make_plan
-        from kafka_audit.audit.request import AuditRequest
+        from kafka_audit.airflow.spark_job import AuditJob
+        from kafka_audit.audit.request import AuditRequest, make_plan
 
         script = self.folder / "spark-submit"
         script.write_text(SCRIPT.format(python=sys.executable, body=body))

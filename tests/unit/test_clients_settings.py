@@ -7,8 +7,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
 from kafka_audit.clients import Setting, effective, start_problems, unknown_settings
-from kafka_audit.clients.defaults import DEFAULTS, JUDGED
-from kafka_audit.clients.names import canonical_value
+from kafka_audit.clients.names import DEFAULTS, JUDGED, canonical_value
 
 IN_FLIGHT = "max.in.flight.requests.per.connection"
 

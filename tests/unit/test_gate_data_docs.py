@@ -9,9 +9,8 @@ import test_gate_evidence
 import test_gate_findings
 from gate_samples import CATALOGUE, HEALTHY, NOW, Case, findings_of, healthy_rows, judge, summary_of, write_audit, write_snapshot
 
-from expectations.data_docs import build_docs
+from expectations.data_docs import build_docs, page, plain_body
 from expectations.gate import judge_evidence, judge_findings
-from expectations.offline_html import page, plain_body
 from expectations.suites import SHIPPED, load_suite
 from kafka_audit.findings import Severity, Verdict
 from kafka_audit.store.durable_files import read_json, write_json

@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from expectations.gate import decide
-from expectations.suites import Suite
-from expectations.tables import Table
+from expectations.suites import Suite, Table
 from expectations.validation import exception_messages, validate
 from kafka_audit.audit.gate_result import RuleResult
 from kafka_audit.errors import ConfigurationError

@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from kafka_audit.airflow.interrupted_runs import end_interrupted_runs
+from kafka_audit.airflow.run_dag import end_interrupted_runs
 
 
 def states(database: Path, table: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from report_audit import HOSTILE_GROUPS
 
 from kafka_audit.report.charts import in_words, lag_chart, top_of_scale
 from kafka_audit.report.lag_history import LagHistory
-from kafka_audit.report.lag_words import duration, minutes, percentage, rate
+from kafka_audit.report.words import duration, minutes, percentage, rate
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOUR = 3_600_000

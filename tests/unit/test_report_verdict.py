@@ -7,7 +7,7 @@ from report_audit import FakeAudit, control, finding, gate
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.report import Report, read_report
-from kafka_audit.report.sentences import summary
+from kafka_audit.report.words import summary
 from kafka_audit.store.durable_files import write_json
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")

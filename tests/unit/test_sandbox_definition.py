@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import yaml
-from rich.console import Console
 
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.cli.demo import run_demo
@@ -28,7 +27,7 @@ def test_the_faulty_seed_makes_every_control_fail_that_a_minute_can_show() -> No
 
 def test_the_demo_of_an_unknown_seed_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"no seed 'foo': write --seed faulty or --seed healthy \(make demo: SEED=\.\.\.\)"):
-        run_demo(seed="foo", root=tmp_path / "root", say=print, console=Console())
+        run_demo("foo", tmp_path / "root")
     assert list(tmp_path.iterdir()) == []
 
 

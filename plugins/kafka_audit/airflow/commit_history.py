@@ -35,7 +35,7 @@ class ReadCommits(SparkJob):
         run = context["dag_run"]
         with final_errors():
             request = check_request(CommitHistoryRequest, run.dag_id, context["params"], run.conf)
-            keys = java_client(KafkaAuditHook(request.kafka_conn_id).get_settings())
+            keys = java_client(KafkaAuditHook(request.kafka_conn_id).get_conn())
             history = EvidenceRoot(path=audit_root()).commit_history(request.cluster)
             self.jars = ",".join(map(str, spark_connector_jars(self.log.info)))
             with readable_once("client.json", json.dumps(keys)) as client:

@@ -8,10 +8,8 @@ from urllib.parse import quote
 from airflow.sdk import BaseOperator, BaseOperatorLink
 from airflow.sdk.exceptions import AirflowFailException
 
-from kafka_audit.airflow.plan_check import checked_plan
-from kafka_audit.airflow.step import tell_seal
-from kafka_audit.audit.outcome import audit_outcome
-from kafka_audit.audit.steps import STEPS
+from kafka_audit.airflow.step import checked_plan, tell_seal
+from kafka_audit.audit.outcome import STEPS, audit_outcome
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context

@@ -12,8 +12,6 @@ from kafka_audit.errors import AuditError, ConfigurationError
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
-    from kafka_audit.cluster.connection import ConnectionSettings
-
 # Without the Kafka provider installed, "airflow connections add --conn-type kafka" stores the type "generic".
 _TYPES = ("kafka", "generic")
 _TEST_SECONDS = 30.0
@@ -34,7 +32,7 @@ class KafkaAuditHook(BaseHook):
         super().__init__()
         self.kafka_config_id = kafka_config_id
 
-    def get_settings(self) -> "ConnectionSettings":
+    def get_conn(self) -> ConnectionSettings:
         """The checked settings; ConfigurationError (exit 2) names a missing connection, a wrong type or every unusable key."""
         name = self.kafka_config_id
         try:
@@ -68,16 +66,12 @@ class KafkaAuditHook(BaseHook):
             )
         return extra
 
-    def get_conn(self) -> "ConnectionSettings":
-        """The same as :meth:`get_settings`: what this project's read-only requests connect with."""
-        return self.get_settings()
-
     def test_connection(self) -> tuple[bool, str]:
         """Ask the cluster who its brokers are; (True, what answered) or (False, what to do). Never raises an AuditError."""
         from kafka_audit.cluster import bootstrap, channel  # noqa: PLC0415 - kafka-python: not at DAG parse
 
         try:
-            with contextlib.closing(channel.Channel(self.get_settings(), deadline_seconds=_TEST_SECONDS)) as connected:
+            with contextlib.closing(channel.Channel(self.get_conn(), deadline_seconds=_TEST_SECONDS)) as connected:
                 brokers = bootstrap.find_brokers(connected)
         except AuditError as problem:
             return False, str(problem)

@@ -27,7 +27,7 @@ def counted_snapshot(request: OffsetsRequest, snapshot_id: str) -> dict[str, Any
     """
     taken = take_snapshot(
         kind=OFFSETS,
-        settings=KafkaAuditHook(request.kafka_conn_id).get_settings(),
+        settings=KafkaAuditHook(request.kafka_conn_id).get_conn(),
         root=EvidenceRoot(path=audit_root()),
         cluster=request.cluster,
         snapshot_id=snapshot_id,

@@ -1,35 +1,56 @@
-"""The task of the offsets DAG: takes one offsets snapshot (committed offsets, log starts and log ends)."""
+"""The task of the offsets DAG: takes one offsets snapshot (committed offsets, log starts and log ends) and updates the cluster's asset.
 
-from typing import TYPE_CHECKING, Any
+Audits can be scheduled on that asset, or on any other.
+"""
 
-from airflow.sdk import task
-from airflow.sdk.exceptions import AirflowFailException
+import os
+from typing import Any
 
-from kafka_audit.airflow.assets import OFFSETS, offsets_asset
+from airflow.sdk import Asset, AssetAlias, get_current_context, task
+
 from kafka_audit.airflow.retries import final_errors, while_unreachable
-from kafka_audit.audit.plan import snapshot_id_of
-from kafka_audit.audit.request import OffsetsRequest, check_request
+from kafka_audit.audit.request import OffsetsRequest, check_request, snapshot_id_of
 
-if TYPE_CHECKING:
-    from airflow.sdk.execution_time.context import OutletEventAccessors
-    from airflow.sdk.types import DagRunProtocol
+SCHEDULE_VARIABLE = "KAFKA_AUDIT_SCHEDULE"
+_SCHEME = "kafka-audit://"
+
+OFFSETS = AssetAlias("kafka_offsets")
+"""The outlet of every offsets snapshot: which cluster's asset it updates is known only when the run's Params are."""
+
+
+def asset(uri: str) -> Asset:
+    """The asset of that uri; those of this project are named after what follows the scheme, all others by their uri."""
+    return Asset(uri=uri, name=uri.removeprefix(_SCHEME))
+
+
+def offsets_asset(cluster: str) -> Asset:
+    """The asset that each offsets snapshot of a cluster updates: ``kafka-audit://offsets/<cluster>``."""
+    return asset(f"{_SCHEME}offsets/{cluster}")
+
+
+def audit_schedule(cluster: str) -> str | list[Asset] | None:
+    """When audits of a cluster run by themselves, by ``KAFKA_AUDIT_SCHEDULE``; None when that is not set.
+
+    ``asset``: after each offsets snapshot of this cluster. A text with ``://``: on updates of the asset of that uri.
+    Anything else: a cron expression or preset.
+    """
+    said = os.environ.get(SCHEDULE_VARIABLE) or None
+    if said == "asset":
+        return [offsets_asset(cluster)]
+    return [asset(said)] if said and "://" in said else said
 
 
 @task(outlets=[OFFSETS], **while_unreachable(), multiple_outputs=False)
-def snapshot_offsets(
-    params: dict[str, Any] | None = None,
-    dag_run: "DagRunProtocol | None" = None,
-    outlet_events: "OutletEventAccessors | None" = None,
-) -> dict[str, Any]:
+def snapshot_offsets() -> dict[str, Any]:
     """Read the cluster into a sealed offsets snapshot and update the cluster's asset; one that is already there is verified and kept."""
-    if params is None or dag_run is None or outlet_events is None:
-        raise AirflowFailException("this task runs only as part of a DAG run")
     from kafka_audit.airflow.offsets_snapshot import counted_snapshot  # noqa: PLC0415 - kafka-python and pyarrow: not at DAG parse
 
+    context = get_current_context()
+    dag_run = context["dag_run"]
     with final_errors():
-        request = check_request(OffsetsRequest, dag_run.dag_id, params, dag_run.conf)
+        request = check_request(OffsetsRequest, dag_run.dag_id, context["params"], dag_run.conf)
         snapshot_id = snapshot_id_of(dag_run.dag_id, dag_run.run_id, dag_run.run_after)
         counts = counted_snapshot(request, snapshot_id)
     said: dict[str, Any] = {"cluster": request.cluster, "snapshot_id": snapshot_id, **counts}
-    outlet_events[OFFSETS].add(offsets_asset(request.cluster), extra=said)
+    context["outlet_events"][OFFSETS].add(offsets_asset(request.cluster), extra=said)
     return said

@@ -8,7 +8,6 @@ from kafka_audit.audit.clusters import DagCluster
 from kafka_audit.audit.request import LONGEST_BEHAVIOUR_HOURS
 
 _FOLDER: dict[str, Any] = {"type": ["null", "string"], "section": "Policy"}
-_SCOPE: dict[str, Any] = {"type": "string", "minLength": 1, "section": "Scope"}
 
 
 def roll_up_params(one: DagCluster) -> dict[str, Param]:
@@ -56,18 +55,8 @@ def offsets_params(one: DagCluster) -> dict[str, Param]:
     return {
         "cluster": shared["cluster"],
         "kafka_conn_id": _connection(one),
-        "topics": Param(
-            "*",
-            title="Topics",
-            description_md="Glob patterns, separated by commas. A topic that no pattern matches is not collected, and the report says so.",
-            **_SCOPE,
-        ),
-        "groups": Param(
-            "*",
-            title="Consumer groups",
-            description_md="Glob patterns, separated by commas. A group that no pattern matches is not collected, and the report says so.",
-            **_SCOPE,
-        ),
+        "topics": _globs("Topics", "topic"),
+        "groups": _globs("Consumer groups", "group"),
         "policy_dir": shared["policy_dir"],
     }
 
@@ -116,6 +105,11 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
             section="Gate",
         ),
     }
+
+
+def _globs(title: str, one: str) -> Param:
+    about = f"Glob patterns, separated by commas. A {one} that no pattern matches is not collected, and the report says so."
+    return Param("*", title=title, description_md=about, type="string", minLength=1, section="Scope")
 
 
 def _cluster(one: DagCluster) -> Param:

@@ -31,17 +31,9 @@ def while_unreachable() -> dict[str, Any]:
     return {"retries": snapshot_retries(), "retry_delay": timedelta(seconds=30), "retry_policy": SNAPSHOT_RETRIES}
 
 
-def causes(problem: BaseException) -> Iterator[BaseException]:
-    """The exception and what it was raised from, outermost first."""
-    current: BaseException | None = problem
-    while current is not None:
-        yield current
-        current = current.__cause__
-
-
-def expected_error(problem: BaseException) -> AuditError | None:
+def expected_error(problem: BaseException | None) -> AuditError | None:
     """The AuditError that the exception is or was raised from; None for a bug."""
-    return next((cause for cause in causes(problem) if isinstance(cause, AuditError)), None)
+    return problem if problem is None or isinstance(problem, AuditError) else expected_error(problem.__cause__)
 
 
 def worth_retrying(problem: BaseException) -> bool:

@@ -1,16 +1,14 @@
 """The tasks of the roll-up DAG: choose the days, run the Spark job that rolls them up, then delete expired history."""
 
 import logging
-from collections.abc import Mapping
 from datetime import date, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import task
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk import get_current_context, task
 
-from kafka_audit.airflow.plan_check import refuse_another_plan
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.spark_job import SparkJob
+from kafka_audit.airflow.step import refuse_another_plan
 from kafka_audit.audit.installation import POLICY_VARIABLE, audit_root
 from kafka_audit.audit.request import RollUpRequest, check_request
 from kafka_audit.policy import load_policy
@@ -18,7 +16,6 @@ from kafka_audit.store.layout import EvidenceRoot
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
-    from airflow.sdk.types import DagRunProtocol
 
     from kafka_audit.store.retention import Decision
 
@@ -26,20 +23,18 @@ log = logging.getLogger(__name__)
 
 
 @task(multiple_outputs=True)
-def plan_roll_up(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" = None) -> dict[str, Any]:
+def plan_roll_up() -> dict[str, Any]:
     """Refuse what cannot be run; else {request, today, arguments}. ``today`` is the run's own day (UTC), and is not rolled up."""
-    if params is None or dag_run is None:
-        raise AirflowFailException("this task runs only as part of a DAG run")
-
     with final_errors():
-        planned = _planned(params, dag_run)
+        planned = _planned(get_current_context())
         load_policy(RollUpRequest(**planned["request"]).policy_folder)
     return planned
 
 
-def _planned(params: Mapping[str, Any], run: "DagRunProtocol") -> dict[str, Any]:
+def _planned(context: "Context") -> dict[str, Any]:
     """What a run does, from its own Params, its DAG and its time: {request, today, arguments}."""
-    request = check_request(RollUpRequest, run.dag_id, params, run.conf)
+    run = context["dag_run"]
+    request = check_request(RollUpRequest, run.dag_id, context["params"], run.conf)
     today = run.run_after.astimezone(timezone.utc).date()
     until = today - timedelta(days=1)
     arguments = ["--root", str(audit_root()), "--cluster", request.cluster, "--until", until.isoformat()]
@@ -54,27 +49,23 @@ class RollUp(SparkJob):
     def execute(self, context: "Context") -> None:
         """Refuse what the run itself does not give, then submit the job and wait for it."""
         with final_errors():
-            own = _planned(context["params"], context["dag_run"])["arguments"]
+            own = _planned(context)["arguments"]
             refuse_another_plan({"arguments": self.application_args}, {"arguments": own})
         super().execute(context)
 
 
 @task(multiple_outputs=False)
-def delete_expired(
-    request: dict[str, Any], today: str, params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" = None
-) -> dict[str, int]:
+def delete_expired(request: dict[str, Any], today: str) -> dict[str, int]:
     """Delete what the policy keeps no longer: snapshots of rolled-up days, old days, old batches of commits; the log names each.
 
     Only by a policy that the run or ``KAFKA_AUDIT_POLICY`` names: without one nothing is deleted, and the log says what would have gone
     under the shipped policy. Nor is anything deleted in a dry run.
     """
-    if params is None or dag_run is None:
-        raise AirflowFailException("this task runs only as part of a DAG run")
     from kafka_audit.store import retention  # noqa: PLC0415  - pyarrow: not at DAG parse
 
     with final_errors():
         # What is deleted, and of which cluster, must not hang on an XCom, which can be edited.
-        own = _planned(params, dag_run)
+        own = _planned(get_current_context())
         refuse_another_plan({"request": request, "today": today}, {"request": own["request"], "today": own["today"]})
         asked = RollUpRequest(**own["request"])
         history = load_policy(asked.policy_folder).history

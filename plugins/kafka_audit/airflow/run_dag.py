@@ -3,11 +3,12 @@
 import fcntl
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import Any
 
 from kafka_audit.airflow.environment import airflow_home, audit_environment, chosen
 from kafka_audit.airflow.guard import guarded
-from kafka_audit.airflow.interrupted_runs import end_interrupted_runs
 from kafka_audit.airflow.process_group import end_marked, interruptible, stopped_at_exit
 from kafka_audit.audit.outcome import ERROR, Outcome
 from kafka_audit.errors import CollectionError
@@ -28,6 +28,7 @@ _TAIL_LINES = 12
 _DATABASE = "airflow database"
 _START = "airflow start"
 _LOGS_KEPT = 30
+_OPEN = "('running', 'queued', 'scheduled', 'restarting', 'up_for_retry', 'up_for_reschedule', 'deferred')"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +162,25 @@ def only_one(home: Path) -> Iterator[int]:
         end_marked(MARK, str(home))
         end_interrupted_runs(home / "airflow.db")
         yield lock.fileno()
+
+
+def end_interrupted_runs(database: Path) -> int:
+    """Mark every DAG run that is still open in this SQLite database as failed, with its open tasks; returns how many there were.
+
+    Only for a database that nobody uses at the moment. A run that was stopped with Ctrl-C had its connection in its environment;
+    left open, the next scheduler on this database would go on with it without that, and hold back every new run until then.
+    """
+    if not database.is_file():
+        return 0
+    with closing(sqlite3.connect(database)) as connection, connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not {"dag_run", "task_instance"} <= tables:
+            return 0  # interrupted while the database was being made; Airflow's own migration goes on with it
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")
+        runs = "SELECT run_id FROM dag_run WHERE state IN ('running', 'queued')"
+        connection.execute(f"UPDATE task_instance SET state = 'failed', end_date = ? WHERE state IN {_OPEN} AND run_id IN ({runs})", (now,))
+        ended = connection.execute("UPDATE dag_run SET state = 'failed', end_date = ? WHERE state IN ('running', 'queued')", (now,))
+        return ended.rowcount
 
 
 def _new_log(home: Path) -> Path:

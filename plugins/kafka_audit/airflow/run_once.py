@@ -24,8 +24,7 @@ from airflow.utils import db
 from kafka_audit.airflow.retries import expected_error
 from kafka_audit.audit.installation import audit_root, project_home
 from kafka_audit.audit.outcome import ERROR, Outcome, audit_outcome
-from kafka_audit.audit.plan import audit_id_of
-from kafka_audit.audit.request import DAG_ID
+from kafka_audit.audit.request import DAG_ID, audit_id_of
 from kafka_audit.store.durable_files import keep_new_files_private
 from kafka_audit.store.layout import EvidenceRoot
 

@@ -1,10 +1,10 @@
-"""A Spark job of this project as an Airflow task: spark-submit with the project's own settings."""
+"""A Spark job of this project as an Airflow task: spark-submit with the project's own settings; also as one step of an audit."""
 
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.retries import final_errors
+from kafka_audit.airflow.step import audit_step, checked_plan
+from kafka_audit.audit.request import AuditPlan
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
 from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path
 
@@ -92,6 +94,33 @@ class SparkJob(SparkSubmitOperator):
                 self._last_error = found.group(1).strip()
             self._last_line = line.strip() or self._last_line
             yield line
+
+
+class AuditJob(SparkJob):
+    """Runs the job on the snapshot and the audit folder of ``plan``."""
+
+    template_fields: Sequence[str] = (*SparkJob.template_fields, "plan")
+
+    def __init__(self, *, plan: Any, **kwargs: Any) -> None:  # noqa: ANN401  (an XComArg until it is rendered)
+        super().__init__(**kwargs)
+        self.plan = plan
+
+    def execute(self, context: "Context") -> None:
+        """Submit the job unless its result is evidence already; a failure is noted where the gate finds it."""
+        plan = checked_plan(self.plan, context)
+        with audit_step(plan, self.job) as due:
+            if due:
+                self.application_args = _arguments(plan)
+                super().execute(context)
+
+
+def _arguments(plan: AuditPlan) -> list[str]:
+    arguments = ["--snapshot", str(plan.snapshot_dir), "--audit", str(plan.audit.path)]
+    if plan.policy_dir:
+        arguments += ["--policy", plan.policy_dir]
+    for folder in plan.controls_folders:
+        arguments += ["--controls", str(folder)]
+    return arguments
 
 
 def job_environment() -> dict[str, str]:

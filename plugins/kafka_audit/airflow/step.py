@@ -1,23 +1,58 @@
-"""Begins and ends one task of an audit: removes the audit's seal first, and records a failure in a file that the gate reads."""
+"""Begins and ends one task of an audit: checks its plan, removes the audit's seal, and records a failure in a file that the gate reads."""
 
 import contextlib
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import get_current_context
 
 from kafka_audit.airflow.retries import expected_error, final_errors
-from kafka_audit.audit.plan import AuditPlan
-from kafka_audit.audit.steps import FAILURES, RESULTS
-from kafka_audit.errors import CollectionError
+from kafka_audit.audit.installation import audit_root
+from kafka_audit.audit.outcome import FAILURES, RESULTS
+from kafka_audit.audit.request import AuditPlan, AuditRequest, check_request, make_plan
+from kafka_audit.errors import CollectionError, ConfigurationError
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import unseal_audit
 
+if TYPE_CHECKING:
+    from airflow.sdk.definitions.context import Context
+
 log = logging.getLogger(__name__)
+
+
+def checked_plan(plan: Mapping[str, Any], context: "Context | None" = None) -> AuditPlan:
+    """The plan of the run whose task is running; the task fails for good when ``plan``, the XCom, says anything else.
+
+    An XCom can be edited by whoever may edit runs of the DAG, and a run's defaults by a new deployment between two of its tasks.
+    """
+    with final_errors():
+        own = own_plan(context or get_current_context())
+        refuse_another_plan(plan, own.model_dump(mode="json"))
+    return own
+
+
+def own_plan(context: "Context") -> AuditPlan:
+    """The plan that a run's own parameters, its DAG and its time give; ConfigurationError names what cannot be run."""
+    run = context["dag_run"]
+    request = check_request(AuditRequest, run.dag_id, context["params"], run.conf)
+    return make_plan(request, root=audit_root(), dag_id=run.dag_id, run_id=run.run_id, run_after=run.run_after)
+
+
+def refuse_another_plan(said: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """ConfigurationError unless the XCom ``said`` is what the run gives: ``own``."""
+    other = sorted(name for name in {*said, *own} if name not in said or name not in own or said[name] != own[name])
+    if other:
+        told = "; ".join(f"{name}: planned {said.get(name)!r}, the run itself gives {own.get(name)!r}" for name in other)
+        raise ConfigurationError(
+            f"the plan is not that of this run ({told}): the XCom of its first task was edited, or the installation's settings were "
+            "changed since. Start a new run"
+        )
 
 
 @contextlib.contextmanager

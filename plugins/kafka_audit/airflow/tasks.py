@@ -5,19 +5,16 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import task
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk import get_current_context, task
+from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_audit.airflow.hook import KafkaAuditHook
-from kafka_audit.airflow.plan_check import checked_plan
 from kafka_audit.airflow.retries import final_errors, while_unreachable
-from kafka_audit.airflow.step import audit_step, clock_of, tell_seal
+from kafka_audit.airflow.step import audit_step, checked_plan, clock_of, own_plan, tell_seal
 from kafka_audit.audit.gate_result import read_gate
 from kafka_audit.audit.inputs import keep_rules, keep_used, policy_files
-from kafka_audit.audit.installation import audit_root
-from kafka_audit.audit.plan import AuditPlan, make_plan
 from kafka_audit.audit.policy_fit import check_policy
-from kafka_audit.audit.request import AuditRequest, check_request
+from kafka_audit.audit.request import AuditPlan, AuditRequest
 from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Severity
@@ -29,28 +26,22 @@ from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.sweep import sweep
 
 if TYPE_CHECKING:
-    from airflow.sdk.types import DagRunProtocol
-
     from kafka_audit.catalogue.load import Catalogue
 
 log = logging.getLogger(__name__)
 
 
 @task(multiple_outputs=False)
-def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" = None) -> dict[str, Any]:
+def plan() -> dict[str, Any]:
     """Refuse what cannot be run, give the run its ids, write ``run.json``; the plan is the XCom of all later tasks."""
-    if params is None or dag_run is None:
-        raise AirflowFailException("this task runs only as part of a DAG run")
-
     with final_errors():
-        request = check_request(AuditRequest, dag_run.dag_id, params, dag_run.conf)
+        made = own_plan(get_current_context())
         # Read here only to refuse what cannot be used before the cluster is touched; each step reads them again.
-        Scope.from_text(topics=request.topics, groups=request.groups)
-        policy = load_policy(request.policy_folder)
-        check_policy(policy, _catalogue(request)[0])
+        Scope.from_text(topics=made.topics, groups=made.groups)
+        policy = load_policy(made.policy_folder)
+        check_policy(policy, _catalogue(made)[0])
         policy_files(policy)
         signing_key()
-    made = make_plan(request, root=audit_root(), dag_id=dag_run.dag_id, run_id=dag_run.run_id, run_after=dag_run.run_after)
     audit = made.audit
     sweep(made.evidence_root, made.cluster, log.warning)
     with final_errors():
@@ -59,16 +50,11 @@ def plan(params: dict[str, Any] | None = None, dag_run: "DagRunProtocol | None" 
             whose = f"run {known.get('run_id')!r} of {known.get('dag_id')!r}"
             raise IntegrityError(f"{audit.path} belongs to {whose}, not to this run, and was left as it is: start a new run")
     run = {
-        "audit_id": made.audit_id,
-        "cluster": made.cluster,
-        "snapshot_id": made.snapshot_id,
-        "dag_id": made.dag_id,
-        "run_id": made.run_id,
+        **made.model_dump(include={"audit_id", "cluster", "snapshot_id", "dag_id", "run_id"}),
         "params": made.request(),
         "started_at": known.get("started_at") or _now().isoformat(),
+        **({"judged_at": known["judged_at"]} if "judged_at" in known else {}),
     }
-    if "judged_at" in known:
-        run["judged_at"] = known["judged_at"]
     if run != known:
         with final_errors():
             if unseal_audit(audit):
@@ -87,7 +73,7 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
         root = made.evidence_root
         if root.find_snapshot(made.cluster, made.snapshot_id) is None:
             take_snapshot(
-                settings=KafkaAuditHook(made.kafka_conn_id).get_settings(),
+                settings=KafkaAuditHook(made.kafka_conn_id).get_conn(),
                 root=root,
                 cluster=made.cluster,
                 snapshot_id=made.snapshot_id,
@@ -98,8 +84,7 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
             )
         manifest = Snapshot.verified(made.snapshot_dir).manifest
         rows = {name.removesuffix(".parquet"): entry.get("rows") for name, entry in manifest["files"].items()}
-        return {"snapshot": str(made.snapshot_dir), "rows": rows, "errors": manifest.get("errors", {})}
-    raise AssertionError("unreachable: audit_step does not swallow exceptions")
+    return {"snapshot": str(made.snapshot_dir), "rows": rows, "errors": manifest.get("errors", {})}
 
 
 @task(multiple_outputs=False)

@@ -21,8 +21,7 @@ from sqlalchemy import select
 from kafka_audit.audit.clusters import of_kind
 from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.listing import FoundAudit, MayRead, audit_of_run, find_audit, newest_audits, read_audit
-from kafka_audit.audit.plan import audit_id_of
-from kafka_audit.audit.request import DAG_ID
+from kafka_audit.audit.request import DAG_ID, audit_id_of
 from kafka_audit.safe_text import visible
 from kafka_audit.store.layout import EvidenceRoot
 
@@ -45,10 +44,6 @@ def _pages() -> Environment:
     # What stands in an audit's files comes from the cluster and from whoever holds the folder.
     made.filters["visible"] = lambda text: "\n".join(visible(line) for line in str(text).split("\n"))
     return made
-
-
-def _render(template: str, **facts: object) -> str:
-    return _pages().get_template(template).render(**facts)
 
 
 def app() -> FastAPI:
@@ -87,7 +82,8 @@ def app() -> FastAPI:
     Asked = Annotated[FoundAudit, Depends(asked)]
 
     def page(template: str, *, status_code: int = 200, **facts: object) -> Response:
-        return HTMLResponse(_render(template, **facts), status_code=status_code, headers={"Content-Security-Policy": PAGE_POLICY})
+        text = _pages().get_template(template).render(**facts)
+        return HTMLResponse(text, status_code=status_code, headers={"Content-Security-Policy": PAGE_POLICY})
 
     def served(path: Path | None, policy: str, media_type: str, **more: Any) -> Response:  # noqa: ANN401  (FileResponse's own)
         if path is None:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.audit.outcome import ERROR
+from kafka_audit.audit.outcome import ERROR, failures_of
 from kafka_audit.audit.request import DAG_ID
-from kafka_audit.audit.steps import failures_of
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.safe_text import visible
 from kafka_audit.store.durable_files import read_json
@@ -164,11 +163,7 @@ def read_audit(found: FoundAudit) -> ListedAudit:
         broken.append(str(problem))
     coverage = report.get("coverage")
     return ListedAudit(
-        cluster=found.cluster,
-        audit_id=found.audit_id,
-        folder=found.folder,
-        dag_id=found.dag_id,
-        run_id=found.run_id,
+        **vars(found),
         verdict=visible(str(report.get("verdict") or (ERROR if failures or broken else UNFINISHED))),
         coverage=_ratio(coverage.get("ratio")) if isinstance(coverage, dict) else None,
         # An ISO time in UTC; the list needs no fractions of a second.

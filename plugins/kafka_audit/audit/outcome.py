@@ -1,4 +1,4 @@
-"""The one outcome of an audit run, read from what its steps left behind."""
+"""The steps of an audit, what each writes to the audit's folder, and the one outcome that is read from what they left behind."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,11 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.audit.gate_result import GateResult, read_gate
-from kafka_audit.audit.steps import STEPS, failures_of
 from kafka_audit.errors import AuditError, GateFailedError, IncompleteError
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST
+
+STEPS = ("snapshot", "evidence_gate", "verify", "findings_gate", "report")
+FAILURES = "failures"
+
+RESULTS: Mapping[str, tuple[str, ...]] = {
+    "snapshot": ("gate", "settings", "lag", "report"),
+    "evidence_gate": ("gate", "report"),
+    "verify": ("settings", "lag", "gate/findings.json", "report"),
+    "findings_gate": ("gate/findings.json", "report"),
+    "report": ("report",),
+}
+"""What a step makes, with everything that later steps make from it. A step that runs again removes these first: if it fails this time,
+nothing that an earlier try left behind can pass for its result."""
 
 PASSED = "PASSED"
 FAILED = "FAILED"
@@ -39,14 +51,16 @@ class Outcome:
         return "\n".join([*lines, f"Report: {self.report}" if self.report else "There is no report."])
 
 
+def failures_of(audit: Path) -> list[Mapping[str, Any]]:
+    """The failures that steps of this audit left behind, in the order of the steps: {step, exit_code, error, message}."""
+    notes = ((audit / FAILURES / f"{step}.json") for step in STEPS)
+    return [read_json(note) for note in notes if note.is_file()]
+
+
 def judge(evidence: GateResult, findings: GateResult, missing: Sequence[str]) -> Outcome:
     """The audit's verdict from its two gates; ``missing`` names results that are not there, which never leaves a PASSED standing."""
-    if not evidence.ran:
-        return Outcome(verdict=VOID, exit_code=_GATE_INCOMPLETE, reasons=(*evidence.reasons, *missing))
     if not evidence.passed:
         return Outcome(verdict=VOID, exit_code=evidence.exit_code or _GATE_INCOMPLETE, reasons=(*evidence.reasons, *missing))
-    if not findings.ran:
-        return Outcome(verdict=INCOMPLETE, exit_code=_GATE_INCOMPLETE, reasons=(*findings.reasons, *missing))
     if findings.exit_code == _GATE_FAILED:
         return Outcome(verdict=FAILED, exit_code=_GATE_FAILED, reasons=(*findings.reasons, *missing))
     if findings.passed and not missing:

@@ -1,16 +1,20 @@
-"""The request of one run: the fields of each kind of run, and the stricter second check of a DAG's Params inside the run."""
+"""The request of one run: the fields of each kind of run, and the stricter second check of a DAG's Params inside the run.
+
+The plan of an audit is its request with the ids and folders that every later task uses.
+"""
 
 import difflib
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from kafka_audit.audit.allowed_folders import allowed_folder
 from kafka_audit.audit.clusters import CLUSTER_PATTERN, CLUSTERS_VARIABLE, cluster_of_dag
-from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, control_folders, policy_folder
+from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, allowed_folder, control_folders, policy_folder
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id
 
 DAG_ID = "kafka_reliability_audit"
 LONGEST_BEHAVIOUR_HOURS = 24 * 31
@@ -125,3 +129,59 @@ def check_request(kind: type[_Request], dag_id: str, params: Mapping[str, Any], 
         listed = "\n  ".join(problems)
         raise ConfigurationError(f"the run's parameters cannot be used:\n  {listed}\nStart a new run with these corrected")
     return request
+
+
+class AuditPlan(AuditRequest):
+    """A checked request with its ids; small enough to be the XCom that ties the tasks together."""
+
+    root: str
+    audit_id: str
+    snapshot_id: str
+    dag_id: str
+    run_id: str
+
+    @property
+    def evidence_root(self) -> EvidenceRoot:
+        return EvidenceRoot(path=Path(self.root))
+
+    @property
+    def audit(self) -> Audit:
+        return self.evidence_root.audit(self.cluster, self.audit_id)
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The sealed snapshot; None while there is none."""
+        return self.evidence_root.find_snapshot(self.cluster, self.snapshot_id)
+
+    @property
+    def snapshot_dir(self) -> Path:
+        return self.evidence_root.snapshot_dir(self.cluster, self.snapshot_id)
+
+    def request(self) -> dict[str, Any]:
+        """The request alone, as JSON values, for ``run.json``."""
+        return self.model_dump(mode="json", include=set(AuditRequest.model_fields))
+
+
+def audit_id_of(dag_id: str, run_id: str, run_after: datetime) -> str:
+    """The id of the audit that a DAG run makes."""
+    return new_id(run_after, f"audit:{dag_id}/{run_id}")
+
+
+def snapshot_id_of(dag_id: str, run_id: str, run_after: datetime) -> str:
+    """The id of the snapshot, or offsets snapshot, that a DAG run takes."""
+    return new_id(run_after, f"snapshot:{dag_id}/{run_id}")
+
+
+def make_plan(request: AuditRequest, *, root: Path, dag_id: str, run_id: str, run_after: datetime) -> AuditPlan:
+    """Give a run its ids. The same run always gets the same ids, so that a cleared task finds its own folders again.
+
+    ``run_after`` is the run's own time: unlike its start date, Airflow does not change it when tasks are cleared.
+    """
+    return AuditPlan(
+        **request.model_dump(),
+        root=str(root),
+        audit_id=audit_id_of(dag_id, run_id, run_after),
+        snapshot_id=snapshot_id_of(dag_id, run_id, run_after),
+        dag_id=dag_id,
+        run_id=run_id,
+    )

@@ -1,7 +1,6 @@
 """Loads controls: each is one YAML file, checked completely before any rule runs, so that none is silently skipped."""
 
 import hashlib
-import importlib.util
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,8 @@ from pydantic import ValidationError
 
 from kafka_audit.catalogue.control import Control
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.input_files.yaml_file import explain, load_yaml, unfit_texts
+from kafka_audit.input_files.read import package_folder
+from kafka_audit.input_files.yaml_file import explain, read_model
 
 _FILE = re.compile(r"[a-z][a-z0-9_]*\.yaml")
 
@@ -34,10 +34,7 @@ class Catalogue:
 
 def shipped_controls() -> Path:
     """The folder of the controls that come with the product."""
-    found = importlib.util.find_spec("spark_jobs")
-    if found is None or not found.submodule_search_locations:
-        raise ConfigurationError("the package spark_jobs is not installed: run `make install` in the project's folder")
-    return Path(found.submodule_search_locations[0]) / "controls"
+    return package_folder("spark_jobs") / "controls"
 
 
 def load_catalogue(folders: Sequence[Path] | None = None) -> Catalogue:
@@ -50,10 +47,15 @@ def load_catalogue(folders: Sequence[Path] | None = None) -> Catalogue:
     read: list[tuple[Path, Control]] = []
     digest = hashlib.sha256()
     for path in sorted((path for folder in places for path in _control_files(folder, problems)), key=lambda path: (path.name, str(path))):
-        control, raw = _load(path, problems)
+        try:
+            control, raw = read_model(path, Control, within=path.parent, explained=_explained)
+        except ConfigurationError as problem:
+            problems.append(str(problem))
+            continue
         digest.update(path.name.encode() + b"\0" + hashlib.sha256(raw).digest())
-        if control is not None:
-            read.append((path, control))
+        read.append((path, control))
+        if control.id != path.stem:
+            problems.append(f"{path}: id: is {control.id!r}; write {path.stem!r}, the file's name, or rename the file")
     problems += _twice(read, "id", lambda control: control.id) + _twice(read, "code", lambda control: control.code)
     problems += _shared_parameters(read)
     if not read and not problems:
@@ -96,31 +98,10 @@ def _control_files(folder: Path, problems: list[str]) -> list[Path]:
     return files
 
 
-def _load(path: Path, problems: list[str]) -> tuple[Control | None, bytes]:
-    try:
-        value, raw = load_yaml(path, within=path.parent)
-    except ConfigurationError as problem:
-        problems.append(str(problem))
-        return None, b""
-    if not isinstance(value, dict):
-        problems.append(f"{path}: (whole file): must be a mapping of fields; write `id: {path.stem}` and the other fields")
-        return None, raw
-    unfit = unfit_texts(value)
-    if unfit:
-        problems += [f"{path}: {line}" for line in unfit]
-        return None, raw
-    try:
-        control = Control.model_validate(value)
-    except ValidationError as problem:
-        problems += _explained(path, problem)
-        return None, raw
-    if control.id != path.stem:
-        problems.append(f"{path}: id: is {control.id!r}; write {path.stem!r}, the file's name, or rename the file")
-    return control, raw
-
-
 def _explained(path: Path, problem: ValidationError) -> list[str]:
     """pydantic's problems as lines; those that the control's own checks found already name their field."""
+    if problem.errors()[0]["type"] == "model_type":
+        return [f"{path}: (whole file): must be a mapping of fields; write `id: {path.stem}` and the other fields"]
     lines = []
     own = [error for error in problem.errors() if error["type"] == "value_error" and not error["loc"]]
     for error in own:

@@ -57,9 +57,6 @@ class Size(NamedTuple):
             of_list.more * (1 + self.items + self.more),
         )
 
-    def scaled(self, factor: int) -> "Size":
-        return self._replace(times=self.times * factor, plus=self.plus * factor)
-
     def with_each(self, characters: int) -> "Size":
         """As one text, with so many characters more at each element."""
         return Size(self.times + self.items * characters, self.plus + (self.more + 1) * characters)
@@ -224,7 +221,7 @@ def _of_all(node: exp.Expr, every: Size, parts: int) -> Size:
     if isinstance(node, exp.Cast) and node.to.this in exp.DataType.TEXT_TYPES:
         return every.with_each(_IN_BRACKETS) if every.items or every.more else every
     if isinstance(node, exp.Lower | exp.Upper):
-        return every.scaled(3)  # one letter can become three
+        return every._replace(times=every.times * 3, plus=every.plus * 3)  # one letter can become three
     if isinstance(node, exp.RegexpSplit):  # each piece is an element
         return Size(every.times, every.plus, every.times, every.plus + 1)
     return every._replace(more=every.more + parts) if isinstance(node, exp.Array | exp.ArrayAppend | exp.ArrayPrepend) else every

@@ -175,20 +175,18 @@ class _References:
         return self._column(node)[1]
 
     def _bracket(self, node: exp.Bracket, scope: frozenset[str]) -> Iterator[Reference]:
-        base = node.this
         if len(node.expressions) != 1:
             raise RuleSqlError(f"reads {node.sql(_DIALECT)}; write one index or key in the brackets")
+        base, key = node.this, node.expressions[0]
         self._type_of(node)
         if isinstance(base, exp.Column) and len(base.parts) == 1 and is_map(self._column(base)[1]):
-            keys = node.expressions
-            if len(keys) == 1 and isinstance(keys[0], exp.Literal) and keys[0].is_string:
-                yield Reference(column=base.name, key=keys[0].this)
+            if isinstance(key, exp.Literal) and key.is_string:
+                yield Reference(column=base.name, key=key.this)
                 return
             if base.name in _KEYED:
                 raise RuleSqlError(f"reads {base.name} with a computed key; write the key as text, like {base.name}['retention.ms']")
         yield from self.read(base, scope)
-        for part in node.expressions:
-            yield from self.read(part, scope)
+        yield from self.read(key, scope)
 
     def _column(self, node: exp.Column) -> tuple[Reference, exp.DataType]:
         """What a name or a dotted chain of names reads, and its type."""

@@ -1,6 +1,5 @@
 """``kafka-audit demo``: audits a seeded cluster of three real brokers through Airflow and compares the findings with the seed."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -8,9 +7,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from kafka_audit.airflow.run_dag import AuditRun
+from kafka_audit.airflow.run_dag import run_audit_through_airflow
+from kafka_audit.cli.audit import print_summary
 from kafka_audit.cli.options import Root, need_java, page, say
-from kafka_audit.cli.summary import audit_and_summarise
 from kafka_audit.errors import ConfigurationError, GateFailedError
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.definition import SEEDS
@@ -28,14 +27,15 @@ def demo(
 ) -> None:
     """Start a three-broker Kafka with a seeded workload, audit it through Airflow, show the findings, stop it again."""
     need_java()
-    raise typer.Exit(run_demo(seed=seed, root=root.resolve(), say=say, console=page()))
+    raise typer.Exit(run_demo(seed, root.resolve()))
 
 
-def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Console) -> int:
+def run_demo(seed: str, root: Path) -> int:
     """Start the sandbox, audit it, compare, stop it. Returns 0 if the audit found exactly the seeded faults, else 1.
 
     The gate must fail for a faulty seed and pass for a healthy one. Ctrl-C and errors stop everything that was started.
     """
+    console = page()
     known = sorted(path.stem for path in SEEDS.glob("*.yaml"))
     if seed not in known:
         raise ConfigurationError(f"there is no seed {seed!r}: write --seed {' or --seed '.join(known)} (make demo: SEED=...)")
@@ -44,13 +44,22 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     directory = root.parent / ".demo-kafka"
     with stopped_when_killed(directory):
         sandbox = lifecycle.start(seed, directory=directory, replace=True, progress=say)
-        outcome = _audit(sandbox, seed, root=root, say=say, console=console)
+        try:
+            make_past(sandbox, seed, root=root, cluster=f"demo-{seed}", progress=say)
+            say(f"Auditing {sandbox.bootstrap} through Airflow")
+            outcome = run_audit_through_airflow(
+                connection=sandbox.audit_connection, cluster=f"demo-{seed}", root=root, policy_dir=POLICIES / seed, progress=say
+            )
+            print_summary(outcome, console)
+        finally:
+            say("Stopping the brokers and their clients")
+            sandbox.stop(say)
     if outcome.report is None:
         return outcome.exit_code or 1
     audit = Audit(path=outcome.report.parent.parent)
     failures, unknown = compare_failures(audit, seed), compare_not_assessed(audit, seed)
-    print_comparison(failures, "seeded faults", console)
-    print_comparison(unknown, "results that cannot be assessed", console)
+    _print_comparison(failures, "seeded faults", console)
+    _print_comparison(unknown, "results that cannot be assessed", console)
     wanted = GateFailedError.exit_code if seed != "healthy" else 0
     as_seeded = failures.exact and unknown.exact and outcome.exit_code == wanted
     if as_seeded and wanted:
@@ -60,25 +69,7 @@ def run_demo(*, seed: str, root: Path, say: Callable[[str], None], console: Cons
     return 0 if as_seeded else 1
 
 
-def _audit(sandbox: lifecycle.Sandbox, seed: str, *, root: Path, say: Callable[[str], None], console: Console) -> AuditRun:
-    try:
-        make_past(sandbox, seed, root=root, cluster=f"demo-{seed}", progress=say)
-        say(f"Auditing {sandbox.bootstrap} through Airflow")
-        return audit_and_summarise(
-            connection=sandbox.audit_connection,
-            cluster=f"demo-{seed}",
-            root=root,
-            policy=POLICIES / seed,
-            params={},
-            say=say,
-            console=console,
-        )
-    finally:
-        say("Stopping the brokers and their clients")
-        sandbox.stop(say)
-
-
-def print_comparison(comparison: Comparison, what: str, console: Console) -> None:
+def _print_comparison(comparison: Comparison, what: str, console: Console) -> None:
     """Print one line if the findings match the seed, else every difference."""
     exactly = ", none missed, none extra" if comparison.exact else ""
     console.print(Text(f"Compared with the seed: {comparison.agreed} {what} found{exactly}"))

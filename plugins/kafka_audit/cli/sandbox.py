@@ -1,9 +1,8 @@
 """The commands `kafka-audit sandbox start|stop|status|seed`."""
 
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
@@ -14,34 +13,20 @@ from kafka_audit.sandbox.state import Folder
 app = typer.Typer(no_args_is_help=True, help="A real three-broker Kafka on this machine, with a seeded workload.")
 
 Answer = TypeVar("Answer")
+Seed = Literal["faulty", "healthy"]
 _DEFAULT = "sandbox in the cache"
 Directory = Annotated[Path | None, typer.Option("--dir", help="The sandbox's folder.", show_default=_DEFAULT)]
 NewDirectory = Annotated[Path | None, typer.Option("--dir", help="The sandbox's folder, or a new or empty one.", show_default=_DEFAULT)]
 
 
-class StartSeed(str, Enum):
-    """The seed that is written to a new sandbox."""
-
-    FAULTY = "faulty"
-    HEALTHY = "healthy"
-    NONE = "none"
-
-
-class SeedName(str, Enum):
-    """The shipped seeds."""
-
-    FAULTY = "faulty"
-    HEALTHY = "healthy"
-
-
 @app.command()
 def start(
-    seed: Annotated[StartSeed, typer.Option(help="What to write to the brokers once they are up.")] = StartSeed.FAULTY,
+    seed: Annotated[Literal[Seed, "none"], typer.Option(help="What to write to the brokers once they are up.")] = "faulty",
     directory: NewDirectory = None,
     replace: Annotated[bool, typer.Option("--replace", help="Stop a sandbox that runs in the folder first.")] = False,
 ) -> None:
     """Start three brokers and write a seed to them; the first time, this fetches Kafka's jars from Maven Central."""
-    sandbox = _exit_on_error(lambda: lifecycle.start(seed.value, directory=directory, replace=replace, progress=typer.echo))
+    sandbox = _exit_on_error(lambda: lifecycle.start(seed, directory=directory, replace=replace, progress=typer.echo))
     typer.echo(f"Sandbox up, seed {sandbox.seed}, in {sandbox.directory}")
     typer.echo(f"bootstrap: {sandbox.bootstrap}")
     connection = Folder(sandbox.directory).audit_connection
@@ -72,13 +57,13 @@ def status(directory: Directory = None) -> None:
 
 @app.command()
 def seed(
-    name: Annotated[SeedName, typer.Argument(help="Which seed to write.")],
+    name: Annotated[Seed, typer.Argument(help="Which seed to write.")],
     bootstrap: Annotated[str | None, typer.Option(help="HOST:PORT of another Kafka to write to, instead of the sandbox.")] = None,
     directory: Directory = None,
 ) -> None:
     """Write a seed to a running sandbox without one, or to another Kafka; its consumers run until `sandbox stop`."""
-    skipped = _exit_on_error(lambda: lifecycle.seed_running(name.value, bootstrap=bootstrap, directory=directory, progress=typer.echo))
-    typer.echo(f"Seed {name.value} written")
+    skipped = _exit_on_error(lambda: lifecycle.seed_running(name, bootstrap=bootstrap, directory=directory, progress=typer.echo))
+    typer.echo(f"Seed {name} written")
     if skipped:
         typer.echo("Left out, because these need brokers that were started with this seed:")
         for verdict in skipped:

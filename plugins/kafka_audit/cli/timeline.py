@@ -34,14 +34,14 @@ class Entry:
     what: str
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Position:
     """The group's newest commit on one partition, and how many commits of it were read."""
 
     at: datetime
     committed: int
     topic_id: str | None
-    commits: int = 0
+    commits: int
 
 
 def timeline(history: Path, group: str, *, quiet: timedelta) -> list[Entry]:
@@ -94,39 +94,35 @@ def _commit_entries(rows: Iterator[dict[str, Any]], quiet: timedelta) -> Iterato
     at = 0
     for row in rows:
         place, at = (row["topic"], row["partition"]), row["log_offset"]
-        name = f"{place[0]}-{place[1]}"
-        before = places.get(place)
-
-        def entry(what: str, row: dict[str, Any] = row, name: str = name) -> Entry:
-            return Entry(at=row["append_time"], log_offset=row["log_offset"], what=f"{name}: {what}")
-
-        if row["tombstone"]:
-            if before is not None:
-                yield entry(f"offset {before.committed} removed (expired or deleted), after {before.commits} commits")
-                del places[place]
-            else:
-                yield entry("offset removed (expired or deleted)")
-            continue
-        committed = row["committed"]
-        now = _Position(at=row["append_time"], committed=committed, topic_id=row["topic_id"] or (before.topic_id if before else None))
-        if before is None:
-            yield entry(f"first commit, {committed}")
-        else:
-            now.commits = before.commits
-            if before.topic_id and row["topic_id"] and before.topic_id != row["topic_id"]:
-                yield entry(f"{committed} on another topic of the same name (it was {before.committed} on the old one)")
-            elif committed < before.committed:
-                yield entry(f"went back from {before.committed} to {committed}, {before.committed - committed} records")
-            if now.at - before.at >= quiet:
-                yield entry(
-                    f"committed {committed} after a pause of {_span(now.at - before.at)}, {committed - before.committed} records on"
-                )
-        now.commits += 1
-        places[place] = now
+        before = places.pop(place, None)
+        for what in _changes(before, row, quiet):
+            yield _entry(row, f"{place[0]}-{place[1]}: {what}")
+        if not row["tombstone"]:
+            topic_id = row["topic_id"] or (before.topic_id if before else None)
+            commits = before.commits + 1 if before else 1
+            places[place] = _Position(at=row["append_time"], committed=row["committed"], topic_id=topic_id, commits=commits)
     for (topic, partition), last in sorted(places.items()):
         yield Entry(
             at=last.at, log_offset=at + 1, what=f"{topic}-{partition}: stands at {last.committed} since then, {last.commits} commits read"
         )
+
+
+def _changes(before: _Position | None, row: dict[str, Any], quiet: timedelta) -> Iterator[str]:
+    """What a commit or a tombstone changes on its partition."""
+    committed = row["committed"]
+    if row["tombstone"]:
+        removed = "removed (expired or deleted)"
+        yield f"offset {before.committed} {removed}, after {before.commits} commits" if before else f"offset {removed}"
+    elif before is None:
+        yield f"first commit, {committed}"
+    else:
+        pause = row["append_time"] - before.at
+        if before.topic_id and row["topic_id"] and before.topic_id != row["topic_id"]:
+            yield f"{committed} on another topic of the same name (it was {before.committed} on the old one)"
+        elif committed < before.committed:
+            yield f"went back from {before.committed} to {committed}, {before.committed - committed} records"
+        if pause >= quiet:
+            yield f"committed {committed} after a pause of {_span(pause)}, {committed - before.committed} records on"
 
 
 def _group_entries(rows: Iterator[dict[str, Any]]) -> Iterator[Entry]:

@@ -1,15 +1,19 @@
-"""``clients.yaml``: the client settings that owners declare, because no cluster shows them."""
+"""``clients.yaml``: the client settings that owners declare, because no cluster shows them; and the columns of a client's wide row.
+
+The columns are plain Python values, used both by audits and for files that are not deployed yet.
+"""
 
 import hashlib
 import re
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from kafka_audit.clients.names import BOOLEANS, NUMBERS, canonical_name
 from kafka_audit.clients.properties import read_pairs
 from kafka_audit.clients.sections import settings_of
+from kafka_audit.clients.settings import HasSettings, effective, start_problems, unknown_settings
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.fields import Date, Name, Pattern, Strict, repeated
 from kafka_audit.input_files.read import refuse_outside
@@ -108,3 +112,36 @@ def _refuse_yaml_1_1(setting: str, canonical: str, value: str) -> None:
 def load_client_file(path: Path) -> ClientFile:
     """Load a ``clients.yaml`` that is not part of a policy, and its settings files; ConfigurationError (exit 2) lists all problems."""
     return read_model(path, ClientFile)[0].with_settings_files(path.parent)[0]
+
+
+def settings_row(client: HasSettings, *, source: str) -> dict[str, Any]:
+    """The columns of a client whose settings are known (kafka_audit.catalogue.rows.clients); ``source`` is where they were read."""
+    unknown, problems = unknown_settings(client), start_problems(client)
+    odd = [
+        *([f"settings it does not have: {', '.join(unknown)}"] if unknown else []),
+        *([f"refuses to start: {', '.join(problems)}"] if problems else []),
+    ]
+    return {
+        "declared": True,
+        "implementation": client.implementation,
+        "declaration": "; ".join([f"read from {source} ({client.implementation})", *odd]),
+        "source": source,
+        "settings": {name: {"value": one.value, "source": one.source} for name, one in effective(client).items()},
+        "unknown_settings": unknown,
+        "start_problems": problems,
+    }
+
+
+def declared_row(client: Client) -> dict[str, Any]:
+    """The columns of a client in clients.yaml: those of its settings, and what its owner declares."""
+    row = settings_row(client, source=client.source)
+    attested = "attested_error_handling" if client.kind == "producer" else "attested_processing"
+    word = "send_errors_handled" if client.kind == "producer" else "commits_after_processing"
+    return {
+        **row,
+        "client": client.name,
+        "owner": client.owner,
+        "declared_on": client.declared_on.isoformat(),
+        "declaration": f"declared by {client.owner} on {client.declared_on}, {row['declaration']}",
+        attested: word in client.attests,
+    }

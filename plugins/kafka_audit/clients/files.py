@@ -56,9 +56,11 @@ def read_clients(path: Path, *, kind: str | None = None, implementation: str | N
             problems.append(str(problem))
             continue
         used |= {(file.parent / one.settings_file).resolve() for one in clients if one.settings_file is not None}
-        found += [_from_declaration(client, _relative(file, top)) for client in clients]
+        same = {"kind", "implementation", "settings", "source", "group"}
+        name = _relative(file, top)
+        found += [FoundClient(name=f"{name}: {one.name}", declaration=one, **one.model_dump(include=same)) for one in clients]
         if not clients:
-            without.append(f"{_relative(file, top)}: declares no client")
+            without.append(f"{name}: declares no client")
     for file in files:
         if file.name == CLIENT_FILE or file.resolve() in used:
             continue
@@ -77,11 +79,7 @@ def read_clients(path: Path, *, kind: str | None = None, implementation: str | N
         for part in parts:
             label = name if len(parts) == 1 else f"{name} ({part.kind})"
             group = part.settings.get("group.id") or part.settings.get("group_id")
-            found.append(
-                FoundClient(
-                    name=label, kind=part.kind, implementation=part.implementation, settings=part.settings, source=name, group=group
-                )
-            )
+            found.append(FoundClient(name=label, source=name, group=group, **vars(part)))
     if problems:
         raise ConfigurationError("these client files are not valid:\n  " + "\n  ".join(problems))
     return Reading(clients=tuple(sorted(found, key=lambda one: (one.name, one.kind))), without=tuple(sorted(without)))
@@ -100,15 +98,3 @@ def _below(folder: Path) -> list[Path]:
 
 def _relative(file: Path, top: Path) -> str:
     return file.relative_to(top).as_posix()
-
-
-def _from_declaration(client: Client, file: str) -> FoundClient:
-    return FoundClient(
-        name=f"{file}: {client.name}",
-        kind=client.kind,
-        implementation=client.implementation,
-        settings=client.settings,
-        source=client.source,
-        group=client.group,
-        declaration=client,
-    )

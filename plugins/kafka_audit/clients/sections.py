@@ -1,12 +1,11 @@
 """Decides which settings of a file belong to a producer or a consumer, and to which implementation."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from kafka_audit.clients.defaults import JUDGED
-from kafka_audit.clients.names import all_names, canonical_name, known_names
-from kafka_audit.clients.spring import in_kafkas_words, without_brackets
+from kafka_audit.clients.names import JUDGED, all_names, canonical_name, known_names
 from kafka_audit.errors import ConfigurationError
 
 _KINDS = ("producer", "consumer")
@@ -17,6 +16,29 @@ _STREAMS = "application.id"
 _BROKER = frozenset({"broker.id", "node.id", "process.roles", "log.dirs"})
 _NOT_KEPT = "(not kept)"
 _LISTED = ("java", "librdkafka", "kafka-python")
+_SPRINGS_DURATIONS = ("auto-commit-interval", "fetch-max-wait", "heartbeat-interval", "max-poll-interval")
+_SPRINGS_NAMES = (
+    *("acks", "auto-offset-reset", "batch-size", "bootstrap-servers", "buffer-memory", "client-id", "compression-type", "group-id"),
+    *("enable-auto-commit", "isolation-level", "key-deserializer", "key-serializer", "max-poll-records", "retries"),
+    *("value-deserializer", "value-serializer"),
+)
+_OF_SPRING: Mapping[str, str] = {
+    **{name: name.replace("-", ".") for name in _SPRINGS_NAMES},
+    **{name: f"{name.replace('-', '.')}.ms" for name in _SPRINGS_DURATIONS},
+    **{"fetch-min-size": "fetch.min.bytes", "transaction-id-prefix": "transactional.id"},
+}
+"""Spring Boot's name (spring.kafka.producer.*, spring.kafka.consumer.*) -> Kafka's."""
+_DURATION = re.compile(r"([0-9]{1,12})\s*(ms|s|m|h|d)?")
+_MILLIS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_IN_BRACKETS = re.compile(r"(spring\.kafka\.(?:producer\.|consumer\.)?properties)\.?\[([^\[\]]+)\]")
+
+
+def _relaxed(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()
+
+
+_RELAXED = {_relaxed(name): name for name in _OF_SPRING}
+"""Simplified name -> name: to Spring Boot ``enable-auto-commit``, ``enableAutoCommit`` and ``enable_auto_commit`` are the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +54,7 @@ def sections(pairs: Mapping[str, str], *, kind: str | None = None, implementatio
     """The clients that a file configures: producer, consumer, both or none. ``kind`` and ``implementation`` override what is detected."""
     if _BROKER & set(pairs) and kind is None:
         return []
-    pairs = without_brackets(pairs)
+    pairs = _without_brackets(pairs)
     plain, found = _by_names(pairs), _by_prefix(pairs)
     found = {each: plain.get(each, {}) | found.get(each, {}) for each in plain | found}
     if kind is not None:
@@ -63,7 +85,7 @@ def _by_prefix(pairs: Mapping[str, str]) -> dict[str, dict[str, str]]:
             for name, value in pairs.items():
                 if name.startswith(prefix) and not name.startswith(longer or ("\0",)):
                     rest = name.removeprefix(prefix)
-                    setting, word = in_kafkas_words(rest, value) if prefix == own else (rest, value)
+                    setting, word = _in_kafkas_words(rest, value) if prefix == own else (rest, value)
                     settings[setting] = word
         found[kind] = settings
     return found
@@ -127,3 +149,20 @@ def _kept(kind: str, implementation: str, settings: Mapping[str, str]) -> dict[s
         name: value if canonical_name(name, implementation) in judged or (kind == "consumer" and name == "group.id") else _NOT_KEPT
         for name, value in settings.items()
     }
+
+
+def _without_brackets(pairs: Mapping[str, str]) -> dict[str, str]:
+    """The same pairs, with keys such as ``properties[acks]`` (Spring's other syntax) rewritten to ``properties.acks``."""
+    return {_IN_BRACKETS.sub(r"\1.\2", name): value for name, value in pairs.items()}
+
+
+def _in_kafkas_words(name: str, value: str) -> tuple[str, str]:
+    """Kafka's name and value for a setting of Spring; durations such as ``3s`` become milliseconds. Unknown names stay unchanged."""
+    name = _RELAXED.get(_relaxed(name), name)
+    kafkas = _OF_SPRING.get(name, name)
+    found = _DURATION.fullmatch(value.strip()) if name in _SPRINGS_DURATIONS else None
+    if found is not None:
+        return kafkas, str(int(found.group(1)) * _MILLIS[found.group(2) or "ms"])
+    if name == "isolation-level":
+        return kafkas, value.strip().lower().replace("-", "_")
+    return kafkas, value

@@ -5,8 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from kafka_audit.clients.defaults import DEFAULTS, JAVA_CLIENTS, JUDGED, SOURCES
-from kafka_audit.clients.names import BOOLEANS, NUMBERS, all_names, canonical_name, canonical_value, nearest_name
+from kafka_audit.clients.names import (
+    BOOLEANS,
+    DEFAULTS,
+    JAVA_CLIENTS,
+    JUDGED,
+    NUMBERS,
+    SOURCES,
+    all_names,
+    canonical_name,
+    canonical_value,
+    nearest_name,
+)
 
 _IDEMPOTENCE, _IN_FLIGHT, _DELIVERY = "enable.idempotence", "max.in.flight.requests.per.connection", "delivery.timeout.ms"
 _SESSION, _HEARTBEAT, _STRATEGY = "session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"

@@ -5,10 +5,12 @@ closed is an ordinary character. The whole name must match, case-sensitively, as
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
+_Rule = TypeVar("_Rule")
 _STAR, _ANY = "*", "?"
 _SAMPLE = {_STAR: "\x00\x01\x02", _ANY: "\x00"}
 
@@ -110,11 +112,6 @@ def _sample(pattern: str) -> str:
     return "".join(token[1] if token.startswith("\\") else _SAMPLE.get(token, "\x00") for token in _tokens(pattern))
 
 
-def unreachable(patterns: list[str]) -> list[tuple[str, str]]:
-    """The patterns of an ordered list that can never be the first match, each with the earlier pattern that covers it."""
-    found = []
-    for index, later in enumerate(patterns):
-        earlier = next((one for one in patterns[:index] if covers(one, later)), None)
-        if earlier is not None:
-            found.append((later, earlier))
-    return found
+def hidden(rules: Sequence[_Rule], hides: Callable[[_Rule, _Rule], bool]) -> tuple[_Rule, _Rule] | None:
+    """The first of ordered rules that can never be the first match, and the earlier one that hides it; None if each can."""
+    return next(((later, earlier) for index, later in enumerate(rules) for earlier in rules[:index] if hides(earlier, later)), None)

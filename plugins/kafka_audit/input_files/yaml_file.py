@@ -1,7 +1,7 @@
 """Reads policy and control files as strict YAML with plain texts, and turns problems into messages with file, field and fix."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,10 +51,12 @@ def load_yaml(path: Path, *, within: Path | None = None) -> tuple[Any, bytes]:
         raise ConfigurationError(f"{path}: is not valid YAML: {visible(said)}{hint}") from problem
 
 
-def read_model(path: Path, model: type[_Model], *, within: Path | None = None) -> tuple[_Model, bytes]:
+def read_model(
+    path: Path, model: type[_Model], *, within: Path | None = None, explained: Callable[[Path, ValidationError], list[str]] | None = None
+) -> tuple[_Model, bytes]:
     """The content of one YAML file as a model, and its bytes; ConfigurationError (exit 2) lists all problems of the file.
 
-    ``within``: as for :func:`load_yaml`.
+    ``within``: as for :func:`load_yaml`. ``explained``: writes the model's problems instead of :func:`explain`.
     """
     value, raw = load_yaml(path, within=within)
     unfit = unfit_texts(value)
@@ -63,7 +65,7 @@ def read_model(path: Path, model: type[_Model], *, within: Path | None = None) -
     try:
         return model.model_validate(value), raw
     except ValidationError as problem:
-        raise ConfigurationError("\n  ".join(explain(path, problem))) from problem
+        raise ConfigurationError("\n  ".join((explained or explain)(path, problem))) from problem
 
 
 def explain(path: Path, problem: ValidationError) -> list[str]:

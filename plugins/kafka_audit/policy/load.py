@@ -1,7 +1,6 @@
 """Loads a policy folder: checks every file and reports the problems of all files at once (exit code 2)."""
 
 import hashlib
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from kafka_audit.clients.declared import Client, ClientFile
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.fields import Strict
 from kafka_audit.input_files.glob import matches
+from kafka_audit.input_files.read import package_folder
 from kafka_audit.input_files.yaml_file import read_model
 from kafka_audit.policy.frameworks import Framework
 from kafka_audit.policy.slas import LagSla, SlaFile
@@ -61,10 +61,7 @@ def _tier(rules: Sequence[TopicRule | GroupRule], name: str) -> str | None:
 
 def shipped_policy_folder() -> Path:
     """The folder of the shipped defaults, beside the Great Expectations suites."""
-    found = importlib.util.find_spec("expectations")
-    if found is None or not found.submodule_search_locations:
-        raise ConfigurationError("the package expectations is not installed: run `make install` in the project's folder")
-    return Path(found.submodule_search_locations[0]) / "policy"
+    return package_folder("expectations") / "policy"
 
 
 def load_policy(folder: Path | None = None) -> Policy:
@@ -115,14 +112,7 @@ def load_policy(folder: Path | None = None) -> Policy:
     if problems:
         raise ConfigurationError("the policy is not valid:\n  " + "\n  ".join(problems))
     return Policy(
-        default_tier=tiers.default_tier,
-        tiers=tiers.tiers,
-        topics=tiers.topics,
-        groups=tiers.groups,
-        declared_topics=tiers.declared_topics,
-        declared_groups=tiers.declared_groups,
-        approved_principals=tiers.approved_principals,
-        history=tiers.history,
+        **{name: value for name, value in tiers if name != "version"},
         slas=slas.groups,
         clients=parsed["clients.yaml"].clients if "clients.yaml" in parsed else [],
         waivers=parsed["waivers.yaml"].waivers if "waivers.yaml" in parsed else [],

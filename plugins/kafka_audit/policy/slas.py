@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from kafka_audit.input_files.fields import Name, Pattern, Rules, Strict, repeated
-from kafka_audit.input_files.glob import covers
+from kafka_audit.input_files.glob import covers, hidden
 from kafka_audit.policy.tiers import MOST_SECONDS, refuse_long
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -147,13 +147,11 @@ class SlaFile(Strict):
     @model_validator(mode="after")
     def _each_can_decide(self) -> "SlaFile":
         refuse_long("groups", (pattern for rule in self.groups for pattern in (rule.pattern, rule.topics)))
-        for index, later in enumerate(self.groups):
-            earlier = next((one for one in self.groups[:index] if one.hides(later)), None)
-            if earlier is not None:
-                raise ValueError(
-                    f"groups: {_rule(later)} can never decide, because {_rule(earlier)} before it matches the same names: "
-                    "put the narrower one first"
-                )
+        if found := hidden(self.groups, LagSla.hides):
+            later, earlier = map(_rule, found)
+            raise ValueError(
+                f"groups: {later} can never decide, because {earlier} before it matches the same names: put the narrower one first"
+            )
         return self
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from kafka_audit.findings import Severity
 from kafka_audit.input_files.fields import Code, Name, Pattern, Rules, Strict, repeated
-from kafka_audit.input_files.glob import unreachable
+from kafka_audit.input_files.glob import covers, hidden
 
 _MOST_CHARACTERS = 50_000
 MOST_SECONDS, MOST_DAYS = 2_147_483_647, 10_000
@@ -117,7 +117,13 @@ class TierFile(Strict):
             for rule in rules:
                 if rule.tier is not None and rule.tier not in self.tiers:
                     raise ValueError(f"{field}: pattern {rule.pattern!r} names tier {rule.tier!r}: write one of {known}")
-            _refuse_unreachable(field, rules)
+            patterns = [rule.pattern for rule in rules]
+            refuse_long(field, patterns)
+            if found := hidden(patterns, covers):
+                raise ValueError(
+                    f"{field}: pattern {found[0]!r} can never decide, because {found[1]!r} before it matches the same names: "
+                    "put the narrower one first"
+                )
         for field in ("declared_topics", "declared_groups"):
             names: list[str] = getattr(self, field)
             twice = repeated(names)
@@ -133,13 +139,4 @@ def refuse_long(field: str, patterns: Iterable[str]) -> None:
         raise ValueError(
             f"{field}: the patterns have {characters:,} characters together, allowed are {_MOST_CHARACTERS:,}: put names that begin or end "
             "alike under one pattern"
-        )
-
-
-def _refuse_unreachable(field: str, rules: Sequence[TopicRule | GroupRule]) -> None:
-    """ValueError if a rule can never decide, because an earlier one matches every name that it matches."""
-    refuse_long(field, (rule.pattern for rule in rules))
-    for later, earlier in unreachable([rule.pattern for rule in rules]):
-        raise ValueError(
-            f"{field}: pattern {later!r} can never decide, because {earlier!r} before it matches the same names: put the narrower one first"
         )

@@ -7,8 +7,7 @@ from markupsafe import Markup
 
 from kafka_audit import safe_text as text
 from kafka_audit.report.lag_history import LagHistory
-from kafka_audit.report.lag_words import duration, minute
-from kafka_audit.report.sentences import counted
+from kafka_audit.report.words import counted, duration, minute
 
 _WIDTH, _PLOT, _STRIP, _HEIGHT = 720, 88, 98, 112
 _HALF, _FULL = (_HEIGHT - _STRIP) // 2, _HEIGHT - _STRIP
@@ -40,7 +39,7 @@ def period(history: LagHistory) -> str:
 
 
 def in_words(history: LagHistory, limit: int | None = None) -> str:
-    """The figures of the chart as sentences."""
+    """The figures of the chart as words."""
     known = [(lag, at) for at, lag in enumerate(history.lag) if lag is not None]
     count = len(history.lag)
     length = f" of {duration(history.step_ms)}" if count > 1 else ""

@@ -50,11 +50,6 @@ def fill(template: str, names: Mapping[str, str]) -> str:
 
 def fill_all(templates: Sequence[str], resources: Iterable[Mapping[str, str]]) -> tuple[list[str], list[str]]:
     """The commands for the first resource, and the further commands for the other resources; each command once, in order."""
-    first: dict[str, None] = {}
-    further: dict[str, None] = {}
-    for position, names in enumerate(resources):
-        for template in templates:
-            command = fill(template, names)
-            if command not in first:
-                (first if position == 0 else further).setdefault(command)
-    return list(first), list(further)
+    filled = [[fill(template, names) for template in templates] for names in resources]
+    first = dict.fromkeys(command for commands in filled[:1] for command in commands)
+    return list(first), list(dict.fromkeys(command for commands in filled[1:] for command in commands if command not in first))

@@ -1,8 +1,8 @@
 """Reads what the commit history says about groups: how complete it is, and the most notable groups."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.report.rows import batches, exists, first_rows
+from kafka_audit.report.rows import batches, exists, first_rows, rows_of
 from kafka_audit.store.behaviour_tables import RECORD
 from kafka_audit.store.durable_files import read_json
 
@@ -20,7 +20,8 @@ SHOWN = 50
 _NOTABLE = ("gone", "rewinds", "gaps_over_session", "rebalances", "commits")
 _ORDER = (*((name, "descending") for name in _NOTABLE), ("group_id", "ascending"))
 _GONE = ("expired", "deleted", "topic_deleted", "removed_unknown")
-
+_TOTALS = ("expected", "rows", "lost", "skipped")
+_GAP = ("partition", "start", "lost")
 
 GroupBehaviour = Mapping[str, Any]
 """What one group did in the window: the columns of group_behaviour.parquet; None: not known, never 0.
@@ -39,33 +40,13 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Totals:
-    """Counts of offsets of the offsets topic: expected = rows + lost + skipped.
-
-    ``lost``: deleted before they could be read. ``skipped``: transaction markers, records of aborted transactions, compacted records.
-    """
-
-    expected: int
-    rows: int
-    lost: int
-    skipped: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gap:
-    """``lost`` offsets of one partition of the offsets topic, from ``start`` on, that were deleted before they could be read."""
-
-    partition: int
-    start: int
-    lost: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class CommitHistory:
     """The commit history that an audit used. ``reason``: why it used none. ``changed_since``: how it differs from an earlier run's.
 
-    ``recorded`` is False if verify left no record. ``hours``: how much of the window up to ``end`` was read. ``auto_commit``: (verdict on
-    auto-commit, number of groups).
+    ``recorded`` is False if verify left no record. ``hours``: how much of the window up to ``end`` was read. ``totals`` counts offsets
+    of the offsets topic: expected = rows + lost (deleted before they could be read) + skipped (transaction markers, records of aborted
+    transactions, compacted records). ``gaps``: ``lost`` offsets of one partition of it from ``start`` on. ``auto_commit``:
+    (verdict on auto-commit, number of groups).
     """
 
     recorded: bool
@@ -77,8 +58,8 @@ class CommitHistory:
     end: str | None = None
     observed_from: str | None = None
     hours: float | None = None
-    totals: Totals | None = None
-    gaps: tuple[Gap, ...] = ()
+    totals: Mapping[str, int] | None = None
+    gaps: tuple[Mapping[str, int], ...] = ()
     gap_count: int = 0
     groups: tuple[GroupBehaviour, ...] = ()
     group_count: int = 0
@@ -101,9 +82,8 @@ def read_commit_history(folder: Path) -> CommitHistory:
         count += rows.num_rows
         words.update(word or "unknown" for word in rows["auto_commit"].to_pylist())
         worst = first_rows(worst, rows.append_column("gone", _gone(rows)), _ORDER, SHOWN)
-    listed = worst.select(list(COLUMNS)).to_pylist() if worst is not None else []
     try:
-        return _used(record, tuple(listed), count, words)
+        return _used(record, rows_of(worst.select(list(COLUMNS)) if worst is not None else None), count, words)
     except (KeyError, TypeError, ValueError) as problem:
         raise IntegrityError(f"{path}: is not the record of a commit history ({problem!r}): run the step that writes it again") from problem
 
@@ -114,13 +94,17 @@ def _used(record: Mapping[str, Any], groups: tuple[GroupBehaviour, ...], count: 
         changed_since=_text(record.get("changed_since")),
         **{name: _text(record[name]) for name in ("folder", "manifest_sha256", "start", "end", "observed_from")},
         hours=float(record["hours"]),
-        totals=Totals(**{one.name: int(record["totals"][one.name]) for one in fields(Totals)}),
-        gaps=tuple(Gap(**{one.name: int(gap[one.name]) for one in fields(Gap)}) for gap in record["gaps"]),
+        totals=_numbers(record["totals"], _TOTALS),
+        gaps=tuple(_numbers(gap, _GAP) for gap in record["gaps"]),
         gap_count=int(record["gap_count"]),
         groups=groups,
         group_count=count,
         auto_commit=tuple(sorted(words.items())),
     )
+
+
+def _numbers(record: Mapping[str, Any], names: Sequence[str]) -> dict[str, int]:
+    return {name: int(record[name]) for name in names}
 
 
 def _text(value: object) -> str | None:

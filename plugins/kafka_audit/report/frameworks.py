@@ -7,7 +7,7 @@ from enum import Enum
 
 from kafka_audit.findings import Status
 from kafka_audit.policy.frameworks import Framework, Requirement
-from kafka_audit.report.results import ControlResult, Counts
+from kafka_audit.report.results import ControlResult
 
 
 class Support(str, Enum):
@@ -65,10 +65,7 @@ def assess(frameworks: Sequence[Framework], results: Sequence[ControlResult], *,
     by_code = {result.code: result for result in results}
     return tuple(
         FrameworkResult(
-            id=framework.id,
-            title=framework.title,
-            edition=framework.edition,
-            source=framework.source,
+            **framework.model_dump(include={"id", "title", "edition", "source"}),
             requirements=tuple(_requirement(one, by_code, void) for one in framework.requirements),
         )
         for framework in frameworks
@@ -80,26 +77,22 @@ def _requirement(requirement: Requirement, results: Mapping[str, ControlResult],
     said = {control.support for control in controls}
     order = (Support.DOES_NOT_SUPPORT, Support.NOT_KNOWN, Support.SUPPORTS)
     return RequirementResult(
-        id=requirement.id,
-        title=requirement.title,
-        rationale=requirement.rationale,
-        strict=requirement.strict,
+        **requirement.model_dump(include={"id", "title", "rationale", "strict"}),
         support=next((one for one in order if one in said), Support.NOT_KNOWN),
         controls=controls,
     )
 
 
 def _control(code: str, result: ControlResult | None, strict: bool, void: bool) -> ControlSupport:
-    if void:
-        return ControlSupport(code=code, support=Support.NOT_KNOWN, why="the evidence is not fit to judge")
-    if result is None or result.counts is None:
-        return ControlSupport(code=code, support=Support.NOT_KNOWN, why="did not run")
-    support, why = _said(result, result.counts, strict)
+    support, why = (Support.NOT_KNOWN, "the evidence is not fit to judge") if void else _said(result, strict)
     return ControlSupport(code=code, support=support, why=why)
 
 
-def _said(result: ControlResult, counts: Counts, strict: bool) -> tuple[Support, str]:
+def _said(result: ControlResult | None, strict: bool) -> tuple[Support, str]:
     """A failure decides first, then a result that is not known; a pass counts only if there is neither."""
+    if result is None or result.counts is None:
+        return Support.NOT_KNOWN, "did not run"
+    counts = result.counts
     loosened = sum(number for kind, number in result.tally.items() if kind.loosened is not None and kind.status == Status.PASS.value)
     against = counts.failed if strict else counts.failed - counts.waived
     if against:

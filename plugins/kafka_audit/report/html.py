@@ -4,8 +4,8 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -13,9 +13,9 @@ from markupsafe import Markup, escape
 
 from kafka_audit import __version__
 from kafka_audit import safe_text as text
-from kafka_audit.report import charts, lag_words, sentences
+from kafka_audit.report import charts, words
 from kafka_audit.report.commands import fill_all
-from kafka_audit.report.lag_partitions import DAY_MS
+from kafka_audit.report.lag import DAY_MS
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
 
@@ -38,6 +38,10 @@ _EVIDENCE_KEYS = 12
 _LONGEST_PROSE = 4000
 _LONGEST_SENTENCE = 500
 _REASONS_SHOWN = 10
+_FILTERS: tuple[Callable[..., object], ...] = (
+    *(words.patterns_of, words.parameters_of, words.demands, words.beat, words.duration, words.lag_time, words.rate, words.minutes),
+    words.percentage,
+)
 _OPTION = re.compile(r"--[a-z-]{1,30}")
 
 
@@ -51,14 +55,18 @@ def _finalize(value: object) -> object:
     """Jinja2 calls this for every printed value: it spells out invisible characters and cuts long text, so no template can forget to."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    kept, cut = text.shortened(value, _LONGEST_PROSE)
+    return _cut(value, _LONGEST_PROSE)
+
+
+def _cut(value: str, longest: int) -> Markup:
+    kept, cut = text.shortened(value, longest)
     return _marked(kept) + _cut_note(cut)
 
 
 def _cut_note(cut: int) -> Markup:
     if not cut:
         return Markup("")
-    return Markup('<span class="cut">\N{HORIZONTAL ELLIPSIS} {}</span>').format(sentences.counted(cut, "more character"))
+    return Markup('<span class="cut">\N{HORIZONTAL ELLIPSIS} {}</span>').format(words.counted(cut, "more character"))
 
 
 def name(value: object) -> Markup:
@@ -77,18 +85,12 @@ def _grouped(number: int | None) -> Markup:
     return Markup(",<wbr>" if len(digits) > 4 else ",").join(digits)
 
 
-def _sentence(value: str) -> Markup:
-    """A sentence that may contain names from the cluster: at most 500 characters."""
-    kept, cut = text.shortened(value, _LONGEST_SENTENCE)
-    return _marked(kept) + _cut_note(cut)
-
-
 def _code(value: str) -> Markup:
     """A command or a rule, line by line; options such as ``--add-config`` do not wrap at their hyphens."""
     lines = []
     for line in value.strip().split("\n"):
-        words = (_marked(word) for word in line.split(" "))
-        lines.append(Markup(" ").join(Markup("<span>{}</span>").format(word) if _OPTION.fullmatch(word) else word for word in words))
+        marked = (_marked(word) for word in line.split(" "))
+        lines.append(Markup(" ").join(Markup("<span>{}</span>").format(word) if _OPTION.fullmatch(word) else word for word in marked))
     return Markup("\n").join(lines)
 
 
@@ -101,14 +103,12 @@ def _prose(value: str | Sequence[str] | None) -> Markup:
 
 def _evidence(value: str | None) -> list[tuple[str, str]]:
     """Evidence JSON as pairs of key and text; anything else as one pair without a key."""
-    if not value:
-        return []
     try:
-        parsed = json.loads(value)
+        parsed = json.loads(value or "{}")
     except ValueError:
-        return [("", value)]
+        parsed = None
     if not isinstance(parsed, dict):
-        return [("", value)]
+        return [("", str(value))]
     pairs = [(str(key), one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)) for key, one in parsed.items()]
     more = len(pairs) - _EVIDENCE_KEYS
     return pairs[:_EVIDENCE_KEYS] + ([("", f"{more} more in report.json")] if more > 0 else [])
@@ -175,30 +175,19 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        name=name,
+        {one.__name__: one for one in (*_FILTERS, name, text.utc, text.with_link)},
         code=_code,
-        sentence=_sentence,
+        sentence=partial(_cut, longest=_LONGEST_SENTENCE),  # may contain names from the cluster
         prose=_prose,
         attribute=lambda value: escape(text.visible(str(value))),
         grouped=_grouped,
-        utc=text.utc,
         evidence=_evidence,
         same_expected=_same_expected,
         commands=_commands,
-        with_link=text.with_link,
-        patterns_of=sentences.patterns_of,
-        parameters_of=sentences.parameters_of,
-        demands=sentences.demands,
-        beat=lag_words.beat,
-        duration=lag_words.duration,
-        lag_time=lag_words.lag_time,
-        rate=lag_words.rate,
-        minutes=lag_words.minutes,
-        percentage=lag_words.percentage,
         word=lambda value: str(getattr(value, "value", value)),
     )
     environment.globals.update(
-        counted=sentences.counted,
+        counted=words.counted,
         percent=text.percent,
         chart=charts.lag_chart,
         period=charts.period,
@@ -225,9 +214,9 @@ def render(report: Report) -> str:
         version=__version__,
         css=Markup(css),  # the project's own file
         csp=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'",
-        summary=sentences.summary(report),
-        loss=lag_words.loss(report.lag.loss),
-        coverage=sentences.coverage(report),
+        summary=words.summary(report),
+        loss=words.loss(report.lag.loss),
+        coverage=words.coverage(report),
         bar=_bar(report),
         idle=_idle(report),
         demands=[(label, str(asked[key])) for key, label in _PARAMS_SHOWN.items() if asked.get(key) is not None],

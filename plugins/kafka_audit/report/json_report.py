@@ -6,13 +6,13 @@ from typing import Any
 
 from kafka_audit import __version__
 from kafka_audit.audit.gate_result import GateResult
-from kafka_audit.report import lag_words, sentences
+from kafka_audit.report import words
 from kafka_audit.report.frameworks import FrameworkResult, Support
 from kafka_audit.report.lag import LagTables
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Counts, Finding
 from kafka_audit.report.snapshot_view import Collection
-from kafka_audit.report.waivers import WaiverTable
+from kafka_audit.report.tally import WaiverTable
 
 SCHEMA_VERSION = 1
 _OF_WAIVER = ("id", "owner", "approver", "ticket", "expires")
@@ -39,9 +39,8 @@ def _totals(report: Report) -> dict[str, Any]:
 
 
 def _control(result: ControlResult) -> dict[str, Any]:
-    words = ("control_id", "code", "title", "subject", "severity", "evidence_class")
     return {
-        **{word: getattr(result, word) for word in words},
+        **{name: getattr(result, name) for name in ("control_id", "code", "title", "subject", "severity", "evidence_class")},
         "worst_failure": result.worst if result.counted.failed else None,
         "failed_by_severity": {name: results.failed for name, results in result.failing_severities.items()},
         "ran": result.counts is not None,
@@ -61,7 +60,7 @@ def _finding(finding: Finding, waivers: WaiverTable) -> dict[str, Any]:
     """One finding with the waiver that covers it, if any; its evidence as JSON if it can be parsed, else as text."""
     waiver = waivers.find(finding.waiver)
     value = asdict(finding)
-    value["waiver"] = {name: getattr(waiver, name) for name in _OF_WAIVER} if waiver else None
+    value["waiver"] = {name: waiver[name] for name in _OF_WAIVER} if waiver else None
     if finding.evidence:
         try:
             value["evidence"] = json.loads(finding.evidence)
@@ -91,15 +90,12 @@ def _framework(framework: FrameworkResult) -> dict[str, Any]:
 
 def _waivers(table: WaiverTable) -> dict[str, Any]:
     unfounded = [{"id": waiver_id, "findings": number} for waiver_id, number in table.unfounded]
-    return {"listed": [asdict(waiver) for waiver in table.listed], "unfounded": unfounded}
+    return {"listed": list(table.listed), "unfounded": unfounded}
 
 
 def _lag(lag: LagTables) -> dict[str, Any]:
-    groups = [
-        {**asdict(group), "statuses": dict(group.statuses), "slas": [{**asdict(sla), "target_met": sla.target_met} for sla in group.slas]}
-        for group in lag.groups
-    ]
-    return {**asdict(lag), "groups": groups, "loss": {**asdict(lag.loss), "sentence": lag_words.loss(lag.loss)}}
+    groups = [{**asdict(group), "statuses": dict(group.statuses)} for group in lag.groups]
+    return {**asdict(lag), "groups": groups, "loss": {**asdict(lag.loss), "sentence": words.loss(lag.loss)}}
 
 
 def _cluster(report: Report) -> dict[str, Any]:
@@ -108,7 +104,7 @@ def _cluster(report: Report) -> dict[str, Any]:
         "alias": report.cluster,
         "cluster_id": made.cluster_id or None,
         "controller_id": made.controller_id,
-        "brokers": [asdict(broker) for broker in made.brokers],
+        "brokers": list(made.brokers),
         "features": dict(made.features),
     }
 
@@ -121,7 +117,7 @@ def _snapshot(made: Collection) -> dict[str, Any]:
         "finished_at": made.finished_at or None,
         "scope": {what: list(patterns) for what, patterns in made.scope},
         "versions": dict(made.versions),
-        "files": [asdict(file) for file in made.files],
+        "files": list(made.files),
     }
 
 
@@ -138,7 +134,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "generated_at": report.generated_at.isoformat(),
         "verdict": report.outcome.verdict,
         "exit_code": report.outcome.exit_code,
-        "summary": sentences.summary(report),
+        "summary": words.summary(report),
         "reasons": list(report.outcome.reasons),
         "coverage": _coverage(report.counts),
         "totals": _totals(report),
@@ -148,7 +144,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "findings": [_finding(finding, report.waivers) for finding in findings],
         "unassessed": {"kinds": len(report.reasons), "listed": [asdict(reason) for reason in report.reasons[:REASONS_SHOWN]]},
         "tiers": [{"tier": tier, **asdict(results)} for tier, results in report.tiers],
-        "loosened": [asdict(one) for one in report.loosened],
+        "loosened": list(report.loosened),
         "waivers": _waivers(report.waivers),
         "frameworks": [_framework(framework) for framework in report.frameworks],
         "history": [asdict(one) for one in report.history],
@@ -162,9 +158,9 @@ def as_json(report: Report) -> dict[str, Any]:
             "catalogue": report.catalogue_sha256,
             "policy": report.policy.sha256,
         },
-        "audit_files": [asdict(file) for file in report.audit_files],
-        "capabilities": [asdict(one) for one in made.capabilities],
-        "errors": {"count": made.problem_count, "kinds": made.problem_kinds, "listed": [asdict(one) for one in made.problems]},
+        "audit_files": list(report.audit_files),
+        "capabilities": list(made.capabilities),
+        "errors": {"count": made.problem_count, "kinds": made.problem_kinds, "listed": list(made.problems)},
     }
 
 

@@ -1,7 +1,9 @@
 """Reads the worst groups and partitions of an audit: lag, lost records, time to loss, and compliance with SLAs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,17 +11,42 @@ import pyarrow.compute as pc
 from kafka_audit.catalogue.rows.groups import STATUSES
 from kafka_audit.report.lag_groups import GroupLag, GroupReader, read_group_slas
 from kafka_audit.report.lag_history import read_histories
-from kafka_audit.report.lag_partitions import COLUMNS, GroupPartition, Loss, LossReader, as_partitions, positive
-from kafka_audit.report.rows import batches, exists, first_rows
+from kafka_audit.report.rows import batches, exists, first_rows, positive, rows_of
 
 SHOWN = 50
 """The largest numbers of partitions and of groups that are listed."""
 
-_WORST = (
-    *(("lost", "descending"), ("beyond_end", "descending"), ("time_to_loss_ms", "ascending"), ("lag", "descending")),
-    *(("group_id", "ascending"), ("topic", "ascending"), ("partition", "ascending")),
-)
+DAY_MS = 24 * 3600 * 1000
+
+_LISTED = 10
+_PLACE = (("group_id", "ascending"), ("topic", "ascending"), ("partition", "ascending"))
+_LOST = (("lost", "descending"), *_PLACE)
+_NEXT = (("time_to_loss_ms", "ascending"), *_LOST)
+_WORST = (("lost", "descending"), ("beyond_end", "descending"), ("time_to_loss_ms", "ascending"), ("lag", "descending"), *_PLACE)
 _BAD = pa.array(STATUSES[: STATUSES.index("ORPHAN") + 1])
+
+GroupPartition = Mapping[str, Any]
+"""A partition that a group reads: the columns of group_partitions.parquet that are shown. Counts are records, rates are records per second;
+None: not known, never 0."""
+COLUMNS = (
+    *("group_id", "topic", "partition", "group_type", "state", "topic_exists", "has_commit", "committed", "log_start", "log_end", "lag"),
+    *("lost", "beyond_end", "compacted", "only_markers_unread", "status", "status_reason", "status_window_ms", "detected_within_ms"),
+    *("burrow", "margin", "recreated", "truncated", "produced_per_s", "consumed_per_s", "expired_per_s", "time_to_loss_ms"),
+    *("time_to_loss_by", "catch_up_ms", "expires_in_ms", "lag_ms", "lag_ms_is_bound", "lag_ms_least", "lag_ms_most", "lag_ms_method"),
+    "behind_sla",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """Loss over all group partitions: what has been lost, and what will be lost next at the rates of the history."""
+
+    partitions: int = 0
+    groups: int = 0
+    records: int = 0
+    within_a_day: int = 0
+    happened: tuple[GroupPartition, ...] = ()
+    next: tuple[GroupPartition, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +73,7 @@ def read_lag(folder: Path, groups: Path) -> LagTables:
     path, slas, series = (folder / f"{name}.parquet" for name in ("group_partitions", "group_slas", "lag_series"))
     if not exists(path):
         return LagTables(ran=False)
-    per_group, loss = GroupReader(groups), LossReader()
+    per_group, loss = GroupReader(groups), _LossReader()
     worst: pa.Table | None = None
     partition_count = behind = 0
     for table in batches(path, COLUMNS):
@@ -60,7 +87,7 @@ def read_lag(folder: Path, groups: Path) -> LagTables:
     histories = read_histories(series, [one.group_id for one in listed[:SHOWN]])
     return LagTables(
         ran=True,
-        partitions=as_partitions(worst),
+        partitions=rows_of(worst),
         partition_count=partition_count,
         behind_count=behind,
         unknown_count=sum(one.unknown for one in listed),
@@ -76,3 +103,33 @@ def _is_listed(table: pa.Table) -> pa.ChunkedArray:
     for column in ("lost", "lag", "beyond_end"):
         listed = pc.or_(listed, positive(table, column))
     return listed
+
+
+class _LossReader:
+    """Collects the loss over batches of group partitions; memory grows only with the number of groups that lost records."""
+
+    def __init__(self) -> None:
+        self._happened: pa.Table | None = None
+        self._next: pa.Table | None = None
+        self._groups: set[str] = set()
+        self._partitions = self._records = self._within_a_day = 0
+
+    def read(self, table: pa.Table) -> None:
+        lost = table.filter(positive(table, "lost"))
+        self._partitions += lost.num_rows
+        self._records += pc.sum(lost["lost"]).as_py() or 0
+        self._groups.update(pc.unique(lost["group_id"]).to_pylist())
+        self._happened = first_rows(self._happened, lost, _LOST, _LISTED)
+        losing = table.filter(pc.is_valid(table["time_to_loss_ms"]))
+        self._within_a_day += pc.sum(pc.less_equal(losing["time_to_loss_ms"], DAY_MS)).as_py() or 0
+        self._next = first_rows(self._next, losing, _NEXT, _LISTED)
+
+    def loss(self) -> Loss:
+        return Loss(
+            partitions=self._partitions,
+            groups=len(self._groups),
+            records=self._records,
+            within_a_day=self._within_a_day,
+            happened=rows_of(self._happened),
+            next=rows_of(self._next),
+        )

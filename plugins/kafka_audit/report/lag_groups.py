@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from kafka_audit.catalogue.rows.groups import STATUSES
 from kafka_audit.report.lag_history import LagHistory
-from kafka_audit.report.lag_partitions import positive
-from kafka_audit.report.rows import batches
+from kafka_audit.report.rows import batches, positive
 
 _LEAST_KNOWN = 0.5
 _WITH_NULLS = pc.ScalarAggregateOptions(skip_nulls=False)
@@ -26,57 +25,18 @@ _AGGREGATES: list[Any] = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class GroupSla:
-    """One SLA of a group, over the partitions that it covers: limits, lag in records, and window. None: not known or not demanded.
+GroupSla = Mapping[str, Any]
+"""One SLA of a group, over the partitions that it covers: limits, lag in records, and window. None: not known or not demanded.
 
-    ``availability_percent``: the share of the judged minutes that were within the limits; quiet minutes and minutes that were not
-    assessed are not judged.
-    """
-
-    resource: str
-    group_id: str
-    sla: str
-    max_lag_records: int | None
-    max_lag_ms: int | None
-    max_no_progress_ms: int | None
-    breach_samples: int | None
-    breach_of: int | None
-    target_percent: float | None
-    window_days: int | None
-    partition_count: int | None
-    lag_known: int | None
-    unknown_partitions: int | None
-    behind_partitions: int | None
-    quiet: bool | None
-    availability_percent: float | None
-    minutes_in: int | None
-    minutes_out: int | None
-    minutes_not_assessed: int | None
-    minutes_quiet: int | None
-    budget_allowed_minutes: float | None
-    budget_used_minutes: float | None
-    budget_left_minutes: float | None
-
-    @property
-    def target_met(self) -> bool | None:
-        """Whether the target is met: False if known minutes overspend the budget; None without a target or with less than half known."""
-        minutes = (self.minutes_in, self.minutes_out, self.minutes_not_assessed)
-        if self.target_percent is None or None in minutes:
-            return None
-        if self.budget_left_minutes is not None and self.budget_left_minutes < 0:
-            return False
-        inside, outside, unknown = (minute or 0 for minute in minutes)
-        if self.availability_percent is None or inside + outside < _LEAST_KNOWN * (inside + outside + unknown):
-            return None
-        return self.availability_percent >= self.target_percent
-
-
-_OF_POLICY = (
-    *("sla", "max_lag_records", "max_lag_ms", "max_no_progress_ms", "breach_samples", "breach_of"),
-    *("target_percent", "window_days"),
+availability_percent is the share of the judged minutes that were within the limits; quiet minutes and minutes that were not assessed are
+not judged. target_met is False if known minutes overspend the budget, and None without a target or with less than half known.
+"""
+_OF_POLICY = ("sla", "max_lag_records", "max_lag_ms", "max_no_progress_ms", "breach_samples", "breach_of", "target_percent", "window_days")
+_COLUMNS = (
+    *("policy", "resource", "group_id", "partition_count", "lag_known", "unknown_partitions", "behind_partitions", "quiet"),
+    *("availability_percent", "minutes_in", "minutes_out", "minutes_not_assessed", "minutes_quiet"),
+    *("budget_allowed_minutes", "budget_used_minutes", "budget_left_minutes"),
 )
-_COLUMNS = ("policy", *(one.name for one in fields(GroupSla) if one.name not in _OF_POLICY))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +74,7 @@ class GroupLag:
     def limit_records(self) -> int | None:
         """The SLA limit to compare ``lag`` with, in records; None unless a single SLA covers every partition in the sum."""
         sla = self.slas[0] if len(self.slas) == 1 else None
-        return sla.max_lag_records if sla is not None and (sla.partition_count or 0) >= self.known else None
+        return sla["max_lag_records"] if sla is not None and (sla["partition_count"] or 0) >= self.known else None
 
 
 class GroupReader:
@@ -193,7 +153,7 @@ def _badness(group: GroupLag) -> tuple[float | str, ...]:
     """The key that sorts groups worst first: loss, commits beyond the log end, time to loss, status, broken SLAs, lag."""
     soonest = inf if group.time_to_loss_ms is None else group.time_to_loss_ms
     status = min((_rank(status) for status, _ in group.statuses), default=len(STATUSES))
-    broken = sum(sla.target_met is False for sla in group.slas)
+    broken = sum(sla["target_met"] is False for sla in group.slas)
     return (-group.lost, -group.beyond_end, soonest, status, -broken, -group.lag, group.group_id)
 
 
@@ -205,7 +165,18 @@ def read_group_slas(path: Path) -> dict[str, tuple[GroupSla, ...]]:
     found: dict[str, list[GroupSla]] = {}
     for table in batches(path, _COLUMNS, pc.field("policy", "sla").is_valid()):
         for row in table.to_pylist():
-            policy: dict[str, Any] = row.pop("policy")
-            sla = GroupSla(**row, **{name: policy[name] for name in _OF_POLICY})
-            found.setdefault(sla.group_id, []).append(sla)
-    return {group_id: tuple(sorted(slas, key=lambda one: one.sla)) for group_id, slas in found.items()}
+            policy = row.pop("policy")
+            sla = row | {name: policy[name] for name in _OF_POLICY}
+            found.setdefault(row["group_id"], []).append({**sla, "target_met": _target_met(sla)})
+    return {group_id: tuple(sorted(slas, key=lambda one: str(one["sla"]))) for group_id, slas in found.items()}
+
+
+def _target_met(sla: Mapping[str, Any]) -> bool | None:
+    minutes = (sla["minutes_in"], sla["minutes_out"], sla["minutes_not_assessed"])
+    if sla["target_percent"] is None or None in minutes:
+        return None
+    if sla["budget_left_minutes"] is not None and sla["budget_left_minutes"] < 0:
+        return False
+    if sla["availability_percent"] is None or sum(minutes[:2]) < _LEAST_KNOWN * sum(minutes):
+        return None
+    return bool(sla["availability_percent"] >= sla["target_percent"])

@@ -16,9 +16,8 @@ from kafka_audit.report.frameworks import FrameworkResult, assess
 from kafka_audit.report.lag import LagTables, read_lag
 from kafka_audit.report.results import ControlResult, Counts, FindingReader, Reason, control_results, read_summary, total, worst_first
 from kafka_audit.report.rows import exists
-from kafka_audit.report.snapshot_view import Collection, FileHash, UsedHistory, audit_files, read_collection, read_used_history
-from kafka_audit.report.tally import Kind, Loosened, Results, by_tier, loosened_results, read_tally
-from kafka_audit.report.waivers import WaiverTable, waiver_table
+from kafka_audit.report.snapshot_view import Collection, Row, UsedHistory, audit_files, read_collection, read_used_history
+from kafka_audit.report.tally import Kind, Results, WaiverTable, by_tier, loosened_results, read_tally, waiver_table
 from kafka_audit.store.layout import Audit, Snapshot
 
 if TYPE_CHECKING:
@@ -60,14 +59,14 @@ class Report:
     results: tuple[ControlResult, ...]
     reasons: tuple[Reason, ...]
     tiers: tuple[tuple[str, Results], ...]
-    loosened: tuple[Loosened, ...]
+    loosened: tuple[Mapping[str, Any], ...]
     waivers: WaiverTable
     frameworks: tuple[FrameworkResult, ...]
     history: tuple[UsedHistory, ...]
     lag: LagTables
     commit_history: CommitHistory
     missing: tuple[str, ...]
-    audit_files: tuple[FileHash, ...]
+    audit_files: tuple[Row, ...]
     limit: int
 
     @property
@@ -150,7 +149,7 @@ def read_report(
         results=results,
         reasons=findings.reasons(),
         tiers=tuple(by_tier(tally, policy.tiers)),
-        loosened=tuple(loosened_results(tally)),
+        loosened=loosened_results(tally),
         waivers=waiver_table(policy.waivers, tally, unfounded, at),
         frameworks=assess(policy.frameworks, results, void=outcome.verdict == VOID),
         history=read_used_history(audit),

@@ -1,8 +1,7 @@
 """Reads the results of the controls: counts per control from the summaries, and a limited number of findings per control."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,9 +124,14 @@ class Reason:
 
     status: str
     reason: str
-    count: int
-    codes: tuple[str, ...]
-    resources: tuple[str, ...]
+    count: int = 0
+    codes: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+
+    def with_more(self, code: str, resources: Sequence[str]) -> "Reason":
+        examples = sorted({*self.resources, *resources})[:_EXAMPLES]
+        codes = tuple(sorted({*self.codes, code}))
+        return replace(self, count=self.count + len(resources), codes=codes, resources=tuple(examples))
 
 
 def read_summary(path: Path) -> dict[str, dict[str, Any]]:
@@ -146,8 +150,7 @@ class FindingReader:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._kept: dict[tuple[str, str], pa.Table] = {}
-        self._reasons: Counter[tuple[str, str, str]] = Counter()
-        self._examples: dict[tuple[str, str], list[str]] = {}
+        self._reasons: dict[tuple[str, str], Reason] = {}
 
     def read(self, path: Path) -> None:
         """Read one findings folder (with the columns of the findings contract); IntegrityError if it cannot be read."""
@@ -169,9 +172,8 @@ class FindingReader:
         code = rows["code"][0].as_py()
         for row in rows.group_by("reason").aggregate([("resource", "list")]).to_pylist():
             reason = row["reason"] or "no reason was recorded"
-            self._reasons[(status, reason, code)] += len(row["resource_list"])
-            examples = self._examples.setdefault((status, reason), [])
-            examples[:] = sorted({*examples, *row["resource_list"]})[:_EXAMPLES]
+            known = self._reasons.get((status, reason), Reason(status=status, reason=reason))
+            self._reasons[(status, reason)] = known.with_more(code, row["resource_list"])
 
     def findings(self, control_id: str, status: Status) -> tuple[Finding, ...]:
         """The first findings of one control with one status: worst first, then by resource."""
@@ -180,22 +182,7 @@ class FindingReader:
 
     def reasons(self) -> tuple[Reason, ...]:
         """The reasons why results are missing, each once over all controls: errors before not assessed, then most results first."""
-        counts: Counter[tuple[str, str]] = Counter()
-        codes: dict[tuple[str, str], set[str]] = {}
-        for (status, reason, code), count in self._reasons.items():
-            counts[(status, reason)] += count
-            codes.setdefault((status, reason), set()).add(code)
-        made = [
-            Reason(
-                status=status,
-                reason=reason,
-                count=count,
-                codes=tuple(sorted(codes[(status, reason)])),
-                resources=tuple(self._examples[(status, reason)]),
-            )
-            for (status, reason), count in counts.items()
-        ]
-        return tuple(sorted(made, key=lambda one: (one.status, -one.count, one.reason)))
+        return tuple(sorted(self._reasons.values(), key=lambda one: (one.status, -one.count, one.reason)))
 
 
 def control_results(

@@ -46,3 +46,13 @@ def first_rows(kept: pa.Table | None, table: pa.Table, order: Sequence[tuple[str
     """The first ``count`` rows of ``kept`` and ``table`` together, in ``order`` (column, ascending|descending); nulls last."""
     joined = table if kept is None else pa.concat_tables([kept, table])
     return joined.take(pc.sort_indices(joined, sort_keys=list(order))[:count])
+
+
+def rows_of(table: pa.Table | None) -> tuple[dict[str, Any], ...]:
+    """The rows of a table as dicts; none without a table."""
+    return tuple(table.to_pylist()) if table is not None else ()
+
+
+def positive(table: pa.Table, column: str) -> pa.ChunkedArray:
+    """A boolean array: true where the column is known and above 0."""
+    return pc.fill_null(pc.greater(table[column], 0), False)

@@ -17,57 +17,21 @@ ERRORS_SHOWN = 100
 _EXAMPLES = 3
 
 
-@dataclass(frozen=True, kw_only=True)
-class Broker:
-    """One broker in the snapshot."""
+Row = Mapping[str, Any]
+"""A row of one of the tables below; None: not known."""
 
-    broker_id: int
-    host: str | None
-    port: int | None
-    rack: str | None
-    alive: bool
-    answered: bool
-    is_controller: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Capability:
-    """One Kafka API: the versions that this cluster supports, and whether the audit's principal may use it (None: not known)."""
-
-    api: str
-    api_key: int | None
-    min_version: int | None
-    max_version: int | None
-    supported: bool | None
-    allowed: bool | None
-    detail: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class CollectionProblem:
-    """Evidence that could not be read: one dataset, API and error, how often it occurred, and examples of where."""
-
-    dataset: str
-    api: str
-    error: str
-    count: int
-    message: str
-    where: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileHash:
-    """One file of the evidence or of the audit, and the sha256 of its bytes."""
-
-    path: str
-    sha256: str
-    bytes: int | None
-    rows: int | None
+_BROKER = ("broker_id", "host", "port", "rack", "alive", "answered", "is_controller")
+_CAPABILITY = ("api", "api_key", "min_version", "max_version", "supported", "allowed", "detail")
+"""One Kafka API: the versions that this cluster supports, and whether the audit's principal may use it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Collection:
-    """What a report needs of one snapshot. Times are ISO text from the manifest."""
+    """What a report needs of one snapshot. Times are ISO text from the manifest.
+
+    ``problems``: evidence that could not be read, as {dataset, api, error, count, message, where}: how often it occurred, and examples of
+    where. ``files``: as :func:`audit_files` returns them.
+    """
 
     snapshot_id: str
     manifest_sha256: str
@@ -78,29 +42,24 @@ class Collection:
     versions: tuple[tuple[str, str], ...]
     controller_id: int | None
     features: tuple[tuple[str, int | None], ...]
-    brokers: tuple[Broker, ...]
-    capabilities: tuple[Capability, ...]
-    problems: tuple[CollectionProblem, ...]
+    brokers: tuple[Row, ...]
+    capabilities: tuple[Row, ...]
+    problems: tuple[Row, ...]
     problem_kinds: int
     problem_count: int
-    files: tuple[FileHash, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EarlierSnapshot:
-    """One snapshot that was used, and the sha256 of its manifest."""
-
-    snapshot_id: str
-    manifest_sha256: str
+    files: tuple[Row, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class UsedHistory:
-    """The snapshots that one or both parts used, oldest first, and those left out, with the reason. ``recorded``: they left a record."""
+    """The snapshots that one or both parts used, oldest first, and those left out, with the reason. ``recorded``: they left a record.
+
+    ``used``: {snapshot_id, manifest_sha256}.
+    """
 
     parts: tuple[str, ...]
     recorded: bool
-    used: tuple[EarlierSnapshot, ...] = ()
+    used: tuple[Row, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
@@ -114,48 +73,35 @@ def _patterns(value: object) -> tuple[str, ...]:
     return tuple(str(one) for one in value) if isinstance(value, list | tuple) else (str(value),)
 
 
-def _where(row: Mapping[str, Any]) -> str:
-    parts = [
-        f"broker {row['broker_id']}" if row["broker_id"] is not None else "",
-        f"group {row['group_id']}" if row["group_id"] is not None else "",
-        f"topic {row['topic']}" if row["topic"] is not None else "",
-        f"partition {row['partition']}" if row["partition"] is not None else "",
-    ]
-    return ", ".join(part for part in parts if part) or "the whole dataset"
+def _where(row: Row) -> str:
+    named = (("broker", "broker_id"), ("group", "group_id"), ("topic", "topic"), ("partition", "partition"))
+    return ", ".join(f"{word} {row[column]}" for word, column in named if row[column] is not None) or "the whole dataset"
 
 
-def _problems(path: Path) -> list[CollectionProblem]:
+def _problems(path: Path) -> list[dict[str, Any]]:
     """Collection errors, grouped; most frequent first."""
-    columns = ("dataset", "api", "broker_id", "topic", "partition", "group_id", "error", "message")
-    counts: dict[tuple[str, str, str], int] = {}
-    messages: dict[tuple[str, str, str], str] = {}
-    places: dict[tuple[str, str, str], list[str]] = {}
-    for table in batches(path, columns):
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for table in batches(path, ("dataset", "api", "broker_id", "topic", "partition", "group_id", "error", "message")):
         for row in table.to_pylist():
-            key = (row["dataset"] or "", row["api"] or "", row["error"] or "")
-            counts[key] = counts.get(key, 0) + 1
-            messages.setdefault(key, row["message"] or "")
-            where = places.setdefault(key, [])
-            if len(where) < _EXAMPLES:
-                where.append(_where(row))
-    made = [
-        CollectionProblem(dataset=key[0], api=key[1], error=key[2], count=count, message=messages[key], where=tuple(places[key]))
-        for key, count in counts.items()
-    ]
-    return sorted(made, key=lambda one: (-one.count, one.dataset, one.api, one.error))
+            kind = {name: row[name] or "" for name in ("dataset", "api", "error")}
+            one = found.setdefault(tuple(kind.values()), {**kind, "count": 0, "message": row["message"] or "", "where": []})
+            one["count"] += 1
+            if len(one["where"]) < _EXAMPLES:
+                one["where"].append(_where(row))
+    return sorted(found.values(), key=lambda one: (-one["count"], one["dataset"], one["api"], one["error"]))
 
 
 def read_collection(snapshot: Snapshot) -> Collection:
     """Read one sealed snapshot's manifest and its small datasets; IntegrityError if a file cannot be used."""
     manifest = snapshot.manifest
     files = [
-        FileHash(path=name, sha256=str(entry.get("sha256", "")), bytes=entry.get("bytes"), rows=entry.get("rows"))
+        {"path": name, "sha256": str(entry.get("sha256", "")), "bytes": entry.get("bytes"), "rows": entry.get("rows")}
         for name, entry in sorted(_mapping(manifest.get("files")).items())
     ]
     cluster = all_rows(snapshot.dataset("cluster"), ("cluster_id", "controller_id", "features"))
     row: Mapping[str, Any] = cluster[0] if cluster else {}
-    brokers = all_rows(snapshot.dataset("brokers"), ("broker_id", "host", "port", "rack", "alive", "answered", "is_controller"))
-    apis = all_rows(snapshot.dataset("capabilities"), ("api", "api_key", "min_version", "max_version", "supported", "allowed", "detail"))
+    brokers = all_rows(snapshot.dataset("brokers"), _BROKER)
+    apis = all_rows(snapshot.dataset("capabilities"), _CAPABILITY)
     problems = _problems(snapshot.dataset("errors"))
     return Collection(
         snapshot_id=snapshot.snapshot_id,
@@ -167,24 +113,26 @@ def read_collection(snapshot: Snapshot) -> Collection:
         versions=tuple((key, str(value)) for key, value in sorted(_mapping(manifest.get("versions")).items())),
         controller_id=row.get("controller_id"),
         features=tuple(sorted((one["name"], one["finalized_max"]) for one in row.get("features") or [])),
-        brokers=tuple(Broker(**one) for one in sorted(brokers, key=lambda one: one["broker_id"])),
-        capabilities=tuple(Capability(**one) for one in sorted(apis, key=lambda one: (one["api"], one["api_key"] or -1))),
+        brokers=tuple(sorted(brokers, key=lambda one: one["broker_id"])),
+        capabilities=tuple(sorted(apis, key=lambda one: (one["api"], one["api_key"] or -1))),
         problems=tuple(problems[:ERRORS_SHOWN]),
         problem_kinds=len(problems),
-        problem_count=sum(one.count for one in problems),
+        problem_count=sum(one["count"] for one in problems),
         files=tuple(files),
     )
 
 
-def audit_files(folder: Path) -> tuple[FileHash, ...]:
-    """The audit's files that the report was made from: results and gate JSON, but not the gate's raw output and not the report."""
+def audit_files(folder: Path) -> tuple[Row, ...]:
+    """The audit's files that the report was made from, as {path, sha256, bytes, rows}: results and gate JSON.
+
+    The gate's raw output and the report are not among them.
+    """
     wanted = [folder / "run.json", *folder.glob("settings/*"), *folder.glob("lag/*"), *folder.glob("gate/*.json")]
-    found: list[Path] = []
-    for path in wanted:
-        found += path.rglob("*.parquet") if path.is_dir() else [path]
+    found = [path for one in wanted for path in (one.rglob("*.parquet") if one.is_dir() else [one])]
     hashed = sorted(path for path in found if path.is_file() and not path.name.startswith((".", "_")))
     return tuple(
-        FileHash(path=path.relative_to(folder).as_posix(), sha256=sha256_of(path), bytes=path.stat().st_size, rows=None) for path in hashed
+        {"path": path.relative_to(folder).as_posix(), "sha256": sha256_of(path), "bytes": path.stat().st_size, "rows": None}
+        for path in hashed
     )
 
 
@@ -202,9 +150,7 @@ def _used(part: str, path: Path) -> UsedHistory:
         return UsedHistory(parts=(part,), recorded=False)
     value: Mapping[str, Any] = read_json(path)
     try:
-        used = tuple(
-            EarlierSnapshot(snapshot_id=str(one["snapshot_id"]), manifest_sha256=str(one["manifest_sha256"])) for one in value["used"]
-        )
+        used = tuple({name: str(one[name]) for name in ("snapshot_id", "manifest_sha256")} for one in value["used"])
         return UsedHistory(parts=(part,), recorded=True, used=used, left_out=tuple(str(one) for one in value["left_out"]))
     except (KeyError, TypeError) as problem:
         raise IntegrityError(f"{path}: is not the record of a history ({problem!r}): run the step that writes it again") from problem

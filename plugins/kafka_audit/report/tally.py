@@ -1,18 +1,20 @@
-"""Counts all results of an audit by tier, severity, waiver and loosened requirement."""
+"""Counts all results of an audit by tier, severity, waiver and loosened requirement; lists the policy's waivers with what each covers."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_audit.findings import COUNTED_AS, Severity, Status
+from kafka_audit.policy.waivers import Waiver, WaiverState
 from kafka_audit.report.rows import batches
 
 SEVERITIES = [severity.value for severity in Severity]
 """The names of severities, worst first."""
 
-_COLUMNS = ("control_id", "code", "status", "severity", "tier", "loosened", "waiver")
+_JUDGED = (Status.PASS.value, Status.FAIL.value)
 
 
 class Kind(NamedTuple):
@@ -51,24 +53,13 @@ class Results:
         return self.passed + self.failed + self.errored + self.not_assessed
 
 
-@dataclass(frozen=True, kw_only=True)
-class Loosened:
-    """A control's results in one tier that were judged by a looser value than the catalogue's."""
-
-    code: str
-    tier: str | None
-    loosened: str
-    passed: int
-    failed: int
-
-
 def read_tally(path: Path, waivers: Collection[str]) -> tuple[Counter[Kind], Counter[str]]:
     """Count a findings folder by kind, and the findings by waiver id that name a waiver not in force (``waivers`` are the ids in force)."""
     found: Counter[Kind] = Counter()
     unfounded: Counter[str] = Counter()
-    for table in batches(path, _COLUMNS):
-        for row in table.group_by(list(_COLUMNS)).aggregate([([], "count_all")]).to_pylist():
-            kind = Kind(*(row[name] for name in _COLUMNS))
+    for table in batches(path, Kind._fields):
+        for row in table.group_by(list(Kind._fields)).aggregate([([], "count_all")]).to_pylist():
+            kind = Kind(*(row[name] for name in Kind._fields))
             if kind.waiver is not None and (kind.waiver not in waivers or kind.status != Status.FAIL.value):
                 unfounded[kind.waiver] += row["count_all"]
                 kind = kind._replace(waiver=None)
@@ -83,7 +74,7 @@ def results_of(kinds: Iterable[tuple[Kind, int]]) -> Results:
     for kind, number in kinds:
         by_status[kind.status] += number
         waived += number if kind.waiver is not None else 0
-        loosened += number if kind.loosened is not None and kind.status in (Status.PASS.value, Status.FAIL.value) else 0
+        loosened += number if kind.loosened is not None and kind.status in _JUDGED else 0
     return Results(**{name: by_status[status.value] for status, name in COUNTED_AS.items()}, waived=waived, loosened=loosened)
 
 
@@ -104,13 +95,52 @@ def by_tier(tally: Tally, tiers: Collection[str]) -> list[tuple[str, Results]]:
     return [(name, results_of((kind, number) for kind, number in tally.items() if str(kind.tier) == name)) for name in names]
 
 
-def loosened_results(tally: Tally) -> list[Loosened]:
-    """The results that were judged by a loosened requirement, by code and tier."""
+def loosened_results(tally: Tally) -> tuple[Mapping[str, Any], ...]:
+    """A control's results in one tier that were judged by a looser value than the catalogue's: {code, tier, loosened, passed, failed}.
+
+    By code and tier.
+    """
     groups: dict[tuple[str, str, str], Counter[str]] = {}
     for kind, number in tally.items():
-        if kind.loosened is not None and kind.status in (Status.PASS.value, Status.FAIL.value):
+        if kind.loosened is not None and kind.status in _JUDGED:
             groups.setdefault((kind.code, str(kind.tier), kind.loosened), Counter())[kind.status] += number
-    return [
-        Loosened(code=code, tier=tier, loosened=what, passed=found[Status.PASS.value], failed=found[Status.FAIL.value])
+    return tuple(
+        {"code": code, "tier": tier, "loosened": what, "passed": found[Status.PASS.value], "failed": found[Status.FAIL.value]}
         for (code, tier, what), found in sorted(groups.items())
-    ]
+    )
+
+
+WaiverUse = Mapping[str, Any]
+"""One waiver, its texts and times as text, with {status, covered}: used, unused, expired or not yet approved; the failures it covers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaiverTable:
+    """``listed``: the policy's waivers. ``unfounded``: (id, number of findings) of waivers that findings name but were not in force."""
+
+    listed: tuple[WaiverUse, ...] = ()
+    unfounded: tuple[tuple[str, int], ...] = ()
+
+    def find(self, waiver_id: str | None) -> WaiverUse | None:
+        """The waiver with this id if it covers failures of this audit, else None."""
+        return next((one for one in self.listed if one["id"] == waiver_id and one["status"] == "used"), None)
+
+
+def waiver_table(waivers: Sequence[Waiver], tally: Tally, unfounded: Mapping[str, int], at: datetime) -> WaiverTable:
+    """Make the table from the counted results; ``at`` is when the audit began."""
+    covered: Counter[str] = Counter()
+    for kind, number in tally.items():
+        if kind.waiver is not None:
+            covered[kind.waiver] += number
+    listed = tuple(_use(waiver, covered[waiver.id], waiver.state(at)) for waiver in waivers)
+    return WaiverTable(listed=listed, unfounded=tuple(sorted(unfounded.items())))
+
+
+def _use(waiver: Waiver, covered: int, state: WaiverState) -> WaiverUse:
+    words = ("id", "control", "resource", "owner", "approver", "ticket", "justification")
+    used = "used" if covered else "unused"
+    return {
+        **{word: getattr(waiver, word) for word in words},
+        **{"approved_on": waiver.approved_on.isoformat(), "expires": waiver.expires.isoformat()},
+        **{"status": used if state is WaiverState.IN_FORCE else state.value, "covered": covered},
+    }

@@ -7,8 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.rows import SUBJECTS
-from kafka_audit.clients.declared import Client
-from kafka_audit.clients.rows import declared_row
+from kafka_audit.clients.declared import Client, declared_row
 from kafka_audit.policy import Policy, glob_to_regex
 from spark_jobs.engine.evidence import Evidence
 

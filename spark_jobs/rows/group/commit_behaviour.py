@@ -5,7 +5,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_audit.catalogue.rows.behaviour import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
+from kafka_audit.catalogue.rows.groups import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
 from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour, find_behaviour
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows.tiers import matches_any
@@ -25,7 +25,7 @@ def remember_behaviour(evidence: Evidence, used: Behaviour) -> None:
 
 
 def with_group_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds ``behaviour`` and ``behaviour_reason`` (kafka_audit.catalogue.rows.behaviour) by group_id."""
+    """Adds ``behaviour`` and ``behaviour_reason`` (kafka_audit.catalogue.rows.groups) by group_id."""
     used = used_behaviour(evidence)
     if used.path is None:
         return _without(rows, used, GROUP_BEHAVIOUR)

@@ -1,7 +1,7 @@
 """Wide rows of producers and consumers: what clients.yaml declares, and what the cluster shows of them."""
 
-from kafka_audit.catalogue.rows.behaviour import BEHAVIOUR_OF_GROUP
 from kafka_audit.catalogue.rows.columns import ERRORS, RESOURCE, columns
+from kafka_audit.catalogue.rows.groups import BEHAVIOUR_OF_GROUP
 
 _SETTINGS = "map<string,struct<value:string,source:string>>"
 _ABOUT = f"""
