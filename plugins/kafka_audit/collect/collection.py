@@ -84,7 +84,7 @@ class Collection:
         listing, in_scope, listed = self._list_topics()
         running, failures = list_reassignments(cluster)
         log.add_all(datasets.REASSIGNMENTS, failures)
-        features = brokers.common_features(cluster.versions)
+        features = brokers.common_features(cluster.features)
         has_elr = any(f.name == _ELR_FEATURE and (f.finalized_max or 0) > 0 for f in features)
         seen = topics.first_look(cluster, listed, in_scope, has_elr=has_elr, read_at=read_at, errors=log)
         bad = topics.bad_partitions(seen, running)
