@@ -70,19 +70,8 @@ def brokers(
 
 def quorum(replicas: Iterable[QuorumReplica], read_at: datetime) -> pa.Table:
     """One row per voter and observer of the metadata quorum; role is ``voter`` or ``observer``, timestamps are of the leader's clock."""
-    rows = [
-        (
-            one.replica_id,
-            "voter" if one.is_voter else "observer",
-            one.is_leader,
-            one.log_end_offset,
-            one.last_fetch_timestamp_ms,
-            one.last_caught_up_timestamp_ms,
-            read_at,
-        )
-        for one in replicas
-    ]
-    return table(QUORUM.schema, rows)
+    values = attrgetter(*QUORUM.schema.names[:-1])
+    return table(QUORUM.schema, [(*values(one), read_at) for one in replicas])
 
 
 def acls(source: Cluster, errors: ErrorLog) -> pa.Table:
