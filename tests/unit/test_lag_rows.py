@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from lag_readings import Made, behind
 
-from kafka_audit.lag.notes import notes
+from kafka_audit.lag.lag_table import notes
 from kafka_audit.lag.rows import lag_rows
 from kafka_audit.lag.seconds import AT_LEAST, AT_MOST, Seconds
 from kafka_audit.policy.slas import LagSla

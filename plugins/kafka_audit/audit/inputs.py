@@ -145,10 +145,10 @@ def _keep(original: Path, copy: Path) -> None:
 
 
 def _link_tree(source: Path, target: Path) -> None:
-    listing = list_files(source)
-    if listing.refused:
-        raise IntegrityError(f"{source}: {listing.refused[0]}")
-    for name in (*listing.files, *(path.name for path in source.glob("manifest*.json"))):
+    names, refused = list_files(source)
+    if refused:
+        raise IntegrityError(f"{source}: {refused[0]}")
+    for name in (*names, *(path.name for path in source.glob("manifest*.json"))):
         place = target / name
         place.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -61,6 +61,6 @@ def take_reading(settings: ConnectionSettings, scope: Scope, policy: Policy, now
     """Connect, read what lag needs and disconnect; CollectionError when the cluster cannot be read at all."""
     taken_at = now()
     with ConnectedCluster(settings, deadline_seconds=DEADLINE_SECONDS) as connected:
-        collection = Collection(connected, light=True, scope=scope, policy=policy, now=now)
+        collection = Collection(cluster=connected, light=True, scope=scope, policy=policy, now=now)
         datasets = {name: table.to_pylist() for name, table in collection.datasets()}
     return Reading(datasets=datasets, hosts=collection.hosts, cluster_id=collection.cluster_id, taken_at=taken_at)

@@ -35,12 +35,8 @@ class Feature:
     supported_max: int | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BrokerVersions:
-    """The APIs of one broker as ``api_key -> (min, max)``, and its features."""
-
-    apis: Mapping[int, tuple[int, int]]
-    features: tuple[Feature, ...]
+Versions = tuple[Mapping[int, tuple[int, int]], tuple[Feature, ...]]
+"""The APIs of one broker as ``api_key -> (min, max)``, and its features."""
 
 
 class Cluster(Channel):
@@ -54,12 +50,13 @@ class Cluster(Channel):
         super().__init__(settings, deadline_seconds=deadline_seconds)
         try:
             self.addresses = find_brokers(self)
-            self.versions = read_versions(self, self.addresses)
+            versions = read_versions(self, self.addresses)
         except BaseException:
             self.close()
             raise
         self.brokers = tuple(broker.broker_id for broker in self.addresses)
-        self.api_versions = {broker_id: versions.apis for broker_id, versions in self.versions.items()}
+        self.api_versions = {broker_id: apis for broker_id, (apis, _) in versions.items()}
+        self.features = [feature for _, features in versions.values() for feature in features]
 
     def __enter__(self) -> "Cluster":
         return self
@@ -91,7 +88,7 @@ def find_brokers(channel: Channel) -> tuple[BrokerAddress, ...]:
     )
 
 
-def read_versions(channel: Channel, brokers: tuple[BrokerAddress, ...]) -> dict[int, BrokerVersions]:
+def read_versions(channel: Channel, brokers: tuple[BrokerAddress, ...]) -> dict[int, Versions]:
     """Ask every broker for its APIs and features (ApiVersions); brokers that do not answer are left out.
 
     CollectionError when no broker answers although a bootstrap server did: then the advertised addresses are wrong for this machine.
@@ -99,7 +96,7 @@ def read_versions(channel: Channel, brokers: tuple[BrokerAddress, ...]) -> dict[
     requests = {
         broker.broker_id: [ApiVersionsRequest(client_software_name="kafka-audit", client_software_version="0")] for broker in brokers
     }
-    found: dict[int, BrokerVersions] = {}
+    found: dict[int, Versions] = {}
     failures: list[Failure] = []
     for reply in channel.ask_all(requests):
         if reply.failure is not None:
@@ -119,7 +116,7 @@ def read_versions(channel: Channel, brokers: tuple[BrokerAddress, ...]) -> dict[
     return dict(sorted(found.items()))
 
 
-def _versions(response: Message) -> BrokerVersions:
+def _versions(response: Message) -> Versions:
     supported = {feature.name: feature for feature in response.supported_features or ()}
     known = response.finalized_features_epoch >= 0
     finalized = {feature.name: feature for feature in response.finalized_features or ()} if known else {}
@@ -133,7 +130,7 @@ def _versions(response: Message) -> BrokerVersions:
         )
         for name in sorted({*supported, *finalized})
     )
-    return BrokerVersions(apis={a.api_key: (a.min_version, a.max_version) for a in response.api_keys}, features=features)
+    return {a.api_key: (a.min_version, a.max_version) for a in response.api_keys}, features
 
 
 def _credentials_refused(channel: Channel, address: str, failure: Failure) -> CollectionError:

@@ -47,10 +47,10 @@ class BrokerLogDirs:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QuorumReplica:
-    """One voter or observer of the metadata quorum (KIP-595, KIP-836); timestamps in epoch ms of the leader's clock."""
+    """One voter or observer (``role``) of the metadata quorum (KIP-595, KIP-836); timestamps in epoch ms of the leader's clock."""
 
     replica_id: int
-    is_voter: bool
+    role: str
     is_leader: bool
     log_end_offset: int | None
     last_fetch_timestamp_ms: int | None
@@ -122,19 +122,19 @@ def describe_quorum(channel: Channel) -> tuple[tuple[QuorumReplica, ...], tuple[
     for partition in (p for topic in response.topics for p in topic.partitions):
         if partition.error_code:
             return (), (refused("DescribeQuorum", partition.error_code, partition.error_message),)
-        for is_voter, states in ((True, partition.current_voters), (False, partition.observers)):
+        for role, states in (("voter", partition.current_voters), ("observer", partition.observers)):
             found.extend(
                 QuorumReplica(
                     replica_id=state.replica_id,
-                    is_voter=is_voter,
-                    is_leader=is_voter and state.replica_id == partition.leader_id,
+                    role=role,
+                    is_leader=role == "voter" and state.replica_id == partition.leader_id,
                     log_end_offset=_known(state.log_end_offset),
                     last_fetch_timestamp_ms=_known(state.last_fetch_timestamp),
                     last_caught_up_timestamp_ms=_known(state.last_caught_up_timestamp),
                 )
                 for state in states
             )
-    return tuple(sorted(found, key=lambda one: (not one.is_voter, one.replica_id))), ()
+    return tuple(sorted(found, key=lambda one: (one.role != "voter", one.replica_id))), ()
 
 
 def _known(number: int) -> int | None:

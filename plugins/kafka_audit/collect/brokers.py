@@ -1,6 +1,6 @@
 """The cluster as a whole and its brokers: identity, quorum, access control lists, log directories and the replicas in them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from operator import attrgetter
@@ -8,7 +8,7 @@ from operator import attrgetter
 import pyarrow as pa
 
 from kafka_audit.cluster.acls import describe_acls
-from kafka_audit.cluster.bootstrap import BrokerAddress, BrokerVersions, Cluster, Feature
+from kafka_audit.cluster.bootstrap import BrokerAddress, Cluster, Feature
 from kafka_audit.cluster.brokers import BrokerLogDirs, QuorumReplica
 from kafka_audit.cluster.failures import unsupported
 from kafka_audit.collect.datasets import ACLS, BROKERS, CLUSTER, LOG_DIRS, QUORUM, REPLICA_SIZES
@@ -28,12 +28,11 @@ def cluster(
     return table(CLUSTER.schema, [(cluster_id, controller_id, read_at, list(map(asdict, features)), authorized_operations)])
 
 
-def common_features(versions: Mapping[int, BrokerVersions]) -> tuple[Feature, ...]:
+def common_features(features: Iterable[Feature]) -> tuple[Feature, ...]:
     """Features over all brokers that answered: the levels that every one of them supports (KIP-584)."""
     by_name: dict[str, list[Feature]] = {}
-    for broker in versions.values():
-        for feature in broker.features:
-            by_name.setdefault(feature.name, []).append(feature)
+    for feature in features:
+        by_name.setdefault(feature.name, []).append(feature)
     return tuple(_common(found) for _, found in sorted(by_name.items()))
 
 
@@ -71,19 +70,8 @@ def brokers(
 
 def quorum(replicas: Iterable[QuorumReplica], read_at: datetime) -> pa.Table:
     """One row per voter and observer of the metadata quorum; role is ``voter`` or ``observer``, timestamps are of the leader's clock."""
-    rows = [
-        (
-            one.replica_id,
-            "voter" if one.is_voter else "observer",
-            one.is_leader,
-            one.log_end_offset,
-            one.last_fetch_timestamp_ms,
-            one.last_caught_up_timestamp_ms,
-            read_at,
-        )
-        for one in replicas
-    ]
-    return table(QUORUM.schema, rows)
+    values = attrgetter(*QUORUM.schema.names[:-1])
+    return table(QUORUM.schema, [(*values(one), read_at) for one in replicas])
 
 
 def acls(source: Cluster, errors: ErrorLog) -> pa.Table:

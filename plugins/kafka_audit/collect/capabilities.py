@@ -51,7 +51,7 @@ def words(matrix: tuple[Capability, ...]) -> Mapping[str, str]:
 
 
 def _capability(cluster: Cluster, name: str, key: int, operations: Collection[str]) -> Capability:
-    ranges = [versions.apis.get(key) for versions in cluster.versions.values()]
+    ranges = [apis.get(key) for apis in cluster.api_versions.values()]
     known = [found for found in ranges if found is not None]
     supported = bool(known) and len(known) == len(ranges)
     allowed, detail = _permission(cluster, name, operations) if supported else (None, "not offered by every broker")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ _ELR_FEATURE = "eligible.leader.replicas.version"
 _Tables = Iterator[tuple[Dataset, pa.Table]]
 
 
+@dataclass(kw_only=True)
 class Collection:
     """One pass over a connected cluster; iterate :meth:`datasets` once, then read the other attributes.
 
@@ -32,38 +34,28 @@ class Collection:
     ``hosts`` are the members' client hosts by (group id, member id): only for display, no dataset holds them.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        *,
-        light: bool,
-        scope: Scope,
-        policy: LagSlas | None,
-        now: Callable[[], datetime],
-        second_look_seconds: float = SECOND_LOOK_SECONDS,
-    ) -> None:
-        self.scope = scope
-        self.errors = ErrorLog()
-        self.capabilities: Mapping[str, str] = {}
-        self.cluster_id: str | None = None
-        self.hosts: Mapping[tuple[str, str], str] = {}
-        self._cluster = cluster
-        self._light = light
-        self._max_lag_seconds = offsets.seconds_of(policy)
-        self._now = now
-        self._second_look_seconds = second_look_seconds
+    cluster: Cluster
+    light: bool
+    scope: Scope
+    policy: LagSlas | None
+    now: Callable[[], datetime]
+    second_look_seconds: float = SECOND_LOOK_SECONDS
+    errors: ErrorLog = field(default_factory=ErrorLog, init=False)
+    capabilities: Mapping[str, str] = field(default_factory=dict, init=False)
+    cluster_id: str | None = field(default=None, init=False)
+    hosts: Mapping[tuple[str, str], str] = field(default_factory=dict, init=False)
 
     def datasets(self) -> Iterator[tuple[str, pa.Table]]:
         """Name and content of every dataset, each as soon as it is read, so that the caller can store and forget it.
 
         CollectionError when not even the topics can be listed.
         """
-        for dataset, table in self._offsets_only() if self._light else self._everything():
+        for dataset, table in self._offsets_only() if self.light else self._everything():
             yield dataset.name, table
         yield datasets.ERRORS.name, self.errors.to_table()
 
     def _offsets_only(self) -> _Tables:
-        cluster, log = self._cluster, self.errors
+        cluster, log = self.cluster, self.errors
         _, in_scope, partitions = self._list_topics()
         leaders = Leaders(cluster, partitions)
         reading, _, logs = yield from self._groups_and_ends(leaders, sorted(one.key for one in partitions), {})
@@ -73,18 +65,18 @@ class Collection:
         yield datasets.TOPIC_CONFIGS, configs.topic_configs(cluster, names, log, keys=OFFSETS_SNAPSHOT_KEYS)
         # Last: where many groups lag far behind it takes the longest, and a deadline must cost nothing else.
         internal, commits = _internal(in_scope), reading.commits
-        yield datasets.FIRST_UNREAD, records.first_unread(cluster, leaders, commits, logs, internal=internal, now=self._now, errors=log)
+        yield datasets.FIRST_UNREAD, records.first_unread(cluster, leaders, commits, logs, internal=internal, now=self.now, errors=log)
         _, operations = describe_cluster(cluster)
         self.capabilities = capabilities.words(capabilities.read_capabilities(cluster, operations))
 
     def _everything(self) -> _Tables:
-        cluster, log = self._cluster, self.errors
+        cluster, log = self.cluster, self.errors
         registered, operations = describe_cluster(cluster)
-        read_at, looked_at = self._now(), time.monotonic()
+        read_at, looked_at = self.now(), time.monotonic()
         listing, in_scope, listed = self._list_topics()
         running, failures = list_reassignments(cluster)
         log.add_all(datasets.REASSIGNMENTS, failures)
-        features = brokers.common_features(cluster.versions)
+        features = brokers.common_features(cluster.features)
         has_elr = any(f.name == _ELR_FEATURE and (f.finalized_max or 0) > 0 for f in features)
         seen = topics.first_look(cluster, listed, in_scope, has_elr=has_elr, read_at=read_at, errors=log)
         bad = topics.bad_partitions(seen, running)
@@ -96,7 +88,7 @@ class Collection:
         controller = next((one.replica_id for one in replicas if one.is_leader), None)
         if controller is None and not cluster.supports("DescribeQuorum"):
             controller = listing.controller_id  # only before KRaft does Metadata name the true controller
-        yield datasets.QUORUM, brokers.quorum(replicas, self._now())
+        yield datasets.QUORUM, brokers.quorum(replicas, self.now())
         yield (
             datasets.CLUSTER,
             brokers.cluster(
@@ -115,7 +107,7 @@ class Collection:
         yield datasets.TOPIC_CONFIGS, of_topics
         retention_ms = configs.retention_ms(of_topics)
         del of_topics
-        leaders, internal, now = Leaders(cluster, (one.partition for one in seen.values())), _internal(in_scope), self._now
+        leaders, internal, now = Leaders(cluster, (one.partition for one in seen.values())), _internal(in_scope), self.now
         reading, ends, logs = yield from self._groups_and_ends(leaders, sorted(seen), retention_ms)
         yield datasets.FIRST_UNREAD, records.first_unread(cluster, leaders, reading.commits, logs, internal=internal, now=now, errors=log)
         yield datasets.LAST_BATCHES, records.last_batches(cluster, leaders, ends, internal=internal, now=now, errors=log)
@@ -125,8 +117,8 @@ class Collection:
         yield datasets.TRANSACTIONS, producers.transactions(cluster, log)
 
         if bad:
-            cluster.sleep(max(0.0, self._second_look_seconds - (time.monotonic() - looked_at)))
-            seen = topics.second_look(cluster, seen, bad, has_elr=has_elr, now=self._now, errors=log)
+            cluster.sleep(max(0.0, self.second_look_seconds - (time.monotonic() - looked_at)))
+            seen = topics.second_look(cluster, seen, bad, has_elr=has_elr, now=self.now, errors=log)
         yield datasets.PARTITIONS, topics.partitions(seen)
         yield (
             datasets.BROKERS,
@@ -144,14 +136,14 @@ class Collection:
 
     def _list_topics(self) -> tuple[TopicListing, list[Topic], list[Partition]]:
         """All topics, and the topics in scope with their partitions."""
-        listing = topics.listing(self._cluster)
+        listing = topics.listing(self.cluster)
         self.cluster_id = listing.cluster_id
         in_scope = [topic for topic in listing.topics if self.scope.covers_topic(topic.name, is_internal=topic.is_internal)]
         names = {topic.name for topic in in_scope}
         return listing, in_scope, [one for one in listing.partitions if one.topic in names]
 
     def _storage(self, listing: TopicListing) -> _Tables:
-        stored = list(describe_log_dirs(self._cluster))
+        stored = list(describe_log_dirs(self.cluster))
         yield datasets.LOG_DIRS, brokers.log_dirs(stored, self.errors)
         yield datasets.REPLICA_SIZES, brokers.replica_sizes(stored, self.scope, self.errors)
         on_disk = {replica.topic for broker in stored for directory in broker.dirs for replica in directory.replicas}
@@ -161,7 +153,7 @@ class Collection:
         self, leaders: Leaders, keys: Sequence[TopicPartition], retention_ms: Mapping[str, int]
     ) -> Generator[tuple[Dataset, pa.Table], None, tuple[GroupReading, pa.Table, dict[TopicPartition, Log]]]:
         """Groups and commits, then the ends of the logs; returns what was read of groups, the dataset ``offsets``, and the known logs."""
-        cluster, log, now = self._cluster, self.errors, self._now
+        cluster, log, now = self.cluster, self.errors, self.now
         reading = groups.read_groups(cluster, self.scope, now, log)
         self.hosts = reading.client_hosts()
         ends = offsets.offsets(
@@ -170,7 +162,7 @@ class Collection:
             keys,
             commits=reading.highest_commits(),
             retention_ms=retention_ms,
-            positions_only=self._light,
+            positions_only=self.light,
             now=now,
             errors=log,
         )
@@ -178,7 +170,7 @@ class Collection:
         yield datasets.MEMBERS, groups.members(reading, self.scope, log)
         yield datasets.COMMITTED_OFFSETS, groups.committed_offsets(reading, log)
         yield datasets.OFFSETS, ends
-        logs, limit = offsets.known_logs(ends), self._max_lag_seconds
+        logs, limit = offsets.known_logs(ends), offsets.seconds_of(self.policy)
         sla_offsets = offsets.sla_offsets(cluster, leaders, reading.commits, logs, max_lag_seconds=limit, now=now, errors=log)
         yield datasets.SLA_OFFSETS, sla_offsets
         return reading, ends, logs

@@ -66,7 +66,7 @@ def take_snapshot(
         root.snapshot_writer(cluster, snapshot_id, kind) as writer,
     ):
         collection = Collection(
-            connected,
+            cluster=connected,
             light=kind == OFFSETS,
             scope=scope or Scope(),
             policy=policy,

@@ -12,6 +12,7 @@ from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.durable_files import sha256_of
 
 LIST_FILE = Path(__file__).with_name("jars.sha256")
+_PLACE = ("configuration", "organisation", "module", "version", "file")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +33,9 @@ def listed_jars(path: Path) -> tuple[ListedJar, ...]:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         sha256, _, place = line.partition("  ")
         parts = PurePosixPath(place).parts
-        if len(sha256) != 64 or len(parts) != 5:
+        if len(sha256) != 64 or len(parts) != len(_PLACE):
             raise ConfigurationError(f"{path}, line {number}: is not a sha256 and a jar's path; regenerate the list with `make lock-jars`.")
-        configuration, organisation, module, version, file = parts
-        found.append(
-            ListedJar(configuration=configuration, organisation=organisation, module=module, version=version, file=file, sha256=sha256)
-        )
+        found.append(ListedJar(sha256=sha256, **dict(zip(_PLACE, parts, strict=True))))
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from typing import Protocol, TypeVar
+from typing import TypeAlias, TypeVar
 
 import confluent_kafka
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -33,19 +33,6 @@ FOR_NOW = {
 """librdkafka's names of the errors after which a commit is retried; its ``retriable()`` is true only for errors of transactions."""
 _A_DAY_MS = 86_400_000
 _Partition = TypeVar("_Partition", bound=tuple[str, int])
-
-
-class Member(Protocol):
-    """One member of one group."""
-
-    def settle(self) -> None:
-        """Join, read to the end of every assigned partition, and commit the offsets that the group's definition asks for."""
-
-    def hold(self, stop: threading.Event) -> None:
-        """Stay in the group until stop is set, without reading or committing anything else."""
-
-    def close(self) -> None:
-        """Leave the group."""
 
 
 class HandCommitting:
@@ -202,6 +189,13 @@ class OffsetsOnly:
 
     def close(self) -> None:
         self._admin.close()
+
+
+Member: TypeAlias = HandCommitting | Librdkafka | OffsetsOnly
+"""One member of one group. ``settle``: join, read to the end of every assigned partition, and commit what the group's definition asks for.
+
+``hold``: stay in the group until ``stop`` is set, without reading or committing anything else. ``close``: leave the group.
+"""
 
 
 def create(group: Group, bootstrap: str, partitions: Mapping[str, int]) -> Member:

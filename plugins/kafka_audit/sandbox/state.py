@@ -49,6 +49,9 @@ class Folder:
         self.data = self.path / "data"
         self.logs = self.path / "logs"
         self.lock = self.path / "lock"
+        self.workload_plan = self.data / "workload.json"  # its process is recognized by this path in its arguments
+        # The connection of the principal that may only read: it contains a password, and exists only on secured brokers.
+        self.audit_connection = self.data / "audit.properties"
 
     def log(self, role: str) -> Path:
         """Return the log file of the process with this role."""
@@ -57,16 +60,6 @@ class Folder:
     def properties(self, broker_id: int) -> Path:
         """Return a broker's server.properties; its process is recognized by this path in its arguments."""
         return self.data / f"broker-{broker_id}" / "server.properties"
-
-    @property
-    def audit_connection(self) -> Path:
-        """Return the connection file of the principal that may only read; it contains a password and exists only on secured brokers."""
-        return self.data / "audit.properties"
-
-    @property
-    def workload_plan(self) -> Path:
-        """Return the workload's plan; its process is recognized by this path in its arguments."""
-        return self.data / "workload.json"
 
     def claim(self) -> None:
         """Create the folder and mark it as a sandbox. Raises ConfigurationError for a folder with other content in it."""

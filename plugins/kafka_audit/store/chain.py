@@ -198,7 +198,7 @@ def _remove_leftovers(audit: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    hidden = [name for name in list_files(audit).files if is_hidden(name)]
+    hidden = [name for name in list_files(audit)[0] if is_hidden(name)]
     if hidden:
         raise IntegrityError(f"{audit} cannot be sealed: {hidden[0]} is hidden, so no reader would look at it. Remove it")
 

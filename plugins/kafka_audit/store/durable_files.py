@@ -153,11 +153,9 @@ def replaced_folder(target: Path) -> Iterator[Path]:
             sync_tree(fresh)
             _put_in_place(fresh, target)
     except OSError as problem:
-        shutil.rmtree(fresh, ignore_errors=True)
         raise write_failed(target, problem) from problem
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)  # nothing has the name any more when the folder is in its place
 
 
 def _put_in_place(fresh: Path, target: Path) -> None:

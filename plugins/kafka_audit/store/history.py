@@ -50,15 +50,14 @@ def read_history(snapshot: Snapshot, limit: int) -> History:
     """
     unusable: list[str] = []
     foreign: list[str] = []
-
-    def usable(kind: str, most: int) -> tuple[Snapshot, ...]:
-        return tuple(_usable(snapshot, kind, most, unusable, foreign)) if most else ()
-
-    whole, offsets = usable(SNAPSHOT, limit), usable(OFFSETS, OFFSETS_SNAPSHOTS if limit else 0)
+    whole = _usable(snapshot, SNAPSHOT, limit, unusable, foreign)
+    offsets = _usable(snapshot, OFFSETS, OFFSETS_SNAPSHOTS if limit else 0, unusable, foreign)
     return History(snapshots=whole, offsets=offsets, unusable=tuple(unusable[-_READABLE:]), foreign=tuple(foreign[-_READABLE:]))
 
 
-def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], foreign: list[str]) -> list[Snapshot]:
+def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], foreign: list[str]) -> tuple[Snapshot, ...]:
+    if not most:
+        return ()
     root, cluster = snapshot.root, str(snapshot.manifest["cluster"])
     # An id carries the time for which a run was planned, and the run may have read the cluster later: the manifest's time decides.
     latest = stamp(datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc) + timedelta(days=1))
@@ -87,7 +86,7 @@ def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], forei
             unusable.insert(0, f"{snapshot_id}: {'; '.join(problems[:3])}")
         else:
             found.append(one)
-    return sorted(found, key=lambda one: one.taken_ms)
+    return tuple(sorted(found, key=lambda one: one.taken_ms))
 
 
 def _named(snapshots: tuple[Snapshot, ...]) -> list[dict[str, str]]:

@@ -162,10 +162,7 @@ class EvidenceRoot:
         )
 
     def find_snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot | None:
-        """The sealed snapshot of that id, or None; IntegrityError when the folder holds another one.
-
-        Hashes are not checked here.
-        """
+        """The sealed snapshot of that id, or None; hashes are not checked. IntegrityError when the folder holds another one."""
         folder = self.snapshot_dir(cluster, snapshot_id, kind)
         return Snapshot.open(folder, self.place(cluster, kind)) if (folder / MANIFEST).is_file() else None
 

@@ -23,14 +23,6 @@ MOST_BYTES = 32 << 20
 _OUTSIDE_THE_LIST = frozenset({MANIFEST, SIGNATURE})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Listing:
-    """What lies below a folder: the names of its regular files, and a sentence for each thing that may not be there."""
-
-    files: tuple[str, ...]
-    refused: tuple[str, ...]
-
-
 @dataclass(kw_only=True)
 class FileHashes:
     """The sha256 of files; one that has several names (hard links) is read once."""
@@ -65,12 +57,15 @@ def _opened(path: Path | str) -> tuple[int, os.stat_result]:
     return descriptor, about
 
 
-def list_files(folder: Path) -> Listing:
-    """Everything below a folder, without following links; the manifest and its signature are not listed."""
+def list_files(folder: Path) -> tuple[list[str], list[str]]:
+    """The names of the regular files below a folder, and a sentence for each thing that may not be there. No link is followed.
+
+    The manifest and its signature are not listed.
+    """
     files: list[str] = []
     refused: list[str] = []
     if folder.is_symlink():
-        return Listing(files=(), refused=(f"{folder.name}: is a link; name the folder itself",))
+        return [], [f"{folder.name}: is a link; name the folder itself"]
     waiting = [""]
     while waiting:
         inside = waiting.pop()
@@ -90,7 +85,7 @@ def list_files(folder: Path) -> Listing:
                 refused.append(f"{name}: is neither a file nor a folder")
             elif name not in _OUTSIDE_THE_LIST:
                 files.append(name)
-    return Listing(files=tuple(sorted(files)), refused=tuple(sorted(refused)))
+    return sorted(files), sorted(refused)
 
 
 def tree_files(folder: Path, hashes: FileHashes | None = None) -> dict[str, dict[str, Any]]:
@@ -98,11 +93,11 @@ def tree_files(folder: Path, hashes: FileHashes | None = None) -> dict[str, dict
 
     The manifest, its signature and hidden files are left out. IntegrityError names links, pipes and devices: they cannot be sealed.
     """
-    listing, known = list_files(folder), hashes or FileHashes()
-    if listing.refused:
-        raise IntegrityError(f"{folder} cannot be sealed: {'; '.join(listing.refused[:3])}. Remove what does not belong there")
+    (names, refused), known = list_files(folder), hashes or FileHashes()
+    if refused:
+        raise IntegrityError(f"{folder} cannot be sealed: {'; '.join(refused[:3])}. Remove what does not belong there")
     files = {}
-    for name in listing.files:
+    for name in names:
         if not is_hidden(name):
             sha256, size = known.of(f"{folder}/{name}")
             files[name] = {"sha256": sha256, "bytes": size}
@@ -160,11 +155,10 @@ def file_problems(
 
     ``names_only``: nothing is hashed. ``ignore_hidden``: hidden files may lie in it, because its readers look at none.
     """
-    recorded, listing, known = manifest.get("files"), list_files(folder), hashes or FileHashes()
+    recorded, (names, found), known = manifest.get("files"), list_files(folder), hashes or FileHashes()
     if not isinstance(recorded, dict):
         return [f"{MANIFEST}: has no list of files"]
-    there = {name for name in listing.files if not (ignore_hidden and is_hidden(name))}
-    found = [*listing.refused]
+    there = {name for name in names if not (ignore_hidden and is_hidden(name))}
     for name in sorted(recorded):
         if name not in there:
             outside = Path(name).is_absolute() or ".." in Path(name).parts
