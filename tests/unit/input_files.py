@@ -12,8 +12,8 @@ from test_policy_fit import AT, CLIENT, FRAMEWORK, WAIVER
 
 from kafka_audit.audit.policy_fit import check_dates, check_policy
 from kafka_audit.catalogue.load import Catalogue, load_catalogue
-from kafka_audit.clients import effective, start_problems, unknown_settings
 from kafka_audit.clients.files import read_clients
+from kafka_audit.clients.settings import effective, start_problems, unknown_settings
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import ConfigurationError

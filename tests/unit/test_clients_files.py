@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from kafka_audit.cli.main import app
-from kafka_audit.clients import effective
 from kafka_audit.clients.declared import ClientFile
 from kafka_audit.clients.files import FoundClient, Reading, read_clients
+from kafka_audit.clients.settings import effective
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 

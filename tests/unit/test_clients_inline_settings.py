@@ -7,8 +7,8 @@ import yaml
 from test_policy import SLAS, TIERS
 from test_policy_fit import CLIENT
 
-from kafka_audit.clients import effective
 from kafka_audit.clients.declared import load_client_file
+from kafka_audit.clients.settings import effective
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from kafka_audit.clients import Setting, effective, start_problems, unknown_settings
 from kafka_audit.clients.names import DEFAULTS, JUDGED, canonical_value
+from kafka_audit.clients.settings import Setting, effective, start_problems, unknown_settings
 
 IN_FLIGHT = "max.in.flight.requests.per.connection"
 

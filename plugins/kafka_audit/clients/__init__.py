@@ -2,7 +2,3 @@
 
 Nothing here contacts a broker or judges a setting: controls do.
 """
-
-from kafka_audit.clients.settings import Setting, effective, start_problems, unknown_settings
-
-__all__ = ["Setting", "effective", "start_problems", "unknown_settings"]

@@ -53,16 +53,13 @@ def summary(report: Report) -> str:
     """One sentence with the verdict and the reason for it."""
     verdict = report.outcome.verdict
     if verdict == PASSED:
-        if report.failing:
-            return f"The policy is met, although {failures(report)}; {coverage(report)}."
-        return f"The policy is met: {failures(report)}; {coverage(report)}."
+        return f"The policy is met{', although' if report.failing else ':'} {failures(report)}; {coverage(report)}."
     if verdict == FAILED:
         return f"The policy is not met: {failures(report)}; {coverage(report)}."
     if verdict == INCOMPLETE:
         return f"There is no verdict yet: {coverage(report)}; {failures(report)}."
-    if not report.gates[0].ran:
-        return "Nothing shows that the evidence is fit to judge, so this audit is void: what follows is not a verdict."
-    return "The evidence is not fit to judge, so this audit is void: what follows is not a verdict."
+    unfit = "The evidence is not fit to judge" if report.gates[0].ran else "Nothing shows that the evidence is fit to judge"
+    return f"{unfit}, so this audit is void: what follows is not a verdict."
 
 
 def patterns_of(rules: Iterable[TopicRule | GroupRule], tier: str, default_tier: str) -> list[str]:

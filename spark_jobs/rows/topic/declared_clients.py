@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kafka_audit.clients import effective
 from kafka_audit.clients.declared import Client
+from kafka_audit.clients.settings import effective
 from kafka_audit.policy import Policy
 from spark_jobs.rows.tiers import matches_any
 
