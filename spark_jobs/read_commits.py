@@ -6,26 +6,28 @@ After a kill at any point the next run continues without a missing or double rec
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import AuditError, CollectionError
 from kafka_audit.jars.fetch import spark_connector_jars
+from kafka_audit.store.commit_batches import has_deleted
 from kafka_audit.store.durable_files import read_json, write_json
 from spark_jobs.commit_history.decode.batch import TRANSACTIONS
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
-from spark_jobs.commit_history.describe.open_transactions import holding_back
 from spark_jobs.commit_history.history import History
 from spark_jobs.commit_history.read.source import Bounds, bounds, check_transport, stream
 from spark_jobs.engine.exit_code import exit_code_of, failure_of, say
 from spark_jobs.engine.session import spark_session
 from spark_jobs.engine.submit import READ_COMMITS_CONF
+from spark_jobs.engine.tables import Tables
 
 NAME = "read_commits"
 
@@ -33,6 +35,10 @@ BEHAVIOUR_HOURS = 24.0
 
 MOST_OFFSETS = 5_000_000
 """The most offsets of one batch: what a kill costs to read again, and how much disk an incomplete batch takes."""
+
+_OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+"""States of a transaction that no marker has ended yet."""
+_ISO = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
 
 
 def read(spark: SparkSession, history: History, client: Mapping[str, str], *, most: int = MOST_OFFSETS) -> Bounds:
@@ -140,6 +146,30 @@ def _write_last_run(
         "accounted": sorted(_newest([*accounted.values(), *summary["batches"], *of_transactions.get("batches", ())]).values()),
     }
     write_json(file, summary)
+
+
+def holding_back(spark: SparkSession, history: Path, topic: str, partitions: Collection[int]) -> list[dict[str, Any]] | None:
+    """Transactions that were open at their newest record in ``history`` and write to ``partitions`` of ``topic``, by transactional id.
+
+    Each has transactional_id, state, since (start, ISO 8601, or None) and the ``partitions`` in question. None where none is found and
+    batches were deleted, which may have held its record.
+    """
+    tables = sorted(found.parent / "transactions.parquet" for found in history.glob("decoded/[!.]*/manifest.json"))
+    if not tables or not partitions:
+        return []
+    records = Tables(spark=spark).read_whole(*tables)
+    newest = F.max_by(F.struct("append_time", "state", "start", "partitions"), "log_offset")  # the broker's clock may go back
+    of_partition = records.groupBy("transactional_id", "log_partition").agg(newest.alias("newest"))
+    # An id has records in two partitions only if the topic got more of them meanwhile.
+    states = of_partition.groupBy("transactional_id").agg(F.max_by("newest", "newest.append_time").alias("newest"))
+    states = states.select("transactional_id", "newest.*")
+    written = (
+        states.where(F.col("state").isin(*_OPEN_STATES)).select("*", F.explode("partitions").alias("of")).where(F.col("of.topic") == topic)
+    )
+    held = F.array_sort(F.array_intersect("of.partitions", F.array(*map(F.lit, partitions))))
+    rows = written.select("transactional_id", "state", F.date_format("start", _ISO).alias("since"), held.alias("partitions"))
+    found = [row.asDict() for row in rows.where(F.size("partitions") > 0).orderBy("transactional_id").collect()]
+    return None if not found and has_deleted(history) else found
 
 
 def _newest(batches: Iterable[str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from spark_jobs.commit_history.decode.batch import OFFSETS, Topic, decode_batch, decode_part
 from spark_jobs.commit_history.read.raw_writer import RAW
-from spark_jobs.engine.parquet_folder import write_parquet
+from spark_jobs.engine.tables import write_parquet
 
 RECORDED = Path(__file__).parent / "recorded"
 RAW_DDL = "partition int, offset bigint, timestamp timestamp, key binary, value binary"

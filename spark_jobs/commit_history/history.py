@@ -9,10 +9,11 @@
 A batch is written under a hidden name and renamed when it is complete and durable. It is never changed after that.
 """
 
+import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,52 @@ from kafka_audit.store.locks import history_held
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.sweep import sweep_folder
 from spark_jobs.commit_history.decode.batch import OFFSETS, Topic, decode_batch
-from spark_jobs.commit_history.read.checkpoint import BEGIN_ANEW, Checkpoint, Offsets
-from spark_jobs.commit_history.read.raw_writer import LOST_ITS_END, PartitionCoverage, coverage, totals, write_raw
+from spark_jobs.commit_history.read.raw_writer import LOST_ITS_END, coverage, totals, write_raw
 from spark_jobs.commit_history.read.source import Bounds
 
+Offsets = dict[int, int]
+
+BEGIN_ANEW = "move the checkpoint folder away and run again: reading then goes on after what is kept"
 _ROWS_OF_A_PART = 500_000
 _COVERAGE = pa.schema(
     [("partition", pa.int32()), *((name, pa.int64()) for name in ("start", "end", "log_start", "rows", "lost", "skipped"))]
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """The checkpoint folder of the one query that reads ``topic``: the range of each batch, which Spark writes before the batch runs.
+
+    Format: a version line, then JSON lines, of Spark 4.2's offset log and of the Kafka source's initial offsets.
+    """
+
+    path: Path
+    topic: str
+
+    @property
+    def query_id(self) -> str:
+        """Spark's id of the query, the same after every restart; a new checkpoint has a new one."""
+        return str(json.loads((self.path / "metadata").read_text(encoding="utf-8"))["id"])
+
+    def range_of(self, batch: int) -> tuple[Offsets, Offsets]:
+        """The offsets from which and up to which a batch reads; IntegrityError when the checkpoint does not hold them."""
+        start = self._offsets("offsets", str(batch - 1)) if batch else self._offsets("sources", "0", "0")
+        end = self._offsets("offsets", str(batch))
+        return {partition: start.get(partition, 0) for partition in end}, end
+
+    def last(self) -> Offsets | None:
+        """Up to where the newest planned batch reads; None before the first."""
+        planned = [int(path.name) for path in (self.path / "offsets").glob("[0-9]*") if path.name.isdigit()]
+        return self._offsets("offsets", str(max(planned))) if planned else None
+
+    def _offsets(self, *parts: str) -> Offsets:
+        path = self.path.joinpath(*parts)
+        try:
+            text = path.read_bytes().lstrip(b"\0").decode().strip()  # the source writes a zero byte first
+            found = json.loads(text.splitlines()[-1])[self.topic]
+            return {int(partition): int(offset) for partition, offset in found.items()}
+        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as problem:
+            raise IntegrityError(f"{path}: holds no offsets of {self.topic} ({problem!r}); {BEGIN_ANEW}") from problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,11 +144,13 @@ class History:
         with replaced_folder(target) as folder:
             expected = sum(max(0, end[partition] - start[partition]) for partition in end)
             read = write_raw(rows.coalesce(1 + expected // _ROWS_OF_A_PART), folder / "records.parquet")
-            for partition, found in read.items():
-                within = start[partition] <= found.first and found.last < end[partition]
-                if not within or found.count > end[partition] - start[partition]:
+            for partition, (count, first, last) in read.items():
+                if not start[partition] <= first <= last < end[partition] or count > end[partition] - start[partition]:
                     raise IntegrityError(f"{batch}: partition {partition} has records outside of its range; the batch was not kept")
-            _seal_raw(folder, batch, coverage(start, end, log_start, {partition: found.count for partition, found in read.items()}))
+            partitions = coverage(start, end, log_start, {partition: count for partition, (count, *_) in read.items()})
+            pq.write_table(pa.Table.from_pylist(partitions, schema=_COVERAGE), folder / "completeness.parquet", compression="zstd")
+            about = {"batch": batch, "partitions": partitions, "totals": totals(partitions)}
+            write_json(folder / MANIFEST, {**about, "files": file_hashes(folder)})
 
     def _check_planned(self, batch: str, start: Offsets, end: Offsets) -> None:
         """IntegrityError when a kept batch is planned with other offsets, or a new one does not start where the kept ones end."""
@@ -140,9 +181,3 @@ class History:
             if sum(rows.values()) != expected:
                 raise IntegrityError(f"{batch}: {rows} do not add up to the {expected} raw records; report this with the raw batch")
             write_json(folder / MANIFEST, {"batch": batch, "rows": rows, "files": file_hashes(folder)})
-
-
-def _seal_raw(folder: Path, batch: str, partitions: list[PartitionCoverage]) -> None:
-    rows = [asdict(each) for each in partitions]
-    pq.write_table(pa.Table.from_pylist(rows, schema=_COVERAGE), folder / "completeness.parquet", compression="zstd")
-    write_json(folder / MANIFEST, {"batch": batch, "partitions": rows, "totals": totals(partitions), "files": file_hashes(folder)})

@@ -1,8 +1,7 @@
 """The datasets of one snapshot as Spark tables, read only when a subject asks for them."""
 
 import functools
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -14,17 +13,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafka_audit.collect.scope import INTERNAL_TOPICS
+from kafka_audit.store.behaviour_tables import Behaviour, find_behaviour
 from kafka_audit.store.history import History
 from kafka_audit.store.lag_days import day_of_id, days_in
 from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.samples import DAY_MS, day_of
 from kafka_audit.store.sealed import OFFSETS
 from kafka_audit.times import parse_time
-from spark_jobs.engine.tables import LargeTables, SmallTables, Tables, unreadable
+from spark_jobs.engine.tables import SmallTables, Tables, constant, schema_of_file, unreadable
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -34,29 +33,25 @@ P = ParamSpec("P")
 class Evidence:
     """One verified snapshot and the earlier ones it is compared with. :meth:`table` gives a dataset with its collected columns.
 
+    ``behaviour``: the part of the commit history that is read with it; None: the newest that fits.
     ``small_cluster``: its tables are those of a small cluster (spark_jobs.engine.tables).
     """
 
     spark: SparkSession
     snapshot: Snapshot
     history: History = field(default_factory=History)
+    behaviour: Behaviour | None = None
     small_cluster: bool = False
-    _tables: dict[str, DataFrame] = field(default_factory=dict)
-    _derived: dict[str, DataFrame] = field(default_factory=dict)
     _memo: dict[str, object] = field(default_factory=dict)
 
     @cached_property
     def tables(self) -> Tables:
         """How tables are read, kept and written."""
-        return (SmallTables if self.small_cluster else LargeTables)(spark=self.spark)
+        return (SmallTables if self.small_cluster else Tables)(spark=self.spark)
 
     def table(self, name: str) -> DataFrame:
         """A dataset; IntegrityError when its file is missing or is no Parquet file."""
-        if name not in self._tables:
-            # The schema is taken from the file's footer here, because Spark starts a job of its own to infer it.
-            schema = from_arrow_schema(self._footer(name).schema.to_arrow_schema())
-            self._tables[name] = self.tables.read(schema, [self.snapshot.dataset(name)])
-        return self._tables[name]
+        return self.memo(f"table {name}", lambda: self.tables.read_whole(self.snapshot.dataset(name)))
 
     def series(self, name: str, *columns: str) -> DataFrame:
         """Columns of a dataset over all snapshots of either kind, this one included.
@@ -65,12 +60,16 @@ class Evidence:
         A snapshot that did not collect the dataset has no rows; a column it did not collect is NULL.
         """
         snapshots = [one for one in (*self.history.all, self.snapshot) if one.dataset(name).is_file()]
-        whole = from_arrow_schema(self._footer(name).schema.to_arrow_schema())
+        whole = schema_of_file(self.snapshot.dataset(name))
         schema = StructType([whole[column] for column in columns])
         taken = {one.snapshot_id: one.taken_ms for one in snapshots}
-        times = F.from_json(F.lit(json.dumps({name: str(at) for name, at in taken.items()})), "map<string,string>")
         read = self.tables.read_each(schema, name, snapshots)
-        return read.withColumn("taken_ms", times[F.col("snapshot_id")].cast("bigint"))
+        return read.withColumn("taken_ms", constant(taken, "map<string,bigint>")[F.col("snapshot_id")])
+
+    @cached_property
+    def used_behaviour(self) -> Behaviour:
+        """The part of the commit history that is read, chosen and checked once."""
+        return self.behaviour or find_behaviour(self.snapshot)
 
     @property
     def taken_ms(self) -> int:
@@ -83,9 +82,7 @@ class Evidence:
 
     def cached_table(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
         """A table that several subjects use: built at the first call, kept by Spark, and the same at every later one."""
-        if name not in self._derived:
-            self._derived[name] = self.tables.keep(make())
-        return self._derived[name]
+        return self.memo(name, lambda: self.tables.keep(make()))
 
     def memo(self, name: str, make: Callable[[], T]) -> T:
         """A value that takes time to make: made at the first call, and the same at every later one."""
@@ -102,31 +99,27 @@ class Evidence:
 
     def small(self, name: str, *columns: str) -> list[dict[str, Any]]:
         """Columns of a dataset that has a few rows for each broker. Never for one that grows with topics or groups: this reads it whole."""
-        return self._read(name, columns, ())
+        return self._footer(name).read(list(columns)).to_pylist()  # type: ignore[no-any-return]  # pyarrow ships no types
 
     @cached_property
     def whole_dataset_errors(self) -> dict[str, str]:
         """Dataset -> why it could not be read at all; a few rows whatever the cluster's size."""
-        found = self._read("errors", ("dataset", "api", "error", "message"), ("broker_id", "topic", "group_id"))
+        found = [row for row in self._broad_errors if row["broker_id"] is None]
         reasons = {row["dataset"]: f"{row['error']} ({row['api']}): {row['message']}" for row in reversed(found)}
         return dict(sorted(reasons.items()))
 
-    @cached_property
+    @property
     def broker_errors(self) -> list[dict[str, Any]]:
         """The errors of whole brokers: a few rows for each broker that failed."""
-        found = self._read("errors", ("dataset", "api", "broker_id", "error", "message"), ("topic", "group_id"))
-        return [row for row in found if row["broker_id"] is not None]
+        return [row for row in self._broad_errors if row["broker_id"] is not None]
 
-    def _read(self, name: str, columns: Sequence[str], null: Sequence[str]) -> list[dict[str, Any]]:
-        """The rows in which every column of ``null`` is null, batch by batch, so that a long dataset does not have to fit in memory."""
-        rows: list[dict[str, Any]] = []
+    @cached_property
+    def _broad_errors(self) -> list[dict[str, Any]]:
+        """The errors that name no topic and no group, read batch by batch, so that a long dataset does not have to fit in memory."""
+        batches = self._footer("errors").iter_batches(columns=["dataset", "api", "broker_id", "error", "message", "topic", "group_id"])
         # pyarrow.dataset would filter by itself, but importing it imports pandas, which takes a second.
-        for batch in self._footer(name).iter_batches(columns=[*columns, *(column for column in null if column not in columns)]):
-            wanted = pa.array([True] * batch.num_rows, pa.bool_())
-            for column in null:
-                wanted = pc.and_(wanted, pc.is_null(batch.column(column)))
-            rows += batch.filter(wanted).select(list(columns)).to_pylist()
-        return rows
+        broad = (one.filter(pc.and_(pc.is_null(one.column("topic")), pc.is_null(one.column("group_id")))) for one in batches)
+        return [row for batch in broad for row in batch.to_pylist()]
 
     @property
     def topic_scope(self) -> list[str]:

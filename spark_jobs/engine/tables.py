@@ -6,7 +6,6 @@ once, so that no plan is analysed twice. Both give the same rows.
 """
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -22,88 +21,67 @@ from pyspark.sql.types import StructType
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import Snapshot
-from spark_jobs.engine.parquet_folder import write_parquet
 from spark_jobs.engine.session import with_settings
 
 SMALL_ROWS = 50_000
 SMALL_BYTES = 32 << 20
 """Up to so many rows and bytes of evidence, all snapshots and the lag history together, a cluster is small."""
 
-
 _UTC = pa.timestamp("us", tz="UTC")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tables(ABC):
-    """Reads, keeps and writes the tables of one application in its Spark session."""
+class Tables:
+    """Reads, keeps and writes the tables of one application. Nothing that grows with the cluster passes through the driver."""
 
     spark: SparkSession
 
-    @abstractmethod
     def settings(self) -> AbstractContextManager[None]:
         """The session's settings of Spark SQL for as long as these tables are used."""
-
-    @abstractmethod
-    def read(self, schema: StructType, files: Sequence[Path]) -> DataFrame:
-        """The columns of ``schema`` from Parquet files, or folders of them; a column that a file does not have is NULL."""
-
-    def read_whole(self, file: Path) -> DataFrame:
-        """All columns of one Parquet file, or of a folder of them."""
-        return self.read(schema_of_file(_parts([file])[0]), [file])
-
-    @abstractmethod
-    def read_each(self, schema: StructType, dataset: str, snapshots: Sequence[Snapshot]) -> DataFrame:
-        """The columns of ``schema`` from a dataset of each snapshot, all of which have it, and ``snapshot_id`` string."""
-
-    @abstractmethod
-    def keep(self, rows: DataFrame) -> DataFrame:
-        """A long table that several queries read, computed once."""
-
-    @abstractmethod
-    def checkpoint(self, rows: DataFrame) -> DataFrame:
-        """A table that several queries read and that fits in memory, computed once and without a plan below it."""
-
-    @abstractmethod
-    def shorten(self, rows: DataFrame) -> DataFrame:
-        """The same rows; computed now where planning them again would cost more than keeping them."""
-
-    @abstractmethod
-    def write(self, rows: DataFrame, target: Path, order: Sequence[str] = ()) -> None:
-        """Write a folder of Parquet parts whose names are the same in every run: one part in this order, or as the rows lie."""
-
-
-class LargeTables(Tables):
-    """Tables of a large cluster: nothing that grows with it passes through the driver."""
-
-    def settings(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def read(self, schema: StructType, files: Sequence[Path]) -> DataFrame:
+        """The columns of ``schema`` from Parquet files, or folders of them; a column that a file does not have is NULL."""
         return self.spark.read.schema(schema).parquet(*map(str, files))
 
+    def read_whole(self, *files: Path) -> DataFrame:
+        """All columns of the first of these Parquet files, or folders of them, from all. Spark would start a job to find them."""
+        return self.read(schema_of_file(next(iter(_parts(files)), files[0])), files)
+
     def read_each(self, schema: StructType, dataset: str, snapshots: Sequence[Snapshot]) -> DataFrame:
+        """The columns of ``schema`` from a dataset of each snapshot, all of which have it, and ``snapshot_id`` string."""
         read = self.read(schema, [one.dataset(dataset) for one in snapshots])
         return read.select("*", F.element_at(F.split("_metadata.file_path", "/"), -2).alias("snapshot_id"))
 
     def keep(self, rows: DataFrame) -> DataFrame:
+        """A long table that several queries read, computed once."""
         return rows.persist()
 
     def checkpoint(self, rows: DataFrame) -> DataFrame:
+        """A table that several queries read and that fits in memory, computed once and without a plan below it."""
         return rows.localCheckpoint(eager=False)
 
     def shorten(self, rows: DataFrame) -> DataFrame:
+        """The same rows; computed now where planning them again would cost more than keeping them."""
         return rows
 
-    def write(self, rows: DataFrame, target: Path, order: Sequence[str] = ()) -> None:
-        write_parquet(rows.repartition(1).sortWithinPartitions(*order) if order else rows, target)
+    def write(self, rows: DataFrame, target: Path, order: Sequence[str] = (), parts: int = 1) -> None:
+        """Write a folder of Parquet parts whose names are the same in every run: in this order, or without one as the rows lie.
+
+        ``parts``: of how many ranges of the order a large table is made; a small one is always one.
+        """
+        if order:
+            rows = (rows.repartitionByRange(parts, *order) if parts > 1 else rows.repartition(1)).sortWithinPartitions(*order)
+        write_parquet(rows, target)
 
 
 class SmallTables(Tables):
-    """Tables of a small cluster: each is one partition of rows in the driver."""
+    """Of a small cluster every table is one partition of rows in the driver."""
 
     conf: ClassVar[Mapping[str, str]] = {
         # Nothing is compiled: a class that is generated for an expression costs more than evaluating it a thousand times.
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.codegen.wholeStage": "false",
         # All tables are one partition: a join needs neither an exchange nor a broadcast, each of which is a Spark job of its own.
         "spark.sql.autoBroadcastJoinThreshold": "-1",
         "spark.sql.optimizer.disableHints": "true",
@@ -129,7 +107,7 @@ class SmallTables(Tables):
 
     checkpoint = shorten = keep
 
-    def write(self, rows: DataFrame, target: Path, order: Sequence[str] = ()) -> None:
+    def write(self, rows: DataFrame, target: Path, order: Sequence[str] = (), parts: int = 1) -> None:
         found = (rows.coalesce(1).sortWithinPartitions(*order) if order else rows).toArrow()
         target.mkdir(parents=True)
         nullable = to_arrow_schema(rows.schema.toNullable(), timezone="UTC")  # as Spark reads every column
@@ -139,6 +117,23 @@ class SmallTables(Tables):
         # Combined, because Spark 4.2.0 takes a table whose first chunk is empty for empty. One partition that Spark knows to be the only
         # one, so that joins and groups need no exchange.
         return self.spark.createDataFrame(rows.combine_chunks()).coalesce(1)
+
+
+def write_parquet(rows: DataFrame, target: Path) -> None:
+    """Write a folder with nothing but Parquet parts whose names are the same in every run."""
+    rows.write.parquet(str(target))
+    for leftover in [*target.glob(".*.crc"), *target.glob("_*")]:
+        leftover.unlink()
+    for index, part in enumerate(sorted(target.glob("part-*.parquet"))):
+        part.rename(target / f"part-{index:05d}.parquet")
+
+
+def write_one_file(rows: DataFrame, order: Sequence[str], target: Path) -> None:
+    """Write one Parquet file in the order of these columns."""
+    folder = target.with_suffix(".parts")
+    write_parquet(rows.repartition(1).sortWithinPartitions(*order), folder)
+    (folder / "part-00000.parquet").rename(target)
+    folder.rmdir()
 
 
 def table_of(spark: SparkSession, rows: Iterable[tuple[Any, ...]], ddl: str) -> DataFrame:
@@ -152,6 +147,17 @@ def table_of(spark: SparkSession, rows: Iterable[tuple[Any, ...]], ddl: str) -> 
 def constant(value: object, kind: str) -> Column:
     """A nested constant of a Spark SQL type. It reaches Spark as one literal of JSON: no text in it is ever parsed as SQL."""
     return F.from_json(F.lit(json.dumps(value)), kind, {"mode": "FAILFAST"})
+
+
+def rows_of(spark: SparkSession, rows: Sequence[Mapping[str, object]], fields: str) -> DataFrame:
+    """A few rows with nested columns as a table; ``fields`` as in ``struct<...>``. A column that a row does not have is NULL."""
+    return spark.range(1).select(F.inline(constant(rows, f"array<struct<{fields}>>")))
+
+
+def selected(rows: DataFrame, ddl: str) -> DataFrame:
+    """The columns that ``ddl`` lists, with its types; one that ``rows`` does not have is NULL."""
+    values = {field.name: F.col(field.name) if field.name in rows.columns else F.lit(None) for field in schema_of(ddl)}
+    return rows.select(*[values[field.name].cast(field.dataType).alias(field.name) for field in schema_of(ddl)])
 
 
 def schema_of(ddl: str) -> StructType:
@@ -196,7 +202,7 @@ def at_most(rows: int, files: Iterable[Path], *, size: int = SMALL_BYTES) -> boo
 
 
 def _parts(files: Sequence[Path]) -> list[Path]:
-    return [part for file in files for part in (sorted(file.glob("*.parquet")) if file.is_dir() else [file])]
+    return [part for file in files for part in (sorted(file.glob("[!.]*.parquet")) if file.is_dir() else [file])]
 
 
 def _read(schema: StructType, files: Sequence[Path]) -> pa.Table:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,8 @@ from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.samples import DAY_MS, Samples, read_samples
 from kafka_audit.store.sealed import seal
 from spark_jobs.engine.evidence import Evidence
-from spark_jobs.engine.parquet_folder import write_one_file
 from spark_jobs.engine.session import whole_stages
-from spark_jobs.engine.tables import LargeTables, Tables, schema_of, table_of
+from spark_jobs.engine.tables import Tables, schema_of, selected, table_of, write_one_file
 from spark_jobs.lag.positions import KEYS, lost, may_be_marker, positions, seconds_broken_and_kept, unread
 from spark_jobs.lag.samples import WindowSamples, before_each, dataset, window_samples
 from spark_jobs.lag.steps import with_sample_before
@@ -84,10 +84,7 @@ def _raw_rows(tables: Tables, samples: WindowSamples) -> DataFrame:
     ]
     if samples.whole:
         built.append(group_partition_rows(tables, samples.whole, None, 0).withColumn("recreated", F.lit(False)))
-    rows = built[0]
-    for more in built[1:]:
-        rows = rows.unionByName(more)
-    return rows
+    return reduce(DataFrame.unionByName, built)
 
 
 def _with_days(tables: Tables, samples: WindowSamples, name: str, ddl: str, raw: DataFrame) -> DataFrame:
@@ -151,11 +148,6 @@ def group_rows(rows: DataFrame) -> DataFrame:
     return selected(found.withColumn("kept_seconds", F.when(F.col("without") == 0, F.col("kept_seconds"))), GROUPS)
 
 
-def selected(rows: DataFrame, ddl: str) -> DataFrame:
-    """The columns that ``ddl`` lists, with its types."""
-    return rows.select(*[F.col(field.name).cast(field.dataType).alias(field.name) for field in schema_of(ddl)])
-
-
 def roll_up(spark: SparkSession, root: EvidenceRoot, cluster: str, until: date, interval_seconds: int) -> list[date]:
     """Make every day up to ``until`` that has offsets snapshots and no folder that was made of them; returns these days.
 
@@ -187,7 +179,7 @@ def roll_up(spark: SparkSession, root: EvidenceRoot, cluster: str, until: date, 
 
 
 def _write(spark: SparkSession, folder: Path, samples: Samples, previous: LagDay | None, manifest: Mapping[str, Any]) -> None:
-    tables = LargeTables(spark=spark)
+    tables = Tables(spark=spark)
     built = group_partition_rows(tables, samples.used, previous, manifest["interval_seconds"] * 1000)
     write_one_file(built, [*KEYS, "taken_ms"], folder / lag_days.GROUP_PARTITIONS)
     written = tables.read(schema_of(GROUP_PARTITIONS), [folder / lag_days.GROUP_PARTITIONS])

@@ -22,7 +22,7 @@ from kafka_audit.store.sealed import Sealed
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.history import History
 from spark_jobs.commit_history.read.raw_writer import coverage, totals
-from spark_jobs.engine.parquet_folder import write_parquet
+from spark_jobs.engine.tables import write_parquet
 from spark_jobs.verify import main
 
 pytestmark = pytest.mark.spark
@@ -45,7 +45,7 @@ def commits(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     ranges = rows.groupBy("partition").agg(F.min("offset"), F.max("offset"), F.count("*")).collect()
     start, last, read = ({row[0]: row[column] for row in ranges} for column in (1, 2, 3))
     found = coverage(start, {partition: at + 1 for partition, at in last.items()}, start, read)
-    seal(raw, partitions=[vars(one) for one in found], totals=totals(found))
+    seal(raw, partitions=found, totals=totals(found))
     write_json(history.path / "source.json", {"cluster_id": "cluster-id", "topic_id": "topic"})
     history.decode(spark, raw.name)
     window = Window(end=END, length=timedelta(hours=24), retention_ms=1_800_000, partitions=50)

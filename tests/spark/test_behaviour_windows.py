@@ -19,8 +19,8 @@ from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import group_behaviour
 from spark_jobs.engine.evidence import Evidence
-from spark_jobs.engine.parquet_folder import write_parquet
-from spark_jobs.rows.group.commit_behaviour import group_table, remember_behaviour, with_group_behaviour, with_partition_behaviour
+from spark_jobs.engine.tables import SmallTables, write_parquet
+from spark_jobs.rows.group.commit_behaviour import group_table, with_group_behaviour, with_partition_behaviour
 
 pytestmark = pytest.mark.spark
 
@@ -100,8 +100,8 @@ def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(spa
         made = describe(spark, tmp_path, window)
         assert made is not None
         used = open_behaviour(made)
-        evidence = Evidence(spark=spark, snapshot=Synthetic().write(tmp_path / stamp(window.end), window.end + hour / 2))
-        remember_behaviour(evidence, used)
+        snapshot = Synthetic().write(tmp_path / stamp(window.end), window.end + hour / 2)
+        evidence = Evidence(spark=spark, snapshot=snapshot, behaviour=used)
         rows = spark.createDataFrame([("billing",)], "group_id string")
         (group,) = with_group_behaviour(rows, evidence).collect()
         keys = rows.selectExpr("group_id", "'orders' topic", "0 partition")
@@ -155,7 +155,8 @@ def test_members_of_the_newer_protocols_are_remembered_one_by_one(spark: SparkSe
         records = tables["group_records"].where("record_type in (3, 5) and group_id = 's-java-auto5-848'")
         joins = records.where("record_type = 5 and not tombstone").limit(1)
         none = spark.createDataFrame([], partition_schema(spark))
-        before = group_behaviour(joins.union(records.where("record_type = 3 and not tombstone").limit(1)), none)
+        first = group_behaviour(joins.union(records.where("record_type = 3 and not tombstone").limit(1)), none)
+        before = SmallTables(spark=spark).keep(first)  # as it is read back from the tables of the window before
         assert [row.member_count for row in before.collect()] == [1]
         still = group_behaviour(records.where("record_type = 3 and not tombstone").limit(1), none, before).collect()
         gone = group_behaviour(records.where("record_type = 5 and tombstone"), none, before).collect()

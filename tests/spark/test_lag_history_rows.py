@@ -10,7 +10,7 @@ from pyspark.sql import Row, SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
 from kafka_audit.store.sealed import OFFSETS
-from spark_jobs.engine.tables import LargeTables
+from spark_jobs.engine.tables import Tables
 from spark_jobs.lag.days import LagWindow, group_partition_rows, group_rows
 from spark_jobs.lag.samples import WindowSamples
 from spark_jobs.lag.series import partition_figures
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 def taken(spark: SparkSession, folder: Path, samples: Sequence[tuple[datetime, Synthetic]]) -> tuple[list[Row], dict[str, list[Row]]]:
     """Rows of partitions, and of each group, of samples that are planned an hour apart."""
     written = [one.write(folder, at, OFFSETS) for at, one in samples]
-    found = group_partition_rows(LargeTables(spark=spark), written, None, HOUR_MS)
+    found = group_partition_rows(Tables(spark=spark), written, None, HOUR_MS)
     groups: dict[str, list[Row]] = {}
     for row in group_rows(found).orderBy("taken_ms").collect():
         groups.setdefault(row.group_id, []).append(row)
@@ -82,7 +82,7 @@ def test_a_limit_in_seconds_is_broken_or_kept_by_the_first_unread_record(spark: 
 
 def test_figures_of_offsets_that_are_not_known_are_not_known(spark: SparkSession, tmp_path: Path) -> None:
     one = Synthetic().topic("t").group("g", assigned=[("t", 0)]).commit("g", "t", 10).offsets("t", log_start=None, log_end=100)
-    found = group_partition_rows(LargeTables(spark=spark), [one.write(tmp_path, READ_AT, OFFSETS)], None, HOUR_MS)
+    found = group_partition_rows(Tables(spark=spark), [one.write(tmp_path, READ_AT, OFFSETS)], None, HOUR_MS)
     samples = WindowSamples(
         days=(), raw=(), whole=(), times=(READ_MS,), first_ms=READ_MS, last_ms=READ_MS + HOUR_MS, interval_ms=HOUR_MS, record={}
     )

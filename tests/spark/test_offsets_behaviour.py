@@ -18,7 +18,7 @@ from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import emptied, group_behaviour
 from spark_jobs.commit_history.history import History
-from spark_jobs.engine.parquet_folder import write_parquet
+from spark_jobs.engine.tables import write_parquet
 
 pytestmark = pytest.mark.spark
 

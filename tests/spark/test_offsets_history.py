@@ -16,7 +16,7 @@ from kafka_audit.store import durable_files
 from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, note_reached, verify_batch
 from kafka_audit.store.durable_files import sync_tree, write_json
 from kafka_audit.store.unfinished import hidden_name
-from spark_jobs.commit_history.describe.behaviour_sources import newest_record
+from spark_jobs.commit_history.describe.behaviour_tables import newest_record
 from spark_jobs.commit_history.history import History
 from spark_jobs.commit_history.read.raw_writer import coverage, totals
 from spark_jobs.commit_history.read.source import TOPIC, Bounds
@@ -52,7 +52,7 @@ def test_a_run_sweeps_what_a_killed_one_left(tmp_path: Path) -> None:
 
 def test_every_offset_of_a_range_is_accounted_for() -> None:
     found = coverage({0: 100, 1: 0, 2: 5}, {0: 200, 1: 50, 2: 5}, {0: 130, 1: 0, 2: 0}, {0: 60, 1: 50})
-    assert [(each.partition, each.rows, each.lost, each.skipped) for each in found] == [(0, 60, 30, 10), (1, 50, 0, 0)]
+    assert [(each["partition"], each["rows"], each["lost"], each["skipped"]) for each in found] == [(0, 60, 30, 10), (1, 50, 0, 0)]
     assert totals(found) == {"expected": 150, "rows": 110, "lost": 30, "skipped": 10}
 
 
@@ -63,7 +63,7 @@ def test_a_range_that_ends_before_its_start_is_refused() -> None:
 
 def test_a_range_wholly_before_the_log_start_is_lost() -> None:
     (found,) = coverage({0: 10}, {0: 20}, {0: 500}, {})
-    assert (found.rows, found.lost, found.skipped) == (0, 10, 0)
+    assert (found["rows"], found["lost"], found["skipped"]) == (0, 10, 0)
 
 
 @pytest.mark.spark

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from kafka_audit.store.commit_batches import note_reached
 from spark_jobs.commit_history.decode.batch import TRANSACTIONS, decode_batch
-from spark_jobs.commit_history.describe.open_transactions import holding_back
-from spark_jobs.engine.parquet_folder import write_parquet
+from spark_jobs.engine.tables import write_parquet
+from spark_jobs.read_commits import holding_back
 
 pytestmark = pytest.mark.spark
 

@@ -23,7 +23,7 @@ from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
 from kafka_audit.store.sealed import OFFSETS
 from spark_jobs import verify
 from spark_jobs.engine.evidence import Evidence, files_read
-from spark_jobs.engine.tables import LargeTables, SmallTables, at_most, table_of
+from spark_jobs.engine.tables import SmallTables, Tables, at_most, table_of
 
 pytestmark = pytest.mark.spark
 
@@ -109,7 +109,7 @@ def test_rows_after_an_empty_file_are_kept_in_both(spark: SparkSession, tmp_path
     files = [tmp_path / name for name in ("1.parquet", "2.parquet", "3.parquet")]
     for file, values in zip(files, ([], [1], [2]), strict=True):
         pq.write_table(pa.table({"a": pa.array(values, pa.int64())}), file)
-    small, large = (tables(spark=spark).read(schema, files) for tables in (SmallTables, LargeTables))
+    small, large = (tables(spark=spark).read(schema, files) for tables in (SmallTables, Tables))
     kept = SmallTables(spark=spark).keep(large.where("a > 1"))
     assert (sorted(small.collect()), sorted(large.collect()), kept.collect()) == ([(1,), (2,)], [(1,), (2,)], [(2,)])
 
@@ -127,7 +127,7 @@ def test_a_column_that_a_file_does_not_have_is_null_in_both(spark: SparkSession,
     pq.write_table(pa.table({"a": [2], "c": [[1.5]]}), tmp_path / "new.parquet")
     schema = spark.createDataFrame(table_of(spark, [], "a bigint, b string, c array<double>").toArrow()).schema
     files = [tmp_path / "old.parquet", tmp_path / "new.parquet"]
-    small, large = (tables(spark=spark).read(schema, files) for tables in (SmallTables, LargeTables))
+    small, large = (tables(spark=spark).read(schema, files) for tables in (SmallTables, Tables))
     assert sorted(small.collect()) == sorted(large.collect()) == [(1, "x", None), (2, None, [1.5])]
 
 

@@ -13,7 +13,7 @@ from sealed_batch import seal
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, verify_batch
 from kafka_audit.store.durable_files import write_json
-from spark_jobs.commit_history.describe.behaviour_sources import newest_record
+from spark_jobs.commit_history.describe.behaviour_tables import newest_record
 
 AT = datetime(2026, 11, 20, 20, tzinfo=timezone.utc)
 TABLES = ("group_records", "offset_commits", "undecoded")

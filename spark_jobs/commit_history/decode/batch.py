@@ -21,6 +21,7 @@ from spark_jobs.commit_history.decode.records import (
     GROUP_RECORD_FIELDS,
     GROUP_RECORDS,
     OFFSETS_RECORDS,
+    PLACE,
     TRANSACTION_RECORDS,
     Decoded,
     RecordType,
@@ -67,12 +68,6 @@ def _group_record(record: Decoded) -> Row:
     return {**about, **record.key, str(record.name): record.value}
 
 
-def _undecoded(record: Decoded) -> Row:
-    return {"record_type": record.type, "version": record.version, "problem": record.problem}
-
-
-_PLACE = [("log_partition", pa.int32()), ("log_offset", pa.int64()), ("append_time", pa.timestamp("us", "UTC"))]
-
 OFFSET_COMMITS = Table(
     name="offset_commits",
     schema=commits.SCHEMA,
@@ -84,7 +79,7 @@ GROUP_TABLE = Table(
     name="group_records",
     schema=pa.schema(
         [
-            *_PLACE,
+            *PLACE,
             ("record_type", pa.int16()),
             ("record_name", pa.string()),
             ("version", pa.int16()),
@@ -103,7 +98,7 @@ UNDECODED = Table(
     name="undecoded",
     schema=pa.schema(
         [
-            *_PLACE,
+            *PLACE,
             ("record_type", pa.int16()),
             ("version", pa.int16()),
             ("problem", pa.string()),
@@ -112,7 +107,7 @@ UNDECODED = Table(
         ]
     ),
     types=(),
-    row=_undecoded,
+    row=lambda record: {"record_type": record.type, "version": record.version, "problem": record.problem},
 )
 """Records that cannot be decoded, unchanged; ``problem`` says why."""
 TRANSACTION_TABLE = Table(
@@ -240,7 +235,7 @@ def _field_by_field(topic: Topic, rest: pa.RecordBatch) -> Iterator[tuple[Table,
         chosen = [at for at, name in enumerate(names) if name == table.name]
         if chosen:
             rows = [table.row(records[at]) for at in chosen]
-            kept = dict(zip((*[name for name, _ in _PLACE], "key", "value"), rest.take(pa.array(chosen)).columns, strict=True))
+            kept = dict(zip((*[name for name, _ in PLACE], "key", "value"), rest.take(pa.array(chosen)).columns, strict=True))
             columns = [
                 kept[each.name] if each.name in kept else pa.array([row.get(each.name) for row in rows], each.type) for each in table.schema
             ]

@@ -1,5 +1,6 @@
 """Binary columns of Arrow read by position, all rows at once: big-endian integers, texts and runs of bytes."""
 
+from collections.abc import Callable
 from copy import copy
 
 import numpy as np
@@ -67,6 +68,29 @@ class Buffer:
         every = np.ndarray((len(self.data) - width + 1,), kind, self.data, strides=(1,))  # a view
         found: npt.NDArray[np.void] = every[np.clip(self.starts + position, 0, len(every) - 1)]
         return found
+
+
+def split_rows(
+    raw: pa.RecordBatch,
+    schema: pa.Schema,
+    read_keys: Callable[[pa.BinaryArray], tuple[Flags, list[pa.Array]]],
+    read_values: Callable[[pa.BinaryArray], tuple[Flags, list[pa.Array]]],
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Raw rows (RAW, the key may be a dictionary) -> the regular ones as rows of ``schema``, and all other raw rows.
+
+    ``read_keys`` and ``read_values`` say which of them are regular, and give the columns of ``schema`` before and after ``tombstone``.
+    """
+    key, value = raw.column("key"), raw.column("value")
+    if not isinstance(key, pa.DictionaryArray):
+        key = key.dictionary_encode()
+    regular_key, of_key = read_keys(key.dictionary)  # keys recur: each is read once
+    regular_value, of_value = read_values(value)
+    regular = flags(pc.fill_null(pc.take(pa.array(regular_key), key.indices), False)) & regular_value
+    place = (raw.column(name) for name in ("partition", "offset", "timestamp"))
+    rows = pa.RecordBatch.from_arrays([*place, *(each.take(key.indices) for each in of_key), value.is_null(), *of_value], schema=schema)
+    if regular.all():
+        return rows, raw.slice(0, 0)
+    return rows.filter(pa.array(regular)), raw.filter(pa.array(~regular))
 
 
 def flags(array: pa.BooleanArray) -> Flags:

@@ -5,21 +5,17 @@ field of a later release, damage) is not regular: ``records.decode_record`` deco
 """
 
 import base64
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from spark_jobs.commit_history.decode.buffers import Buffer, Flags, Ints, flags, masked
+from spark_jobs.commit_history.decode.buffers import Buffer, Flags, Ints, flags, masked, split_rows
 from spark_jobs.commit_history.decode.messages import Row
-from spark_jobs.commit_history.decode.records import Decoded
+from spark_jobs.commit_history.decode.records import PLACE, Decoded
 
 SCHEMA = pa.schema(
     [
-        pa.field("log_partition", pa.int32()),
-        pa.field("log_offset", pa.int64()),
-        pa.field("append_time", pa.timestamp("us", "UTC")),
+        *PLACE,
         pa.field("group_id", pa.string()),
         pa.field("topic", pa.string()),
         pa.field("partition", pa.int32()),
@@ -33,30 +29,16 @@ SCHEMA = pa.schema(
         pa.field("topic_id", pa.string()),
     ]
 )
-"""log_partition, log_offset and append_time are the record's place in the offsets topic; version is the value's; leader_epoch is NULL
+"""version is the value's; leader_epoch is NULL
 before v3 and -1 where the client gave none; expire_time is of v1 only; topic_id is as Kafka prints it, of v4 only."""
 
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # years 1 to 9999, what every reader of Parquet can show
-_TOPIC_ID_TAG = b"\x01\x00\x10"  # one tagged field, number 0, 16 bytes
+_TOPIC_ID_TAG = 0x010010  # one tagged field, number 0, 16 bytes
 
 
 def regular_commits(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Raw rows (RAW, the key may be a dictionary) -> the regular offset commits and their tombstones (SCHEMA), and all other rows."""
-    key = batch.column("key")
-    keys = _keys(key)
-    values = _values(batch.column("value"))
-    regular = keys.regular & values.regular
-    commits = pa.RecordBatch.from_arrays(
-        [
-            *(batch.column(name) for name in ("partition", "offset", "timestamp")),
-            *(keys.group, keys.topic, keys.partition, pa.array(values.tombstone)),
-            *values.fields,
-        ],
-        schema=SCHEMA,
-    )
-    if regular.all():
-        return commits, batch.slice(0, 0)
-    return commits.filter(pa.array(regular)), batch.filter(pa.array(~regular))
+    return split_rows(batch, SCHEMA, _keys, _values)
 
 
 def irregular_commit(record: Decoded) -> Row:
@@ -72,35 +54,8 @@ def irregular_commit(record: Decoded) -> Row:
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Keys:
-    regular: Flags
-    group: pa.StringArray
-    topic: pa.StringArray
-    partition: pa.Int32Array
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Values:
-    regular: Flags
-    tombstone: Flags
-    fields: list[pa.Array]
-
-
-def _keys(key: pa.Array) -> _Keys:
-    if not isinstance(key, pa.DictionaryArray):
-        key = key.dictionary_encode()
-    # The keys of commits recur: each is read once.
-    distinct = _distinct_keys(key.dictionary)
-    return _Keys(
-        regular=flags(pc.fill_null(pc.take(pa.array(distinct.regular), key.indices), False)),
-        group=distinct.group.take(key.indices),
-        topic=distinct.topic.take(key.indices),
-        partition=distinct.partition.take(key.indices),
-    )
-
-
-def _distinct_keys(key: pa.BinaryArray) -> _Keys:
+def _keys(key: pa.BinaryArray) -> tuple[Flags, list[pa.Array]]:
+    """Which keys are those of regular commits, and group_id, topic and partition."""
     bytes_ = Buffer(key)
     kind, group = bytes_.integers(0, 2), bytes_.integers(2, 2)
     topic = bytes_.integers(4 + group, 2)
@@ -108,10 +63,11 @@ def _distinct_keys(key: pa.BinaryArray) -> _Keys:
     groups, sound_group = bytes_.texts(4, group, regular)
     topics, sound_topic = bytes_.texts(6 + group, topic, regular)
     partition = masked(bytes_.integers(6 + group + topic, 4), pa.int32(), regular)
-    return _Keys(regular=sound_group & sound_topic, group=groups, topic=topics, partition=partition)
+    return sound_group & sound_topic, [groups, topics, partition]
 
 
-def _values(value: pa.BinaryArray) -> _Values:
+def _values(value: pa.BinaryArray) -> tuple[Flags, list[pa.Array]]:
+    """Which values are those of regular commits or tombstones, and the columns of SCHEMA after ``tombstone``."""
     bytes_ = Buffer(value)
     present = flags(value.is_valid())
     version = bytes_.integers(0, 2)
@@ -122,7 +78,7 @@ def _values(value: pa.BinaryArray) -> _Values:
     time = text + length
     rest = bytes_.lengths - time
     plain = four & (rest == 9) & (bytes_.integers(time + 8, 1) == 0)
-    with_topic = four & (rest == 27) & (_three_bytes(bytes_, time + 8) == int.from_bytes(_TOPIC_ID_TAG, "big"))
+    with_topic = four & (rest == 27) & (bytes_.integers(time + 8, 4) >> 8 & 0xFFFFFF == _TOPIC_ID_TAG)
     expiring = (version == 1) & (rest == 16)
     early = ((version == 0) | (version == 2) | three) & (rest == 8)
     regular = present & (length >= 0) & (plain | with_topic | expiring | early)
@@ -138,11 +94,7 @@ def _values(value: pa.BinaryArray) -> _Values:
         else pa.nulls(len(value), SCHEMA.field("expire_time").type),
         _topic_ids(bytes_.fixed(time + 11, 16, regular & with_topic)),
     ]
-    return _Values(regular=regular | ~present, tombstone=~present, fields=fields)
-
-
-def _three_bytes(bytes_: Buffer, position: Ints) -> Ints:
-    return bytes_.integers(position, 4) >> 8 & 0xFFFFFF
+    return regular | ~present, fields
 
 
 def time(milliseconds: int | None) -> int | None:

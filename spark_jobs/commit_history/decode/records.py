@@ -10,6 +10,9 @@ import pyarrow as pa
 from spark_jobs.commit_history.decode.definitions import group_coordinator, transaction_coordinator
 from spark_jobs.commit_history.decode.messages import DAMAGE, MOST_ELEMENTS, Message, Row, TooManyElementsError
 
+PLACE = [("log_partition", pa.int32()), ("log_offset", pa.int64()), ("append_time", pa.timestamp("us", "UTC"))]
+"""Where a record lies in its topic: the first columns of every table."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecordType:
@@ -72,22 +75,18 @@ def decode_record(types: Mapping[int, RecordType], key: bytes | None, value: byt
     """Decode a raw record of the topic that holds ``types``; never raises because of what the bytes are."""
     number, version = _int16(key), _int16(value)
     try:
-        of_type = _type_of(types, key, number)
+        if key is None:
+            raise _UndecodableError("the record has no key")
+        if number is None:
+            raise _UndecodableError("the key is shorter than a record type")
+        if number not in types:
+            raise _UndecodableError("unknown record type")
+        of_type = types[number]
         key_row = _whole(of_type.key, key, 0, "key")
         value_row = None if value is None else _value_of(of_type, value, version)
     except _UndecodableError as problem:
         return Decoded(type=number, version=version, problem=str(problem))
     return Decoded(type=number, version=version, name=of_type.name, key=key_row, value=value_row)
-
-
-def _type_of(types: Mapping[int, RecordType], key: bytes | None, number: int | None) -> RecordType:
-    if key is None:
-        raise _UndecodableError("the record has no key")
-    if number is None:
-        raise _UndecodableError("the key is shorter than a record type")
-    if number not in types:
-        raise _UndecodableError("unknown record type")
-    return types[number]
 
 
 def _value_of(of_type: RecordType, value: bytes, version: int | None) -> Row:
@@ -98,10 +97,10 @@ def _value_of(of_type: RecordType, value: bytes, version: int | None) -> Row:
     return _whole(of_type.value, value, version, "value")
 
 
-def _whole(message: Message, data: bytes | None, version: int, what: str) -> Row:
+def _whole(message: Message, data: bytes, version: int, what: str) -> Row:
     """Decode all bytes after the first two, which are the record type or the version."""
     try:
-        row, left = message.decode((data or b"")[2:], version)
+        row, left = message.decode(data[2:], version)
     except DAMAGE:
         raise _UndecodableError(f"the {what} is truncated or damaged") from None
     except TooManyElementsError:

@@ -4,17 +4,14 @@ Layouts: TransactionLogKey v0 and TransactionLogValue v0-v1 of Kafka 4.3. A reco
 varint, very many topics, a tagged field of a later release, damage) is not regular: ``records.decode_record`` decodes it field by field.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from spark_jobs.commit_history.decode.buffers import Buffer, Flags, Ints, flags, masked
+from spark_jobs.commit_history.decode.buffers import Buffer, Flags, Ints, flags, masked, split_rows
 from spark_jobs.commit_history.decode.commits import time, times
 from spark_jobs.commit_history.decode.messages import Row
-from spark_jobs.commit_history.decode.records import Decoded
+from spark_jobs.commit_history.decode.records import PLACE, Decoded
 
 STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence")
 """The names that Kafka's tools print, by the number in the record."""
@@ -30,9 +27,7 @@ _TAGS = (
 
 SCHEMA = pa.schema(
     [
-        pa.field("log_partition", pa.int32()),
-        pa.field("log_offset", pa.int64()),
-        pa.field("append_time", pa.timestamp("us", "UTC")),
+        *PLACE,
         pa.field("transactional_id", pa.string()),
         pa.field("tombstone", pa.bool_()),
         pa.field("version", pa.int16()),
@@ -47,7 +42,7 @@ SCHEMA = pa.schema(
         *(pa.field(name, kind) for name, kind in _TAGS),
     ]
 )
-"""log_partition, log_offset and append_time are the record's place in its topic. ``state`` is NULL for a number that STATES does not have;
+"""``state`` is NULL for a number that STATES does not have;
 ``last_update`` and ``start`` where the record has no such time; tagged fields where it leaves them out."""
 
 NO_TIME_MS = -1
@@ -57,19 +52,7 @@ _MOST_TOPICS = 32
 
 def regular_transactions(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Raw rows (commits.RAW, the key may be a dictionary) -> the regular records and tombstones (SCHEMA), and all other rows."""
-    key = batch.column("key")
-    if not isinstance(key, pa.DictionaryArray):
-        key = key.dictionary_encode()
-    ids, regular_id = _transactional_ids(key.dictionary)
-    regular_key = flags(pc.fill_null(pc.take(pa.array(regular_id), key.indices), False))
-    value = batch.column("value")
-    regular_value, fields = _values(Buffer(value), flags(value.is_valid()))
-    regular = regular_key & regular_value
-    place = (batch.column(name) for name in ("partition", "offset", "timestamp"))
-    records = pa.RecordBatch.from_arrays([*place, ids.take(key.indices), value.is_null(), *fields], schema=SCHEMA)
-    if regular.all():
-        return records, batch.slice(0, 0)
-    return records.filter(pa.array(regular)), batch.filter(pa.array(~regular))
+    return split_rows(batch, SCHEMA, _keys, _values)
 
 
 def irregular_transaction(record: Decoded) -> Row:
@@ -87,19 +70,22 @@ def irregular_transaction(record: Decoded) -> Row:
     }
 
 
-def _transactional_ids(key: pa.BinaryArray) -> tuple[pa.StringArray, Flags]:
+def _keys(key: pa.BinaryArray) -> tuple[Flags, list[pa.Array]]:
+    """Which keys are those of regular records, and transactional_id."""
     bytes_ = Buffer(key)
     length = bytes_.integers(2, 2)
     regular = (bytes_.integers(0, 2) == 0) & (length >= 0) & (bytes_.lengths == 4 + length)
-    return bytes_.texts(4, length, regular)
+    ids, regular = bytes_.texts(4, length, regular)
+    return regular, [ids]
 
 
-def _values(bytes_: Buffer, present: Flags) -> tuple[Flags, list[pa.Array]]:
-    """Which rows are regular, and the columns of SCHEMA after ``tombstone``."""
+def _values(value: pa.BinaryArray) -> tuple[Flags, list[pa.Array]]:
+    """Which values are those of regular records or tombstones, and the columns of SCHEMA after ``tombstone``."""
+    bytes_, present = Buffer(value), flags(value.is_valid())
     version, state = bytes_.integers(0, 2), bytes_.integers(16, 1)
     flexible = version == 1
-    written = _partitions(bytes_, flexible, present & (flexible | (version == 0)))
-    end = written.end + 16
+    lists_end, sound, lists = _partitions(bytes_, flexible, present & (flexible | (version == 0)))
+    end = lists_end + 16
     left = np.where(flexible, bytes_.integers(end, 1), 0)
     end = end + flexible
     tags = []
@@ -108,9 +94,9 @@ def _values(bytes_: Buffer, present: Flags) -> tuple[Flags, list[pa.Array]]:
         here = (left > 0) & (bytes_.integers(end, 1) == number) & (bytes_.integers(end + 1, 1) == width)
         tags.append((here, bytes_.integers(end + 2, width), kind))
         end, left = np.where(here, end + 2 + width, end), left - here
-    regular = written.sound & (left == 0) & (end == bytes_.lengths)
+    regular = sound & (left == 0) & (end == bytes_.lengths)
     named = regular & (state >= 0) & (state < len(STATES))
-    moments = (bytes_.integers(written.end + at, 8) for at in (0, 8))
+    moments = (bytes_.integers(lists_end + at, 8) for at in (0, 8))
     fields = [
         masked(version, pa.int16(), regular),
         masked(bytes_.integers(2, 8), pa.int64(), regular),
@@ -118,24 +104,18 @@ def _values(bytes_: Buffer, present: Flags) -> tuple[Flags, list[pa.Array]]:
         masked(bytes_.integers(12, 4), pa.int32(), regular),
         masked(state, pa.int8(), regular),
         pa.array(STATES).take(masked(state, pa.int64(), named)),
-        written.lists,
+        lists,
         *(times(moment, regular & (moment != NO_TIME_MS)) for moment in moments),
         *(masked(tag, kind, regular & here) for here, tag, kind in tags),
     ]
     return regular | ~present, fields
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Written:
-    """The partitions of each row: where their bytes end, whether they are sound, and the topics with their partitions."""
+def _partitions(bytes_: Buffer, flexible: Flags, rows: Flags) -> tuple[Ints, Flags, pa.ListArray]:
+    """Where the partitions of each row end, whether they are sound, and the topics with their partitions.
 
-    end: Ints
-    sound: Flags
-    lists: pa.ListArray
-
-
-def _partitions(bytes_: Buffer, flexible: Flags, rows: Flags) -> _Written:
-    """Reads the first topic of all rows, then the second, and so on: few transactions write to many topics."""
+    Reads the first topic of all rows, then the second, and so on: few transactions write to many topics.
+    """
     count, end, sound = _length(bytes_, np.full(len(rows), _FIXED), flexible, 4)
     sound &= rows & (count >= -1)
     left = np.where(sound, count, 0)
@@ -160,7 +140,7 @@ def _partitions(bytes_: Buffer, flexible: Flags, rows: Flags) -> _Written:
     structs = pa.StructArray.from_arrays([topics.take(pa.array(order)), partitions], fields=list(_PARTITIONS.value_type))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(row[order], minlength=len(rows)))]).astype(np.int32)
     lists = pa.ListArray.from_arrays(offsets, structs, mask=pa.array(~sound | (count < 0)))
-    return _Written(end=end, sound=sound, lists=lists)
+    return end, sound, lists
 
 
 def _length(bytes_: Buffer, position: Ints, flexible: Flags, width: int) -> tuple[Ints, Ints, Flags]:

@@ -7,28 +7,32 @@ idle group, when a group lost its last member) is copied from the tables of the 
 it is read from all batches.
 """
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folder_name, folders_until, open_behaviour
-from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, verify_batch
-from kafka_audit.store.durable_files import remove_folder, replaced_folder
+from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, read_as_parquet, verify_batch
+from kafka_audit.store.durable_files import read_json, remove_folder, replaced_folder, sha256_of
 from kafka_audit.store.manifest import MANIFEST
-from kafka_audit.store.sealed import seal
+from kafka_audit.store.sealed import BEHAVIOUR, seal
 from kafka_audit.times import parse_time
-from spark_jobs.commit_history.describe.behaviour_sources import manifest_of, newest_record
 from spark_jobs.commit_history.describe.commit_behaviour import KEYS, commit_behaviour
-from spark_jobs.commit_history.describe.group_behaviour import emptied, group_behaviour
+from spark_jobs.commit_history.describe.group_behaviour import RECORD_COLUMNS, emptied, group_behaviour
 from spark_jobs.commit_history.describe.read_coverage import Reading, new_batches, readings, with_home_partition
-from spark_jobs.engine.parquet_folder import write_parquet
+from spark_jobs.engine.tables import SMALL_ROWS, SmallTables, Tables, at_most, table_of
 
 _ROWS_OF_A_PART = 200_000
+_GAPS_LISTED = 20
+_WITH_TIMES = ("offset_commits.parquet/", "group_records.parquet/")
 _BEGINNING = datetime(1, 1, 2, tzinfo=timezone.utc)
 
 
@@ -59,7 +63,8 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
     target = history / "behaviour" / folder_name(window.end)
     if not batches or (target / MANIFEST).is_file():
         return target if batches else None
-    before = _tables_before(history, window)
+    newest = next(folders_until(history, window.end - timedelta(seconds=1)), None)
+    before = open_behaviour(newest) if newest else None
     since = min(window.start, parse_time(before.manifest["start"])) if before else _BEGINNING
     stood = [Reading.from_json(said) for said in before.manifest.get("readings", ())] if before else []
     reaching = [batch for batch in batches if newest_record(batch) >= since]  # looks at each batch: one that lost files is refused
@@ -67,50 +72,57 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
     used = sorted({*reaching, *new})
     for batch in used:
         verify_batch(batch, REPAIR_OF_DECODED)
-    commits, records = (_read(spark, used or batches[-1:], new, name, (since, window.end)) for name in ("offset_commits", "group_records"))
-    read = readings(
-        *(history, new, stood), end=window.end, partitions=window.partitions or 0, held=_newest_read(commits, records, window.held_back)
-    )
-    with replaced_folder(target) as folder:
-        records = records.persist()
-        carried = _carried_groups(spark, before)
-        earlier = _earlier_commits(spark, before, commits, window)
+    sources = used or batches[-1:]  # without any the newest batch gives tables without rows
+    tables = _tables(spark, sources, before)
+    with tables.settings(), replaced_folder(target) as folder:
+        named = ("offset_commits", "group_records")
+        commits, records = (_read(tables, sources, new, name, (since, window.end)) for name in named)
+        records = tables.keep(records.select("log_partition", *RECORD_COLUMNS))
+        held = _newest_read(commits, records, window.held_back)
+        read = readings(history, new, stood, end=window.end, partitions=window.partitions or 0, held=held)
+        carried = tables.read_whole(before.table(GROUPS)).where(~F.coalesce("removed", F.lit(False))) if before else None
+        earlier = _earlier_commits(tables, before, commits, window)
         empty = emptied(records, carried)
         deleted = records.where("record_type in (2, 3, 11, 17) and tombstone").selectExpr("group_id", "append_time deleted_at")
-        partitions = commit_behaviour(_within(commits, window), empty, window.retention_ms, earlier, deleted).persist()
+        within = commits.where(_is_within(window))
+        partitions = tables.keep(commit_behaviour(within, empty, window.retention_ms, earlier, deleted))
         groups = group_behaviour(records.withColumn("in_window", _is_within(window)), partitions, carried)
         groups = with_home_partition(groups, window.partitions)
-        groups = groups.join(F.broadcast(_as_rows(spark, read)), on="home_partition", how="left").persist()
+        reached = table_of(spark, [(each.partition, *(getattr(each, name) for name in _READ)) for each in read], _READ_DDL)
+        groups = tables.keep(groups.join(F.broadcast(reached), on="home_partition", how="left"))
         of_group = groups.select("group_id", "session_timeout_ms", "empty_since", *_READ)
         over = F.col("longest_gap_ms") > F.col("session_timeout_ms")
         wide = partitions.join(of_group, on="group_id", how="left").withColumn("gap_over_session", over).drop("session_timeout_ms")
-        rows = {"group_partitions": _write(wide, folder / GROUP_PARTITIONS, *KEYS), "groups": _write(groups, folder / GROUPS, "group_id")}
-        seen = {"observed_from": _observed_from(partitions, _within(records, window)), "readings": [each.as_json() for each in read]}
+        rows = {"group_partitions": partitions.count(), "groups": groups.count()}
+        tables.write(wide, folder / GROUP_PARTITIONS, KEYS, 1 + rows["group_partitions"] // _ROWS_OF_A_PART)
+        tables.write(groups, folder / GROUPS, ["group_id"], 1 + rows["groups"] // _ROWS_OF_A_PART)
+        observed_from = _observed_from(partitions, records.where(_is_within(window)))
+        seen = {"observed_from": observed_from, "readings": [each.as_json() for each in read]}
         for each in (groups, partitions, records):
             each.unpersist()
         about = {"start": window.start, "end": window.end, "offsets_retention_ms": window.retention_ms, "rows": rows, **seen}
-        seal(folder, manifest_of(history, used, before, about))
+        seal(folder, _manifest_of(history, used, before, about))
     for old in sorted(history.glob("behaviour/[!.]*"))[:-KEPT]:
         remove_folder(old)
     return target
 
 
-def _tables_before(history: Path, window: Window) -> Behaviour | None:
-    """The newest tables that end before this window ends."""
-    found = next(folders_until(history, window.end - timedelta(seconds=1)), None)
-    return open_behaviour(found) if found else None
+def _tables(spark: SparkSession, batches: list[Path], before: Behaviour | None) -> Tables:
+    folders = [*batches, *([before.path] if before and before.path else [])]
+    files = (part for folder in folders for part in folder.glob("*.parquet/[!.]*.parquet"))
+    return (SmallTables if at_most(SMALL_ROWS, files) else Tables)(spark=spark)
 
 
-def _read(spark: SparkSession, batches: list[Path], new: list[Path], name: str, between: tuple[datetime, datetime]) -> DataFrame:
+def _read(tables: Tables, batches: list[Path], new: list[Path], name: str, between: tuple[datetime, datetime]) -> DataFrame:
     """Rows of a table between two times. New batches give older rows, too: a transaction may have held them back."""
     since, end = between
 
     def of(some: list[Path]) -> DataFrame:
-        return spark.read.parquet(*[str(batch / f"{name}.parquet") for batch in some]).where(F.col("append_time") < F.lit(end))
+        return tables.read_whole(*[batch / f"{name}.parquet" for batch in some]).where(F.col("append_time") < F.lit(end))
 
     seen = [batch for batch in batches if batch not in new]
-    tables = [*([of(new)] if new else []), *([of(seen).where(F.col("append_time") >= F.lit(since))] if seen else [])]
-    return reduce(DataFrame.unionByName, tables)
+    found = [*([of(new)] if new else []), *([of(seen).where(F.col("append_time") >= F.lit(since))] if seen else [])]
+    return reduce(DataFrame.unionByName, found)
 
 
 def _newest_read(commits: DataFrame, records: DataFrame, partitions: Set[int]) -> dict[int, datetime | None]:
@@ -124,54 +136,91 @@ def _newest_read(commits: DataFrame, records: DataFrame, partitions: Set[int]) -
 
 
 _READ = ("complete_since", "lost_until", "read_to")
-
-
-def _as_rows(spark: SparkSession, read: list[Reading]) -> DataFrame:
-    rows = [(each.partition, each.complete_since, each.lost_until, each.read_to) for each in read]
-    return spark.createDataFrame(rows, "home_partition int, complete_since timestamp, lost_until timestamp, read_to timestamp")
+_READ_DDL = "home_partition int, complete_since timestamp, lost_until timestamp, read_to timestamp"
 
 
 def _is_within(window: Window) -> Column:
     return F.col("append_time") >= F.lit(window.start)
 
 
-def _within(rows: DataFrame, window: Window) -> DataFrame:
-    return rows.where(_is_within(window))
-
-
-def _earlier_commits(spark: SparkSession, before: Behaviour | None, commits: DataFrame, window: Window) -> DataFrame:
+def _earlier_commits(tables: Tables, before: Behaviour | None, commits: DataFrame, window: Window) -> DataFrame:
     """The newest commit of each group and partition before the window: rows like ``commits``, none where the offset was removed."""
     earlier = commits.where(~_is_within(window))
     if before:
-        tables = spark.read.parquet(str(before.table(GROUP_PARTITIONS)))
-        tables = tables.where(F.col("removed").isNull() | (F.col("removed_at") >= F.lit(window.start)))
+        described = tables.read_whole(before.table(GROUP_PARTITIONS))
+        described = described.where(F.col("removed").isNull() | (F.col("removed_at") >= F.lit(window.start)))
         place = (F.col("last_commit_offset").alias("log_offset"), F.col("last_commit").alias("commit_time"))
         newest = F.struct(*place, "committed", "topic_id", "expire_time")
         stood = F.when(F.col("last_commit") < F.lit(window.start), newest).otherwise(F.col("earlier")).alias("stood")
-        known = tables.select(*KEYS, stood).where(F.col("stood").isNotNull()).select(*KEYS, "stood.*")
+        known = described.select(*KEYS, stood).where(F.col("stood").isNotNull()).select(*KEYS, "stood.*")
         earlier = earlier.unionByName(known.withColumn("tombstone", F.lit(False)), allowMissingColumns=True)
     row = F.struct(*[F.col(name) for name in commits.columns if name not in KEYS])
     newest_rows = earlier.groupBy(*KEYS).agg(F.max_by(row, "log_offset").alias("row"))
     return newest_rows.select(*KEYS, "row.*").where(~F.col("tombstone"))
 
 
-def _carried_groups(spark: SparkSession, before: Behaviour | None) -> DataFrame | None:
-    if before is None:
-        return None
-    return spark.read.parquet(str(before.table(GROUPS))).where(~F.coalesce("removed", F.lit(False)))
-
-
-def _write(rows: DataFrame, target: Path, *order: str) -> int:
-    parts = 1 + rows.count() // _ROWS_OF_A_PART
-    write_parquet(rows.repartitionByRange(parts, *order).sortWithinPartitions(*order), target)
-    return rows.count()
-
-
 def _observed_from(partitions: DataFrame, records: DataFrame) -> str | None:
     """The time of the oldest record in the window (ISO 8601): later than its start after compaction, or where reading began later."""
-    oldest = (
-        partitions.select(F.min("first_commit").alias("at")).union(records.select(F.min("append_time"))).agg(F.unix_millis(F.min("at")))
-    )
-    found = oldest.first()
-    at = found[0] if found else None
+    times = partitions.select(F.col("first_commit").alias("at")).union(records.select("append_time"))
+    ((at,),) = times.agg(F.unix_millis(F.min("at"))).collect()
     return datetime.fromtimestamp(at / 1000, timezone.utc).isoformat() if at is not None else None
+
+
+def newest_record(batch: Path) -> datetime:
+    """When the newest record of a decoded batch was appended; for a batch without records, when the batch was written.
+
+    IntegrityError (exit 5) when files are missing, were added or cannot be read. Hashes are not compared here.
+    """
+    times = []
+    for name in verify_batch(batch, REPAIR_OF_DECODED, names_only=True):
+        if name.startswith(_WITH_TIMES):
+            with read_as_parquet(batch / name, REPAIR_OF_DECODED):
+                times.append(_newest_of(batch / name))
+    written = datetime.fromtimestamp((batch / MANIFEST).stat().st_mtime, timezone.utc)
+    return max((time for time in times if time is not None), default=written)
+
+
+def _newest_of(part: Path) -> datetime | None:
+    file = pq.ParquetFile(part, coerce_int96_timestamp_unit="us")
+    column = file.schema_arrow.get_field_index("append_time")
+    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    statistics: list[Any] = [group.column(column).statistics for group in groups if group.num_rows]
+    if all(one is not None and one.has_min_max for one in statistics):
+        times = [one.max for one in statistics]
+    else:
+        times = [
+            pc.max(file.read_row_group(number, columns=["append_time"])["append_time"]).as_py() for number in range(file.num_row_groups)
+        ]
+    return max((_utc(time) for time in times if time is not None), default=None)
+
+
+def _utc(time: datetime) -> datetime:
+    return time.astimezone(timezone.utc) if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
+def _manifest_of(history: Path, batches: list[Path], before: Behaviour | None, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What a behaviour folder's manifest says besides its files: its sources with their manifests' sha256, and the offsets they lack."""
+    raw = {batch.name: history / "raw" / batch.name / MANIFEST for batch in batches}
+    manifests = {name: read_json(path) for name, path in raw.items()}
+    # Offsets that were deleted before they could be read, by partition of the offsets topic.
+    gaps = [
+        {"batch": name, **{field: one[field] for field in ("partition", "start", "lost")}}
+        for name, manifest in manifests.items()
+        for one in manifest.get("partitions", ())
+        if one["lost"]
+    ]
+    return {
+        **read_json(history / "source.json"),
+        **{name: value.isoformat() if isinstance(value, datetime) else value for name, value in about.items()},
+        "kind": BEHAVIOUR,
+        "before": {"folder": before.path.name, "manifest_sha256": sha256_of(before.path / MANIFEST)} if before and before.path else None,
+        "sources": [
+            {"batch": batch.name, "manifest_sha256": sha256_of(batch / MANIFEST), "raw_manifest_sha256": sha256_of(raw[batch.name])}
+            for batch in batches
+        ],
+        "totals": {
+            name: sum(manifests[batch.name]["totals"][name] for batch in batches) for name in ("expected", "rows", "lost", "skipped")
+        },
+        "gaps": gaps[:_GAPS_LISTED],
+        "gap_count": len(gaps),
+    }

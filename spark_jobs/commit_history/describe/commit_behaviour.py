@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_jobs.commit_history.describe.cadence import MOST_BEATS, TOLERANCE
+from spark_jobs.commit_history.describe.cadence import MOST_BEATS, is_near
 
 KEYS = ("group_id", "topic", "partition")
 _EXPIRY_CHECK_MS = 600_000  # offsets.retention.check.interval.ms, by default: an offset expires up to this much late
@@ -123,7 +123,7 @@ def _rhythm() -> dict[str, Column]:
     at_once = F.col("interval") <= 3 * F.greatest("interval_ms", F.lit(1))
     return {
         "timed": F.count_if(count <= MOST_BEATS),
-        "beats": F.count_if((count <= MOST_BEATS) & (off <= F.greatest(F.lit(TOLERANCE.least_ms), beat * TOLERANCE.share))),
+        "beats": F.count_if((count <= MOST_BEATS) & is_near(off, beat)),
         # Offsets of the topic before it was recreated do not count.
         "rewound_from": F.max(
             F.when(F.col("rewind").isNotNull() & (F.col("log_offset") > F.coalesce("recreated_at", F.lit(-1))), F.col("before.committed"))
@@ -154,26 +154,23 @@ def _removed(steps: DataFrame, emptied: DataFrame, retention_ms: int | None, del
     at_once = F.concat(F.col("groups_at_once"), F.lit(" groups lost their offsets on the topic at once, before they could expire"))
     no_members = "the group is not known to have been without members: its deletion or the topic's looks the same"
     cases = (
-        (retention.isNull() & ~own, "unknown", F.lit("offsets.retention.minutes could not be read")),
-        (F.col("before.commit_time").isNull(), "unknown", F.lit("the commit before was not read, so its age is not known")),
+        (retention.isNull() & ~own, "unknown", "offsets.retention.minutes could not be read"),
+        (F.col("before.commit_time").isNull(), "unknown", "the commit before was not read, so its age is not known"),
         # Kafka does not expire offsets of topics that a classic group with members subscribes to, however old they are.
-        ((late >= 0) & F.col("empty_since").isNull(), "unknown", F.lit(f"old enough to expire, but {no_members}")),
+        ((late >= 0) & F.col("empty_since").isNull(), "unknown", f"old enough to expire, but {no_members}"),
         (late >= _EXPIRY_CHECK_MS, "expired", F.concat(after, longer)),
-        (late >= 0, "unknown", F.lit("between the time from which it expires and the next check for expiry: both can be")),
+        (late >= 0, "unknown", "between the time from which it expires and the next check for expiry: both can be"),
         (
             ~own & (removed_ms - F.unix_millis("empty_since") >= retention),  # an administrator committed without members
             "unknown",
-            F.lit(
-                "young by its last commit, but the group had lost its last member long before, from when its offsets expire: both can be"
-            ),
+            "young by its last commit, but the group had lost its last member long before, from when its offsets expire: both can be",
         ),
-        (F.col("group_deleted"), "deleted", F.lit("the group itself was deleted at the same time")),
+        (F.col("group_deleted"), "deleted", "the group itself was deleted at the same time"),
         (F.col("groups_at_once") > 1, "topic_deleted", at_once),
+        (F.lit(True), "deleted", F.concat(after, sooner, F.lit(": the offsets were deleted, or the topic"))),
     )
-    removed, reason = F.lit("deleted"), F.concat(after, sooner, F.lit(": the offsets were deleted, or the topic"))
-    for holds, what, why in reversed(cases):
-        removed, reason = F.when(holds, F.lit(what)).otherwise(removed), F.when(holds, why).otherwise(reason)
-    return gone.select(*KEYS, "removed_at", removed.alias("removed"), reason.alias("removed_reason"))
+    found = F.coalesce(*[F.when(holds, F.struct(F.lit(what).alias("removed"), F.lit(why).alias("why"))) for holds, what, why in cases])
+    return gone.select(*KEYS, "removed_at", found["removed"].alias("removed"), found["why"].alias("removed_reason"))
 
 
 def _with_deletion_of_group(gone: DataFrame, deleted_groups: DataFrame | None) -> DataFrame:

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.commit_history.describe.cadence import inference
+from spark_jobs.engine.tables import table_of
 
 _EPISODE_MS = 30_000
 """Generations closer than this belong to one rebalance: cooperative assignment takes two, and members join one after another.
@@ -17,6 +18,11 @@ _SUMS = (
     *("commits", "intervals", "timed", "beats", "unchanged", "unchanged_without_epoch", "single_steps"),
     *("rewinds", "jumps", "recreations", "transactional", "with_metadata"),
 )
+RECORD_COLUMNS = (
+    *("group_id", "member_id", "log_offset", "append_time", "record_type", "tombstone", "group_metadata"),
+    *(f"{kind}_group_{about}" for kind in ("consumer", "share", "streams") for about in ("metadata", "member_metadata")),
+)
+"""The columns of group records that are read here."""
 _SAME_BEAT = 0.02
 _LEAST_TIMED = 4
 
@@ -36,12 +42,14 @@ def group_behaviour(records: DataFrame, partitions: DataFrame, carried: DataFram
     """
     if "in_window" not in records.columns:
         records = records.withColumn("in_window", F.lit(True))
+    if carried is None:
+        carried = table_of(records.sparkSession, [], _CARRIED_DDL)
     rows = (
         _lives(records, carried)
         .join(_members(records, carried), on="group_id", how="full")
         .join(_commits(partitions), on="group_id", how="full")
     )
-    rows = rows.join(_carried_states(records, carried), on="group_id", how="full")
+    rows = rows.join(carried.select("group_id", F.struct(*_CARRIED).alias("carried")), on="group_id", how="full")
     told = F.col("group_type").isNotNull()
     rows = rows.withColumns(
         {
@@ -60,15 +68,11 @@ def group_behaviour(records: DataFrame, partitions: DataFrame, carried: DataFram
 _MEMBER_FIGURES = ("member_count", "static_members", "assignor", "session_timeout_ms", "rebalance_timeout_ms")
 _COUNTS = ("generations", "rebalances")
 _CARRIED = ("group_type", "empty_since", *_MEMBER_FIGURES)
-
-
-def _carried_states(records: DataFrame, carried: DataFrame | None) -> DataFrame:
-    """group_id and ``carried``: the state of each group at the end of the window before; no rows for the first window."""
-    if carried is None:
-        nothing = "struct<group_type:string,empty_since:timestamp,member_count:int,static_members:int,assignor:string,"
-        nothing += "session_timeout_ms:bigint,rebalance_timeout_ms:bigint>"
-        return records.sparkSession.createDataFrame([], f"group_id string, carried {nothing}")
-    return carried.select("group_id", F.struct(*_CARRIED).alias("carried"))
+_CARRIED_DDL = (
+    "group_id string, group_type string, empty_since timestamp, member_count int, static_members int, assignor string, "
+    "session_timeout_ms bigint, rebalance_timeout_ms bigint, "
+    "live_members array<struct<member_id:string,value:struct<instance_id:string,assignor:string,rebalance_timeout_ms:int>>>"
+)
 
 
 def emptied(records: DataFrame, carried: DataFrame | None = None) -> DataFrame:
@@ -83,7 +87,7 @@ def emptied(records: DataFrame, carried: DataFrame | None = None) -> DataFrame:
     return known.where(F.col("empty_since").isNotNull())
 
 
-def _lives(records: DataFrame, carried: DataFrame | None) -> DataFrame:
+def _lives(records: DataFrame, carried: DataFrame) -> DataFrame:
     """For each group its newest state and its rebalances, from the records that hold a generation or a group epoch."""
     epochs = ("consumer_group_metadata.epoch", "share_group_metadata.epoch", "streams_group_metadata.epoch")
     heads = _with_members(records.where("record_type in (2, 3, 11, 17)"), _member_records(records, carried)).withColumns(
@@ -147,17 +151,15 @@ def _with_members(heads: DataFrame, members: DataFrame) -> DataFrame:
     return both.withColumn("members_then", F.sum("came").over(so_far)).where(F.col("came").isNull()).drop("came")
 
 
-def _member_records(records: DataFrame, carried: DataFrame | None) -> DataFrame:
+def _member_records(records: DataFrame, carried: DataFrame) -> DataFrame:
     """group_id, member_id, log_offset, tombstone, value: records of single members (newer protocols), those of the window before first."""
     value = F.coalesce(*[_member(f"{kind}_member_metadata", fields) for kind, fields in _NEWER.items()])
     records = records.where("record_type in (5, 10, 19)").select("group_id", "member_id", "log_offset", "tombstone", value.alias("value"))
-    if carried is None:
-        return records
     known = carried.select("group_id", F.inline("live_members"))
     return records.unionByName(known.withColumns({"log_offset": F.lit(-1).cast("bigint"), "tombstone": F.lit(False)}))
 
 
-def _members(records: DataFrame, carried: DataFrame | None) -> DataFrame:
+def _members(records: DataFrame, carried: DataFrame) -> DataFrame:
     """For each group of a newer protocol ``newer``: its members that did not leave, their count, and the settings of all its members."""
     each = (
         _member_records(records, carried)

@@ -61,18 +61,6 @@ def _ranges(history: Path, batch: Path) -> list[dict[str, Any]]:
     return ranges
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Range:
-    """The offsets of one partition in one batch, and the counts that explain missing ones."""
-
-    start: int
-    end: int
-    lost: int
-    skipped: int
-    transactional: int
-    undecoded: int
-
-
 def readings(
     history: Path,
     batches: Iterable[Path],
@@ -88,18 +76,14 @@ def readings(
     back, with the time of the newest record that was read.
     """
     known = {each.partition: each for each in before}
-    ranges: dict[int, list[_Range]] = {number: [] for number in {*range(partitions), *known}}
+    ranges: dict[int, list[dict[str, int]]] = {number: [] for number in {*range(partitions), *known}}
     for batch in batches:
         of_batch = _ranges(history, batch)
-        transactional = _transactional(batch) if any(said["skipped"] for said in of_batch) else Counter()
-        undecoded = _undecoded(batch)
+        transactional = _count(batch, "offset_commits", _TRANSACTIONAL) if any(said["skipped"] for said in of_batch) else Counter()
+        undecoded = _count(batch, "undecoded") if read_json(batch / MANIFEST)["rows"]["undecoded"] else Counter()
         for said in of_batch:
             number = said["partition"]
-            more = _Range(
-                **{name: said[name] for name in ("start", "end", "lost", "skipped")},
-                transactional=transactional[number],
-                undecoded=undecoded[number],
-            )
+            more = {**said, "transactional": transactional[number], "undecoded": undecoded[number]}
             ranges.setdefault(number, []).append(more)
     found = []
     for number, new in sorted(ranges.items()):
@@ -121,46 +105,34 @@ def readings(
     return found
 
 
-def _follow(prior: Reading | None, ranges: Iterable[_Range]) -> tuple[int, bool, bool]:
+def _follow(prior: Reading | None, ranges: Iterable[Mapping[str, int]]) -> tuple[int, bool, bool]:
     """The next offset to read, whether every record before it was read, and whether the newest record of every key was."""
     reached, complete, whole = prior.next_offset if prior else None, True, True
-    for one in sorted(ranges, key=lambda each: each.start):
+    for one in sorted(ranges, key=lambda each: each["start"]):
         if reached is None:
             # Records that were removed before the history began are not on the brokers either: no newest record is missing.
-            complete = one.start == 0
-        elif one.end <= reached:
+            complete = one["start"] == 0
+        elif one["end"] <= reached:
             continue
-        elif one.start > reached:
+        elif one["start"] > reached:
             whole = False
-        whole = whole and not one.lost and not one.undecoded
+        whole = whole and not one["lost"] and not one["undecoded"]
         # Each transaction has one marker and at least one commit. More skipped offsets than that are aborted or compacted records.
-        complete = complete and whole and one.skipped <= one.transactional
-        reached = one.end
+        complete = complete and whole and one["skipped"] <= one["transactional"]
+        reached = one["end"]
     return reached or 0, complete, whole
 
 
-def _transactional(batch: Path) -> Counter[int]:
-    """Transactional commits by partition: at most as many skipped offsets are the markers of their transactions."""
-    commits = ds.dataset(_parts(batch, "offset_commits"))
-    rows = (pc.field("version") >= 4) & pc.is_null(pc.field("topic_id"))
-    return _by_partition(commits, rows)
+_TRANSACTIONAL = (pc.field("version") >= 4) & pc.is_null(pc.field("topic_id"))
+"""Transactional commits: at most as many skipped offsets are the markers of their transactions."""
 
 
-def _undecoded(batch: Path) -> Counter[int]:
-    if not read_json(batch / MANIFEST)["rows"]["undecoded"]:
-        return Counter()
-    return _by_partition(ds.dataset(_parts(batch, "undecoded")), None)
-
-
-def _parts(batch: Path, table: str) -> list[str]:
-    return [str(part) for part in sorted((batch / f"{table}.parquet").glob("[!.]*.parquet"))]
-
-
-def _by_partition(rows: ds.Dataset, which: pc.Expression | None) -> Counter[int]:
-    """Rows of each log_partition, counted a batch of rows at a time."""
+def _count(batch: Path, table: str, which: pc.Expression | None = None) -> Counter[int]:
+    """Rows of each log_partition in a decoded table, counted a batch of rows at a time."""
+    parts = sorted((batch / f"{table}.parquet").glob("[!.]*.parquet"))
     counts: Counter[int] = Counter()
-    for batch in rows.to_batches(columns=["log_partition"], filter=which):
-        for count in pc.value_counts(batch["log_partition"]).to_pylist():
+    for rows in ds.dataset([str(part) for part in parts]).to_batches(columns=["log_partition"], filter=which):
+        for count in pc.value_counts(rows["log_partition"]).to_pylist():
             counts[count["values"]] += count["counts"]
     return counts
 

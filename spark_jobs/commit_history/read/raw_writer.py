@@ -3,8 +3,7 @@
 Offsets tell what is missing: the broker can compact records away while the log start stays 0.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -36,26 +35,16 @@ _DELTAS = ("offset", "timestamp")
 _ROWS_OF_A_GROUP = 262_144
 
 
-@dataclass(frozen=True, kw_only=True)
-class RawCounts:
-    """What was written of one partition of the topic: how many records, and their smallest and largest offset."""
+def write_raw(rows: DataFrame, folder: Path) -> dict[int, tuple[int, int, int]]:
+    """Write ``rows`` (RAW) into part files of a new folder, one for each task.
 
-    count: int
-    first: int
-    last: int
-
-
-def write_raw(rows: DataFrame, folder: Path) -> dict[int, RawCounts]:
-    """Write ``rows`` (RAW) into part files of a new folder, one for each task; returns what they hold by partition.
-
-    Rows are counted while they are written, which saves reading them again.
+    Returns partition -> how many records were written of it, and their smallest and largest offset. Rows are counted while they are
+    written, which saves reading them again.
     """
     folder.mkdir()
-    found: dict[int, RawCounts] = {}
-    for partition, count, first, last in rows.mapInArrow(partial(_write, folder), _COUNTS).collect():  # a row for each partition and task
-        before = found.get(partition, RawCounts(count=0, first=first, last=last))
-        found[partition] = RawCounts(count=before.count + count, first=min(before.first, first), last=max(before.last, last))
-    return found
+    written = rows.mapInArrow(partial(_write, folder), _COUNTS).toArrow()  # a row for each partition and task
+    sums = written.group_by("partition").aggregate([("count", "sum"), ("first", "min"), ("last", "max")]).to_pylist()
+    return {row["partition"]: (row["count_sum"], row["first_min"], row["last_max"]) for row in sums}
 
 
 def _write(folder: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -87,27 +76,15 @@ def _write(folder: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
 _SUMS = [("offset", "count"), ("offset", "min"), ("offset", "max")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PartitionCoverage:
-    """One partition of one batch: offsets from ``start`` up to ``end``, and where they are.
-
-    ``rows`` were read. ``lost`` lay before the log start: gone for certain. ``skipped`` is the rest: transaction markers, aborted commits
-    and compacted records, which Kafka does not let a consumer tell apart. rows + lost + skipped = end - start.
-    """
-
-    partition: int
-    start: int
-    end: int
-    log_start: int
-    rows: int
-    lost: int
-    skipped: int
-
-
 def coverage(
     start: Mapping[int, int], end: Mapping[int, int], log_start: Mapping[int, int], rows: Mapping[int, int]
-) -> list[PartitionCoverage]:
-    """The partitions in which the batch has a range, by number; IntegrityError where one ends before its start."""
+) -> list[dict[str, int]]:
+    """The partitions in which the batch has a range, by number: partition, start, end, log_start, rows, lost and skipped.
+
+    Of the offsets from start up to end, ``rows`` were read. ``lost`` lay before the log start: gone for certain. ``skipped`` is the rest:
+    transaction markers, aborted commits and compacted records, which Kafka does not let a consumer tell apart. IntegrityError where a
+    range ends before its start.
+    """
     found = []
     for partition in sorted(end):
         first, last, read = start.get(partition, 0), end[partition], rows.get(partition, 0)
@@ -118,23 +95,12 @@ def coverage(
         gone = max(0, min(log_start[partition], last) - first)
         # A record may be deleted between the look at the log start and the reading: it counts as skipped then, as lost only if not read.
         gone = min(gone, last - first - read)
-        found.append(
-            PartitionCoverage(
-                partition=partition,
-                start=first,
-                end=last,
-                log_start=log_start[partition],
-                rows=read,
-                lost=gone,
-                skipped=last - first - gone - read,
-            )
-        )
+        place = {"partition": partition, "start": first, "end": last, "log_start": log_start[partition]}
+        found.append({**place, "rows": read, "lost": gone, "skipped": last - first - gone - read})
     return found
 
 
-def totals(partitions: list[PartitionCoverage]) -> dict[str, int]:
+def totals(partitions: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Sums of expected (end - start), rows, lost and skipped."""
-    rows = [asdict(each) for each in partitions]
-    return {"expected": sum(each["end"] - each["start"] for each in rows)} | {
-        name: sum(each[name] for each in rows) for name in ("rows", "lost", "skipped")
-    }
+    counted = [{**each, "expected": each["end"] - each["start"]} for each in partitions]
+    return {name: sum(each[name] for each in counted) for name in ("expected", "rows", "lost", "skipped")}
