@@ -1,7 +1,6 @@
 """Judges client files before anything of them is deployed: `python -m spark_jobs.check_clients PATH`."""
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pyspark.errors import PySparkException
-from pyspark.sql import functions as F
 
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
@@ -23,6 +21,7 @@ from kafka_audit.findings import Severity, Status
 from kafka_audit.policy import load_policy
 from kafka_audit.safe_text import visible
 from spark_jobs.engine.session import spark_session
+from spark_jobs.engine.tables import rows_of
 from spark_jobs.judge.controls import judge
 from spark_jobs.judge.policy_columns import PolicyColumns
 
@@ -40,11 +39,10 @@ def judged(clients: Sequence[FoundClient], catalogue: Catalogue, policy_folder: 
     spark = spark_session("kafka_audit check_clients")
     found: list[Finding] = []
     for subject in ("producer", "consumer"):
-        texts = [(json.dumps(_row(client)),) for client in clients if client.kind == subject]
+        values = [_row(client) for client in clients if client.kind == subject]
         controls = catalogue.of_subject(subject)
-        if texts and controls:
-            row = F.from_json("row", SUBJECTS[subject].ddl, {"mode": "FAILFAST"}).alias("row")
-            rows = spark.createDataFrame(texts, "row string").select(row).select("row.*")
+        if values and controls:
+            rows = rows_of(spark, values, SUBJECTS[subject].ddl)
             found += [finding.asDict() for finding in judge(rows, controls, None, policy_columns).collect()]
     return sorted(found, key=lambda one: (one["resource"], one["subject"], one["code"]))
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.control import PARAMETERS, Control
 from kafka_audit.catalogue.load import Catalogue, load_catalogue
 from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.errors import AuditError, ConfigurationError
 from spark_jobs.engine.session import spark_session
+from spark_jobs.engine.tables import rows_of
 from spark_jobs.judge.controls import judge
 
 Key = tuple[str, str]
@@ -31,17 +31,14 @@ def judged_examples(spark: SparkSession, catalogue: Catalogue) -> dict[Key, dict
     found: dict[Key, dict[str, Any]] = {}
     for subject in SUBJECTS:
         controls = catalogue.of_subject(subject)
-        texts = [
-            (json.dumps({**control.example_row(example), "resource": json.dumps([control.id, example.name])}),)
+        values = [
+            {**control.example_row(example), "resource": json.dumps([control.id, example.name])}
             for control in controls
             for example in control.examples
         ]
-        if not texts:
+        if not values:
             continue
-        rows = spark.createDataFrame(texts, "row string").select(
-            F.from_json("row", rows_ddl(subject, controls), {"mode": "FAILFAST"}).alias("row")
-        )
-        for finding in judge(rows.select("row.*"), controls).collect():
+        for finding in judge(rows_of(spark, values, rows_ddl(subject, controls)), controls).collect():
             control_id, example = json.loads(finding["resource"])
             if control_id == finding["control_id"]:
                 found[control_id, example] = finding.asDict()

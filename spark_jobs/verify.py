@@ -6,14 +6,14 @@ Each replaces its folder of the audit as a whole. A part that fails leaves its f
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from kafka_audit.audit.inputs import keep_used
 from kafka_audit.audit.policy_fit import check_policy
-from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
+from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.policy import Policy, load_policy
@@ -28,14 +28,12 @@ from spark_jobs.engine.evidence import Evidence, files_read
 from spark_jobs.engine.exit_code import exit_code_of, failure_of
 from spark_jobs.engine.session import spark_session
 from spark_jobs.engine.tables import SMALL_ROWS, at_most
-from spark_jobs.judge.lag_tables import write_lag_tables
-from spark_jobs.judge.part import Extra, Part, judge_part
+from spark_jobs.judge.part import Part, judge_part
 from spark_jobs.judge.policy_columns import PolicyColumns
-from spark_jobs.rows.group.commit_behaviour import remember_behaviour
 
 NAME = "verify"
-PARTS: Mapping[str, Extra | None] = {SETTINGS: None, LAG: write_lag_tables}
-"""The parts, in the order in which they run, and what each writes beside its findings."""
+PARTS = (SETTINGS, LAG)
+"""In the order in which they run."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,14 +43,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--audit", type=Path, required=True, help="folder of the audit, with its run.json")
     parser.add_argument("--policy", type=Path, help="folder with tiers.yaml and slas.yaml (default: the shipped one)")
     parser.add_argument("--controls", type=Path, action="append", nargs="+", default=[], help="folders of further controls")
-    parser.add_argument("--parts", choices=PARTS, nargs="+", default=list(PARTS), help="what is judged (default: all)")
+    parser.add_argument("--parts", choices=PARTS, nargs="+", default=PARTS, help="what is judged (default: all)")
     arguments = parser.parse_args(argv)
     return exit_code_of(NAME, lambda: _run(arguments))
 
 
 def _run(arguments: argparse.Namespace) -> None:
     # Everything that can be wrong with the input is found before Spark starts.
-    snapshot = _whole_snapshot(arguments.snapshot)
+    snapshot = Snapshot.verified(arguments.snapshot)
+    if snapshot.kind != SNAPSHOT:
+        raise ConfigurationError(f"{snapshot.path} is an {snapshot.kind} snapshot, which shows no settings: name the folder of a whole one")
     audit = Audit(path=arguments.audit)
     run = audit.run()
     if run.get("snapshot_id") != snapshot.snapshot_id:
@@ -67,42 +67,27 @@ def _run(arguments: argparse.Namespace) -> None:
         if not catalogue.of_part(name):
             raise ConfigurationError(f"no control belongs to the part {name}: the catalogue is incomplete; name a folder that has some")
     history = read_history(snapshot, policy.history.snapshots)
-    behaviour = _behaviour(snapshot, audit.path / LAG) if LAG in asked and _reads_behaviour(catalogue) else None
+    reads_behaviour = any("behaviour" in SUBJECTS[control.subject].columns for control in catalogue.of_part(LAG))
+    chosen = audit.path / LAG / RECORD  # what an earlier run of the audit read
+    behaviour = None
+    if LAG in asked and reads_behaviour:
+        behaviour = find_behaviour(snapshot, read_json(chosen) if chosen.is_file() else None)
     if not unseal_audit(audit):
         raise IntegrityError(f"{audit.path} is sealed and a later audit is chained to it: it stays as it is; start a new audit")
     evidence = _evidence(snapshot, history, behaviour, policy)
-    if behaviour is not None:
-        remember_behaviour(evidence, behaviour)
     identity = {field: str(run.get(field)) for field in ("audit_id", "snapshot_id", "cluster")}
     policy_columns = PolicyColumns(policy=policy, at=began(run))
-    judged = partial(Part, evidence=evidence, policy=policy, catalogue=catalogue, identity=identity, policy_columns=policy_columns)
-    parts = [judged(name=name, behaviour=behaviour if name == LAG else None) for name in asked]
-    failures = {}
+    parts = [
+        Part(name=name, evidence=evidence, policy=policy, catalogue=catalogue, identity=identity, policy_columns=policy_columns)
+        for name in asked
+    ]
     with evidence.tables.settings():
-        for part in parts:
-            failed = failure_of(NAME, partial(judge_part, part, audit.path / part.name, PARTS[part.name]))
-            if failed is not None:
-                failures[part.name] = failed
+        ended = {part.name: failure_of(NAME, partial(judge_part, part, audit.path / part.name)) for part in parts}
+    failures = {name: failed for name, failed in ended.items() if failed is not None}
     if len(failures) < len(parts):
         keep_used(audit, snapshot.root, identity["cluster"])
     for failed in failures.values():
         raise type(failed)("; ".join(f"{name}: {one}" for name, one in failures.items())) from failed
-
-
-def _whole_snapshot(folder: Path) -> Snapshot:
-    snapshot = Snapshot.verified(folder)
-    if snapshot.kind != SNAPSHOT:
-        raise ConfigurationError(f"{snapshot.path} is an {snapshot.kind} snapshot, which shows no settings: name the folder of a whole one")
-    return snapshot
-
-
-def _reads_behaviour(catalogue: Catalogue) -> bool:
-    return any("behaviour" in SUBJECTS[control.subject].columns for control in catalogue.of_part(LAG))
-
-
-def _behaviour(snapshot: Snapshot, folder: Path) -> Behaviour:
-    """What may be read of the commit history. ``folder`` may hold an earlier run's choice."""
-    return find_behaviour(snapshot, read_json(folder / RECORD) if (folder / RECORD).is_file() else None)
 
 
 def _evidence(snapshot: Snapshot, history: History, behaviour: Behaviour | None, policy: Policy) -> Evidence:
@@ -110,7 +95,8 @@ def _evidence(snapshot: Snapshot, history: History, behaviour: Behaviour | None,
     window_days = max((sla.window_days for sla in policy.slas), default=WINDOW_DAYS)
     commits = behaviour.path.rglob("*.parquet") if behaviour is not None and behaviour.path is not None else ()
     small = at_most(SMALL_ROWS, chain(files_read(snapshot, history, window_days), (file for file in commits if file.is_file())))
-    return Evidence(spark=spark_session(f"kafka_audit {NAME}"), snapshot=snapshot, history=history, small_cluster=small)
+    session = spark_session(f"kafka_audit {NAME}")
+    return Evidence(spark=session, snapshot=snapshot, history=history, behaviour=behaviour, small_cluster=small)
 
 
 if __name__ == "__main__":

@@ -52,17 +52,15 @@ def judge(
     tier = policy_columns.tier(subject) if policy_columns else tier_of_row(subject)
     results = F.array(*[_raw_result(control, raises=control.id in raised) for control in controls])
     about = constant([_about(control, raised.get(control.id)) for control in controls], _ABOUT)
+    severities = constant([{"severity": control.severity.value} for control in controls], SEVERITIES)
     if policy_columns:
         rows = policy_columns.with_parameters(rows, subject, controls)
         severities = policy_columns.severities(subject, controls)
-    else:
-        severities = constant([{"severity": control.severity.value} for control in controls], SEVERITIES)
     result = F.explode(F.arrays_zip(results.alias("raw"), about.alias("about"), severities.alias("by_tier"))).alias("result")
     judged = rows.select("resource", *identity, tier.alias("tier"), result)
     parts = ("result.about.*", "result.by_tier.*", "result.raw.*")
     judged = judged.select("resource", *_IDENTITY, "tier", F.lit(subject.name).alias("subject"), *parts)
-    judged = judged.transform(_with_verdict)
-    return judged.transform(policy_columns.waiver) if policy_columns else judged.withColumn("waiver", F.lit(None).cast("string"))
+    return judged.transform(_with_verdict).withColumn("waiver", policy_columns.waiver if policy_columns else F.lit(None).cast("string"))
 
 
 def _about(control: Control, raised: str | None) -> dict[str, str | None]:
@@ -134,16 +132,14 @@ def _with_verdict(rows: DataFrame) -> DataFrame:
     reason = F.when(F.col("status") == Status.ERROR.value, F.concat(F.lit("the rule raised: "), F.col("raised"))).when(
         F.col("status") == Status.NOT_ASSESSED.value, F.coalesce(lacking, F.nullif("explanation", F.lit("")), no_value, undecided)
     )
-    return (
-        rows.withColumn("status", status)
-        .withColumn("reason", _bounded(reason))
-        .withColumn("observed", _bounded(F.coalesce("observed", F.lit(_NOT_KNOWN))))
-        .withColumn("expected", _bounded(F.coalesce("written", "computed", F.lit(_NOT_KNOWN))))
-        .withColumn("evidence_class", F.coalesce("evidence_of_row", "catalogue_evidence"))
-        .drop(
-            "applies", "passes", "lacking", "explanation", "raised", "nulls", "written", "computed", "evidence_of_row", "catalogue_evidence"
-        )
-    )
+    texts = {
+        "reason": _bounded(reason),
+        "observed": _bounded(F.coalesce("observed", F.lit(_NOT_KNOWN))),
+        "expected": _bounded(F.coalesce("written", "computed", F.lit(_NOT_KNOWN))),
+        "evidence_class": F.coalesce("evidence_of_row", "catalogue_evidence"),
+    }
+    spent = ("applies", "passes", "lacking", "explanation", "raised", "nulls", "written", "computed", "evidence_of_row")
+    return rows.withColumn("status", status).withColumns(texts).drop(*spent, "catalogue_evidence")
 
 
 def _bounded(text: Column) -> Column:

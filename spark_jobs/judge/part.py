@@ -1,10 +1,10 @@
-"""One part of a verification, settings or lag: its findings, and the folder of the audit that it replaces."""
+"""One part of a verification, settings or lag: its findings, how many they must be, and the folder of the audit that it replaces."""
 
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,25 +15,33 @@ from pyspark.sql import functions as F
 from kafka_audit.audit.inputs import RULES, rules_record
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.load import Catalogue
-from kafka_audit.catalogue.rows import SUBJECTS
+from kafka_audit.catalogue.rows import LAG, SUBJECTS
 from kafka_audit.errors import CollectionError
 from kafka_audit.policy import Policy
-from kafka_audit.store.behaviour_tables import RECORD, Behaviour
+from kafka_audit.store.behaviour_tables import RECORD
 from kafka_audit.store.durable_files import replaced_folder, write_json
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.session import whole_stages
 from spark_jobs.judge.controls import COLUMNS, check_rules, judge, summarise
-from spark_jobs.judge.expected_counts import population
 from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.lag.positions import KEYS
+from spark_jobs.lag.series import lag_series, partition_figures, worst_groups
 from spark_jobs.rows.build import wide_rows
+from spark_jobs.rows.client.client_declarations import clients_of, user_topics
+from spark_jobs.rows.client.consumer import consumer_groups
+from spark_jobs.rows.group.commit_behaviour import group_table
+from spark_jobs.rows.group.group_sla import covered, judged_samples, lag_window
+from spark_jobs.rows.group.membership import assignments
+from spark_jobs.rows.tiers import matches_any
 
 _LARGE = 50_000
 """From so many findings on, a cluster is large."""
 _ROWS_OF_A_PART = 50_000
 """Wide rows whose findings are one file: the same on every machine, so that a repeated step gives equal files."""
 
+_ROWS_OF = {"topic": "topics", "partition": "partitions", "broker": "brokers", "group": "groups"}
 _ALSO_WRITTEN = ("group_partition", "group_sla")
-"""Subjects whose wide rows are judged and written (spark_jobs.judge.lag_tables): they are computed once."""
+"""Subjects whose wide rows are judged and written: they are computed once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +54,6 @@ class Part:
     catalogue: Catalogue
     identity: Mapping[str, str]
     policy_columns: PolicyColumns
-    behaviour: Behaviour | None = None
 
     @property
     def controls(self) -> tuple[Control, ...]:
@@ -71,22 +78,18 @@ class Part:
         return not self.evidence.small_cluster and sum(self.populations[control.subject] for control in self.controls) > _LARGE
 
 
-Extra = Callable[[Part, Path], None]
-"""What a part writes into its folder beside its findings."""
-
-
-def judge_part(part: Part, target: Path, extra: Extra | None) -> None:
-    """Replace the folder of a part of the audit: findings, their summary, what they were made of, and ``extra``."""
+def judge_part(part: Part, target: Path) -> None:
+    """Replace the folder of a part of the audit: findings, their summary, what they were made of, and the tables of lag."""
     # Of many findings, compiling whole stages costs less than it saves.
     with replaced_folder(target) as folder, whole_stages(part.evidence.spark) if part.large else nullcontext():
         write_json(folder / "history.json", part.evidence.history.record())
         write_json(folder / RULES, rules_record(part.policy, part.catalogue))
-        if part.behaviour is not None:
-            write_json(folder / RECORD, part.behaviour.record())
+        if part.name == LAG and part.evidence.behaviour is not None:
+            write_json(folder / RECORD, part.evidence.behaviour.record())
         _write_findings(part, folder)
         _write_summary(part, folder)
-        if extra is not None:
-            extra(part, folder)
+        if part.name == LAG:
+            _write_lag_tables(part, folder)
 
 
 def findings(part: Part, broken: Mapping[str, str] | None = None) -> DataFrame:
@@ -100,11 +103,8 @@ def findings(part: Part, broken: Mapping[str, str] | None = None) -> DataFrame:
         parts = 1 + part.populations[subject] // _ROWS_OF_A_PART
         ordered = each.repartition(parts, "resource").sortWithinPartitions("resource") if part.large else each
         judged.append(judge(ordered, part.catalogue.of_subject(subject), broken, part.policy_columns))
-    union = judged[0]
-    for more in judged[1:]:
-        union = union.unionByName(more)
-    named = union.select(*[F.lit(value).alias(field) for field, value in part.identity.items()], "*").select(*COLUMNS)
-    return named
+    named = [F.lit(value).alias(field) for field, value in part.identity.items()]
+    return reduce(DataFrame.unionByName, judged).select(*named, "*").select(*COLUMNS)
 
 
 def _write_findings(part: Part, folder: Path) -> None:
@@ -147,3 +147,66 @@ def _write_summary(part: Part, folder: Path) -> None:
                 f"{row['code']}: {counts}, but the snapshot has {row['population']} of subject {row['subject']}. "
                 f"These findings were not kept; report this with snapshot {part.identity['snapshot_id']}"
             )
+
+
+def _write_lag_tables(part: Part, folder: Path) -> None:
+    """Write what the report shows of groups and their partitions, as Parquet folders.
+
+    group_partitions and group_slas: the wide rows, ordered and with ``errors`` as JSON text. lag_series: the lag of the worst groups over
+    time. partition_windows: what the window says of each group partition. lag_history.json lists what these were made of.
+    group_behaviour: what groups did, where a commit history was used.
+    """
+    evidence, policy, tables = part.evidence, part.policy, part.evidence.tables
+    for subject, order in (("group_partition", ["group_id", "topic", "partition"]), ("group_sla", ["resource"])):
+        flat = part.wide_rows[subject].withColumn("errors", F.to_json(F.map_from_entries(F.array_sort(F.map_entries("errors")))))
+        tables.write(flat, folder / f"{subject}s.parquet", order)
+    window = lag_window(evidence, policy)
+    written = [tables.read_whole(folder / f"{name}.parquet") for name in ("group_slas", "group_partitions")]
+    worst = worst_groups(*written)
+    with whole_stages(evidence.spark) if window.samples.days else nullcontext():
+        series, figures = lag_series(window, judged_samples(evidence, policy), worst), partition_figures(window)
+        tables.write(series, folder / "lag_series.parquet", ["group_id", "bucket_ms"])
+        tables.write(figures, folder / "partition_windows.parquet", KEYS)
+    write_json(folder / "lag_history.json", window.samples.record)
+    did = group_table(evidence)
+    if did is not None:
+        tables.write(did, folder / "group_behaviour.parquet", ["group_id"])
+
+
+def population(subject: str, evidence: Evidence, policy: Policy) -> int:
+    """The number of resources of a subject, counted in the evidence and not in the wide rows, so that a wrong join shows."""
+    if subject in _ROWS_OF:
+        return evidence.rows(_ROWS_OF[subject])
+    counted: dict[str, Callable[[], int]] = {
+        "declared_topic": lambda: len(policy.declared_topics),
+        "declared_group": lambda: len(policy.declared_groups),
+        "group_partition": lambda: _group_partitions(evidence),
+        "group_sla": lambda: _group_slas(evidence, policy),
+        "producer": lambda: _producers(evidence, policy),
+        "consumer": lambda: _consumers(evidence, policy),
+        "cluster": lambda: 1,
+    }
+    return counted[subject]()
+
+
+def _group_partitions(evidence: Evidence) -> int:
+    return evidence.table("committed_offsets").select(*KEYS).union(assignments(evidence).select(*KEYS)).distinct().count()
+
+
+def _group_slas(evidence: Evidence, policy: Policy) -> int:
+    """Each SLA that covers a topic of a group, and the groups that none covers."""
+    return evidence.table("groups").select("group_id").join(covered(evidence, policy), on="group_id", how="left").count()
+
+
+def _consumers(evidence: Evidence, policy: Policy) -> int:
+    """The declared consumers, and the groups that none of them names."""
+    groups = [client.group for client in clients_of(policy, "consumer")]
+    return len(groups) + consumer_groups(evidence).where(~F.col("group_id").isin(groups)).count()
+
+
+def _producers(evidence: Evidence, policy: Policy) -> int:
+    """The declared producers, and the topics that none of their patterns matches."""
+    declared = clients_of(policy, "producer")
+    patterns = [pattern for client in declared for pattern in client.topics]
+    written = matches_any(F.col("topic"), patterns) if patterns else F.lit(False)
+    return len(declared) + user_topics(evidence).where(~written).count()

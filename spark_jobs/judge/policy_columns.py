@@ -1,6 +1,6 @@
 """What the policy lays over the catalogue: a tier's parameters and severities, what it loosened, and waivers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -35,7 +35,6 @@ class PolicyColumns:
         fields = [(control, name, parameter) for control in controls for name, parameter in control.parameters.items()]
         if not fields:
             return rows
-
         kinds = ",".join(f"{name}:{parameter.type}" for _, name, parameter in fields)
         values = {
             tier_name: {
@@ -61,13 +60,13 @@ class PolicyColumns:
         return self._of_tier(subject, values, SEVERITIES)
 
     @cached_property
-    def waiver(self) -> Callable[[DataFrame], DataFrame]:
-        """Adds ``waiver``: the id of the first waiver that covers a failure, NULL for any other row."""
-        found = F.lit(None).cast("string")
-        for waiver in reversed(in_force(self.policy.waivers, self.at)):
-            covered = (F.col("code") == waiver.control) & F.col("resource").rlike(glob_to_regex(waiver.resource))
-            found = F.when(covered & (F.col("status") == Status.FAIL.value), F.lit(waiver.id)).otherwise(found)
-        return lambda rows: rows.withColumn("waiver", found)
+    def waiver(self) -> Column:
+        """The id of the first waiver that covers a failure, NULL for any other row."""
+        covering = [
+            F.when((F.col("code") == waiver.control) & F.col("resource").rlike(glob_to_regex(waiver.resource)), F.lit(waiver.id))
+            for waiver in in_force(self.policy.waivers, self.at)
+        ]
+        return F.when(F.col("status") == Status.FAIL.value, F.coalesce(F.lit(None).cast("string"), *covering))
 
     def _of_tier(self, subject: Subject, values: Mapping[str, object], kind: str) -> Column:
         """The value of the row's tier; for a name that is none, that of the default tier."""
@@ -84,22 +83,10 @@ def tier_of_row(subject: Subject) -> Column:
 
 
 def _loosened(tier: Tier, control: Control) -> str | None:
-    asked = {reference.field for reference in control.decides_on if reference.column == "policy"}
-    return ", ".join([*_parameters(tier, control), *_requirements(tier, asked)]) or None
-
-
-def _parameters(tier: Tier, control: Control) -> list[str]:
-    given = tier.parameters.get(control.code, {})
     known = control.parameters
-    return [
-        f"{name} {value} (strict: {known[name].default})" for name, value in given.items() if name in known and known[name].loosened(value)
-    ]
-
-
-def _requirements(tier: Tier, asked: set[str | None]) -> list[str]:
-    found = []
-    for field, strict in STRICT_REQUIREMENTS.items():
-        value: int = getattr(tier, field)
-        if field in asked and value != -1 and value < strict:
-            found.append(f"{field} {value} (strict: {strict})")
-    return found
+    given = tier.parameters.get(control.code, {})
+    found = [(name, value, known[name].default) for name, value in given.items() if name in known and known[name].loosened(value)]
+    asked = {reference.field for reference in control.decides_on if reference.column == "policy"}
+    demanded = [(field, getattr(tier, field), strict) for field, strict in STRICT_REQUIREMENTS.items() if field in asked]
+    found += [(field, value, strict) for field, value, strict in demanded if value != -1 and value < strict]
+    return ", ".join(f"{name} {value} (strict: {strict})" for name, value, strict in found) or None

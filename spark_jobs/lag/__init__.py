@@ -1,4 +1,4 @@
-"""The lag of groups: samples -> positions -> days and movement -> time, loss, status, Burrow's rules and SLAs.
+"""The lag of groups: samples -> positions -> days and movement -> time, status, Burrow's rules and SLAs.
 
 Each module reads what those before it give. Offsets are added, subtracted and compared only in ``positions`` (within a sample), ``steps``
 (with the sample before) and ``movement`` (over the newest samples); kafka_audit.lag.position is the first of these without Spark.

@@ -1,4 +1,7 @@
-"""Lag in time: by the time of the first unread record, or by when the log ended there, as earlier samples saw it."""
+"""Lag in time: by the time of the first unread record, or by when the log ended there, as earlier samples saw it.
+
+And the time that is left: what retention will take from a group, and when, at present rates.
+"""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -6,6 +9,9 @@ from pyspark.sql import functions as F
 from spark_jobs.lag.positions import may_be_marker
 
 CAUGHT_UP, BY_RECORD, INTERPOLATED, AT_LEAST = "caught up", "record timestamp", "interpolated", "at least"
+BY_RETENTION, BY_PROGRESS = "retention.ms", "measured log start progress"
+FORESEEABLE_MS = 2_592_000_000
+"""Rates of a few samples tell nothing of what comes in more than 30 days."""
 _TOLERANCE_MS = 60_000
 
 
@@ -49,3 +55,57 @@ def _with_record_time(rows: DataFrame, behind: Column) -> DataFrame:
         "lag_ms_most": F.greatest(most, record, least, F.lit(0).cast("bigint")),
     }
     return rows.withColumns({name: F.when(chosen, value).otherwise(F.col(name)) for name, value in by_record.items()})
+
+
+def with_loss(rows: DataFrame) -> DataFrame:
+    """Adds catch_up_ms, time_to_loss_ms, time_to_loss_by and expires_in_ms (kafka_audit.catalogue.rows).
+
+    Needs has_commit, margin, lag, lag_ms, lag_ms_method, deletes, retention_ms, the rates and expiry_measured (spark_jobs.lag.movement),
+    and state, group_type, protocol_type, empty_within_ms, changed_within_ms, offsets_retention_ms.
+    """
+    before = rows.columns
+    ahead = F.col("consumed_per_s") - F.col("produced_per_s")
+    level = F.col("lag_ms_method") == CAUGHT_UP
+    catch_up = F.when(level, F.lit(0)).when(ahead > 0, F.ceil(F.col("lag") / ahead * 1000)).cast("bigint")
+    rows = rows.withColumn("catch_up_ms", catch_up)
+    rows = rows.withColumns({"by_retention": F.when(~level, _by_retention()), "by_progress": F.when(~level, _by_progress())})
+    sooner = F.col("by_progress").isNull() | (F.col("by_retention") <= F.col("by_progress"))
+    by = F.when(F.col("by_retention").isNotNull() & sooner, F.lit(BY_RETENTION)).when(F.col("by_progress").isNotNull(), F.lit(BY_PROGRESS))
+    soonest = F.least("by_retention", "by_progress")
+    facts = {"time_to_loss_ms": soonest, "time_to_loss_by": by, "expires_in_ms": _expires_in()}
+    return rows.select(*before, "catch_up_ms", *[fact.alias(name) for name, fact in facts.items()])
+
+
+def _by_retention() -> Column:
+    """When the age of the first unread record reaches retention.ms, in milliseconds from this snapshot.
+
+    That age grows by 1 - consumed/produced seconds in a second where records come evenly. Where none come, all that is unread may be of
+    one age, and what is not read in time is lost.
+    """
+    known = F.col("deletes") & (F.col("retention_ms") >= 0) & F.col("lag_ms_method").isin(BY_RECORD, INTERPOLATED)
+    left = F.greatest(F.col("retention_ms") - F.col("lag_ms"), F.lit(0).cast("bigint"))
+    produced, consumed = F.col("produced_per_s"), F.col("consumed_per_s")
+    at = (
+        F.when(consumed == 0, left)
+        .when(consumed < produced, _foreseeable(left / (1 - consumed / produced)))
+        .when((produced == 0) & (F.col("catch_up_ms") > left), left)
+    )
+    return F.when(known & (F.col("lag") > 0), at)
+
+
+def _by_progress() -> Column:
+    """When the log start reaches the committed offset, in milliseconds from this snapshot."""
+    nearer = F.col("expired_per_s") - F.col("consumed_per_s")
+    return F.when(F.col("expiry_measured") & (F.col("margin") >= 0) & (nearer > 0), _foreseeable(F.col("margin") / nearer * 1000))
+
+
+def _foreseeable(milliseconds: Column) -> Column:
+    return F.when(milliseconds <= FORESEEABLE_MS, F.round(milliseconds).cast("bigint"))
+
+
+def _expires_in() -> Column:
+    """KIP-211: a classic group's offsets expire by when it became empty, all others by their last commit."""
+    by_state = (F.col("group_type") == "classic") & F.col("protocol_type").isNotNull()
+    spent = F.when(by_state, F.col("empty_within_ms")).otherwise(F.col("changed_within_ms"))
+    applies = F.col("has_commit") & (F.col("state") == "Empty") & (F.col("offsets_retention_ms") >= 0)
+    return F.when(applies, F.greatest(F.col("offsets_retention_ms") - spent, spent * 0))

@@ -4,12 +4,17 @@ A snapshot's errors have levels. Those that name nothing concern every row (:fun
 a group or a broker are joined to the rows they concern (:func:`with_item_errors`); what a row's own columns tell is added by :func:`extra`.
 """
 
+import functools
+import operator
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.evidence import Evidence, shortened
 
 MAP = "map<string,string>"
+NO_AUTHORIZER = "SECURITY_DISABLED"
+"""What brokers without an authorizer answer to DescribeAcls: an error by its form, and evidence by its meaning."""
 
 
 def none() -> Column:
@@ -17,12 +22,12 @@ def none() -> Column:
     return F.create_map().cast(MAP)
 
 
-def extra(**reasons: Column | None) -> Column | None:
+def extra(**reasons: Column | str | None) -> Column | None:
     """A map of the given datasets whose reason is neither None nor NULL; None when all are None."""
     given = {dataset: reason for dataset, reason in reasons.items() if reason is not None}
     if not given:
         return None
-    pairs = [F.struct(F.lit(dataset).alias("key"), reason.cast("string").alias("value")) for dataset, reason in given.items()]
+    pairs = [F.struct(F.lit(dataset).alias("key"), F.lit(reason).cast("string").alias("value")) for dataset, reason in given.items()]
     return F.map_from_entries(F.filter(F.array(*pairs), lambda pair: pair["value"].isNotNull())).cast(MAP)
 
 
@@ -56,52 +61,33 @@ def reason_text() -> Column:
     return F.concat_ws(": ", where, F.nullif(F.col("message"), F.lit("")))
 
 
-def item_errors(evidence: Evidence, level: Column, *keys: str) -> DataFrame | None:
-    """``keys`` and ``item_errors`` map<string,string> for the errors of one level; None when the snapshot has no error at all."""
-    if evidence.rows("errors") == 0:
-        return None
-    return _item_errors(evidence, level, *keys)
+TOPICS, PARTITIONS, GROUPS, GROUP_PARTITIONS = ("topic",), ("topic", "partition"), ("group_id",), ("group_id", "topic", "partition")
+_NOT_NAMED = {TOPICS: ("partition", "group_id"), PARTITIONS: ("group_id",), GROUPS: ("partition",), GROUP_PARTITIONS: ()}
+"""Levels by the keys that an error names, and which it does not name; one of a group may name a whole topic of it."""
+
+
+def item_errors(evidence: Evidence, level: tuple[str, ...]) -> DataFrame | None:
+    """The keys of the level and ``item_errors`` map<string,string>; None when the snapshot has no error at all."""
+    return _item_errors(evidence, *level) if evidence.rows("errors") else None
 
 
 @shortened
-def _item_errors(evidence: Evidence, level: Column, *keys: str) -> DataFrame:
+def _item_errors(evidence: Evidence, *level: str) -> DataFrame:
+    named = [*(F.col(key).isNotNull() for key in level), *(F.col(key).isNull() for key in _NOT_NAMED[level])]
     entries = F.array_sort(F.collect_set(F.struct("dataset", reason_text().alias("reason"))))
-    return evidence.table("errors").where(level).groupBy(*keys).agg(F.map_from_entries(entries).alias("item_errors"))
+    errors = evidence.table("errors").where(functools.reduce(operator.and_, named))
+    return errors.groupBy(*level).agg(F.map_from_entries(entries).alias("item_errors"))
 
 
-def with_item_errors(rows: DataFrame, *levels: tuple[DataFrame | None, list[str]]) -> DataFrame:
+def with_item_errors(rows: DataFrame, evidence: Evidence, *levels: tuple[str, ...]) -> DataFrame:
     """``rows`` with the column ``item_errors``: the maps of all levels, joined on their keys; later levels win."""
     names = []
-    for index, (errors, keys) in enumerate(levels):
+    for level in levels:
+        errors = item_errors(evidence, level)
         if errors is not None:
-            name = f"item_errors_{index}"
-            rows = rows.join(errors.withColumnRenamed("item_errors", name), on=keys, how="left")
-            names.append(name)
-    rows = rows.withColumn("item_errors", joined(*[F.col(name) for name in names]))
-    return rows.drop(*names) if names else rows
-
-
-def of_topics(evidence: Evidence) -> tuple[DataFrame | None, list[str]]:
-    """Errors that name a topic as a whole."""
-    level = F.col("topic").isNotNull() & F.col("partition").isNull() & F.col("group_id").isNull()
-    return item_errors(evidence, level, "topic"), ["topic"]
-
-
-def of_partitions(evidence: Evidence) -> tuple[DataFrame | None, list[str]]:
-    """Errors that name a partition, of no particular group."""
-    level = F.col("topic").isNotNull() & F.col("partition").isNotNull() & F.col("group_id").isNull()
-    return item_errors(evidence, level, "topic", "partition"), ["topic", "partition"]
-
-
-def of_groups(evidence: Evidence) -> tuple[DataFrame | None, list[str]]:
-    """Errors that name a group, or a group and a whole topic of it."""
-    return item_errors(evidence, F.col("group_id").isNotNull() & F.col("partition").isNull(), "group_id"), ["group_id"]
-
-
-def of_group_partitions(evidence: Evidence) -> tuple[DataFrame | None, list[str]]:
-    """Errors that name a partition of a group."""
-    level = F.col("group_id").isNotNull() & F.col("topic").isNotNull() & F.col("partition").isNotNull()
-    return item_errors(evidence, level, "group_id", "topic", "partition"), ["group_id", "topic", "partition"]
+            names.append("item_errors_" + "_".join(level))
+            rows = rows.join(errors.withColumnRenamed("item_errors", names[-1]), on=list(level), how="left")
+    return rows.withColumn("item_errors", joined(*map(F.col, names))).drop(*names)
 
 
 def of_its_partitions(reason: Column, name: Column) -> Column:

@@ -1,21 +1,19 @@
 """What the policy asks of a topic or a group, as Spark expressions: the first pattern that matches decides."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy, glob_to_regex
-from kafka_audit.policy.slas import LagSla
 from kafka_audit.policy.tiers import GroupRule, TopicRule
 
-_DECLARED = {
-    "cleanup_policy": "string",
-    "unique_keys": "boolean",
-    "producer_clocks_attested": "boolean",
-    "power_domains_attested": "boolean",
-}
-"""Fields of a topic rule that owners declare, with their Spark SQL types."""
+_TIER = "owner:string,rpo_ms:bigint,replication_factor:int,min_insync_replicas:int,retention_ms:bigint"
+_RULE = "owner:string,cleanup_policy:string,unique_keys:boolean,producer_clocks_attested:boolean,power_domains_attested:boolean"
+_SLA = (
+    "tier:string,sla:string,max_lag_records:bigint,max_lag_ms:bigint,max_no_progress_ms:bigint,breach_samples:int,breach_of:int,"
+    "target_percent:double,window_days:int"
+)
 
 
 def matches_any(name: Column, globs: list[str]) -> Column:
@@ -26,56 +24,75 @@ def matches_any(name: Column, globs: list[str]) -> Column:
     return matched
 
 
-def _first_match(name: Column, rules: Sequence[TopicRule | GroupRule], field: str, kind: str) -> Column:
-    """A field of the first rule whose pattern matches the name; NULL when none does or it says nothing."""
-    found = F.lit(None).cast(kind)
-    for rule in reversed(rules):
-        found = F.when(name.rlike(glob_to_regex(rule.pattern)), F.lit(getattr(rule, field, None)).cast(kind)).otherwise(found)
-    return found
+def _matches(name: Column, pattern: str) -> Column:
+    return F.lit(True) if pattern == "*" else name.rlike(glob_to_regex(pattern))
+
+
+def _first(conditions: Iterable[Column]) -> Column:
+    """The position, as int, of the first condition that is true; NULL when none is."""
+    return F.coalesce(F.lit(None).cast("int"), *[F.when(holds, F.lit(position)) for position, holds in enumerate(conditions)])
+
+
+def _rule_of(name: Column, rules: Sequence[TopicRule | GroupRule]) -> Column:
+    """The position of the first rule whose pattern matches the name."""
+    return _first(_matches(name, rule.pattern) for rule in rules)
+
+
+def _at(position: Column, rows: Iterable[Sequence[object]], fields: str) -> Column:
+    """The constant at that position as a struct, NULL for none. Its values become literals, so no text in them is read as SQL."""
+    kind = f"struct<{fields}>"
+    return F.get(F.array(*[F.struct(*map(F.lit, row)).cast(kind) for row in rows]).cast(f"array<{kind}>"), position)
+
+
+def _names(fields: str) -> list[str]:
+    return [field.split(":")[0] for field in fields.split(",")]
+
+
+def _tier_of(policy: Policy, name: Column, rules: Sequence[TopicRule | GroupRule]) -> Column:
+    own = _at(_rule_of(name, rules), [(rule.tier,) for rule in rules], "tier:string")["tier"]
+    return F.coalesce(own, F.lit(policy.default_tier))
 
 
 def tier_of(policy: Policy, topic: Column) -> Column:
     """The name of a topic's tier."""
-    return F.coalesce(_first_match(topic, policy.topics, "tier", "string"), F.lit(policy.default_tier))
+    return _tier_of(policy, topic, policy.topics)
 
 
 def tier_of_group(policy: Policy, group: Column) -> Column:
     """The name of a group's tier."""
-    return F.coalesce(_first_match(group, policy.groups, "tier", "string"), F.lit(policy.default_tier))
+    return _tier_of(policy, group, policy.groups)
+
+
+def tier_rank(policy: Policy, tier: Column) -> Column:
+    """The place of a tier in the policy, 0 for the strictest; NULL for none."""
+    return _first(tier == name for name in policy.tiers)
+
+
+def tier_of_rank(policy: Policy, rank: Column) -> Column:
+    """The tier at that place."""
+    return F.get(F.array(*[F.lit(name) for name in policy.tiers]), rank)
 
 
 def strictest(policy: Policy, *tiers: Column) -> Column:
     """The one that stands first in the policy; NULLs are passed over."""
-    ranks = {name: rank for rank, name in enumerate(policy.tiers)}
-
-    def rank(tier: Column) -> Column:
-        return F.coalesce(*[F.when(tier == name, F.lit(number)) for name, number in ranks.items()])
-
-    least = F.least(*[rank(tier) for tier in tiers]) if len(tiers) > 1 else rank(tiers[0])
-    return F.coalesce(*[F.when(least == number, F.lit(name)) for name, number in ranks.items()])
+    return tier_of_rank(policy, F.least(*[tier_rank(policy, tier) for tier in tiers]))
 
 
 def topic_policy(policy: Policy, topic: Column) -> Column:
     """The column ``policy`` of topics and partitions: what the tier asks for and what the owner declares (kafka_audit.catalogue.rows)."""
     tier = tier_of(policy, topic)
-
-    def asked(field: str, kind: str) -> Column:
-        value = F.lit(None)
-        for name, each in policy.tiers.items():
-            value = F.when(tier == F.lit(name), F.lit(getattr(each, field))).otherwise(value)
-        return value.cast(kind)
-
-    def declared(field: str, kind: str) -> Column:
-        return _first_match(topic, policy.topics, field, kind)
-
+    demands = [
+        (one.owner, _ms(one.rpo_seconds), one.replication_factor, one.min_insync_replicas, one.retention_ms)
+        for one in policy.tiers.values()
+    ]
+    asked = _at(tier_rank(policy, tier), demands, _TIER)
+    rules = [[getattr(rule, field) for field in _names(_RULE)] for rule in policy.topics]
+    declared = _at(_rule_of(topic, policy.topics), rules, _RULE)
     return F.struct(
         tier.alias("tier"),
-        F.coalesce(declared("owner", "string"), asked("owner", "string")).alias("owner"),
-        (asked("rpo_seconds", "bigint") * 1000).alias("rpo_ms"),
-        asked("replication_factor", "int").alias("replication_factor"),
-        asked("min_insync_replicas", "int").alias("min_insync_replicas"),
-        asked("retention_ms", "bigint").alias("retention_ms"),
-        *[declared(field, kind).alias(field) for field, kind in _DECLARED.items()],
+        F.coalesce(declared["owner"], asked["owner"]).alias("owner"),
+        *[asked[field].alias(field) for field in _names(_TIER)[1:]],
+        *[declared[field].alias(field) for field in _names(_RULE)[1:]],
     ).alias("policy")
 
 
@@ -86,37 +103,26 @@ def sla_number(policy: Policy, group: str, topic: str | None) -> Column:
     """
     own = tier_of_group(policy, F.col(group))
     tier = strictest(policy, own, tier_of(policy, F.col(topic))) if topic is not None else own
-    number = F.lit(None).cast("int")
-    for position, sla in reversed(list(enumerate(policy.slas))):
-        if topic is None and sla.topics != "*":
-            continue
-        matched = _matches(F.col(group), sla.pattern) & (_matches(F.col(topic), sla.topics) if topic is not None else F.lit(True))
-        matched = matched & (tier == sla.tier) if sla.tier is not None else matched
-        number = F.when(matched, F.lit(position)).otherwise(number)
-    return number
-
-
-def _matches(name: Column, pattern: str) -> Column:
-    return F.lit(True) if pattern == "*" else name.rlike(glob_to_regex(pattern))
+    conditions = []
+    for sla in policy.slas:
+        matched = _matches(F.col(group), sla.pattern) & (F.lit(sla.topics == "*") if topic is None else _matches(F.col(topic), sla.topics))
+        conditions.append(matched & (tier == sla.tier) if sla.tier is not None else matched)
+    return _first(conditions)
 
 
 def sla_policy(policy: Policy, group: Column, number: Column) -> Column:
     """The column ``policy`` of a group and the number of its lag SLA (kafka_audit.catalogue.rows); NULL stands for no SLA."""
+    slas = [
+        (
+            *(one.tier, one.name, one.max_lag_records, _ms(one.max_lag_seconds), _ms(one.max_no_progress_seconds)),
+            *(one.breach.samples, one.breach.of, one.availability.target_percent if one.availability else None, one.window_days),
+        )
+        for one in policy.slas
+    ]
+    sla = _at(number, slas, _SLA)
+    tier = F.coalesce(sla["tier"], tier_of_group(policy, group))
+    return F.struct(tier.alias("tier"), *[sla[field].alias(field) for field in _names(_SLA)[1:]]).alias("policy")
 
-    def of_sla(value: Callable[[LagSla], object], kind: str) -> Column:
-        found = F.lit(None)
-        for position, sla in enumerate(policy.slas):
-            found = F.when(number == position, F.lit(value(sla))).otherwise(found)
-        return found.cast(kind)
 
-    return F.struct(
-        F.coalesce(of_sla(lambda sla: sla.tier, "string"), tier_of_group(policy, group)).alias("tier"),
-        of_sla(lambda sla: sla.name, "string").alias("sla"),
-        of_sla(lambda sla: sla.max_lag_records, "bigint").alias("max_lag_records"),
-        (of_sla(lambda sla: sla.max_lag_seconds, "bigint") * 1000).alias("max_lag_ms"),
-        (of_sla(lambda sla: sla.max_no_progress_seconds, "bigint") * 1000).alias("max_no_progress_ms"),
-        of_sla(lambda sla: sla.breach.samples, "int").alias("breach_samples"),
-        of_sla(lambda sla: sla.breach.of, "int").alias("breach_of"),
-        of_sla(lambda sla: sla.availability.target_percent if sla.availability else None, "double").alias("target_percent"),
-        of_sla(lambda sla: sla.window_days, "int").alias("window_days"),
-    ).alias("policy")
+def _ms(seconds: int | None) -> int | None:
+    return None if seconds is None else seconds * 1000

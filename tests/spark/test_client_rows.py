@@ -8,7 +8,7 @@ from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
 from kafka_audit.policy import Policy, load_policy
 from spark_jobs.engine.evidence import Evidence
-from spark_jobs.judge.expected_counts import population
+from spark_jobs.judge.part import population
 
 pytestmark = pytest.mark.spark
 

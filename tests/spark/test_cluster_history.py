@@ -10,7 +10,7 @@ from snapshot_builder import READ_AT, READ_MS, Synthetic
 from kafka_audit.policy import load_policy
 from kafka_audit.store.history import read_history
 from spark_jobs.engine.evidence import Evidence
-from spark_jobs.rows.broker.features import feature_levels
+from spark_jobs.rows.broker.configs import feature_levels
 from spark_jobs.rows.build import wide_rows
 
 pytestmark = pytest.mark.spark

@@ -16,7 +16,7 @@ from kafka_audit.store.history import read_history
 from kafka_audit.store.sealed import OFFSETS
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.judge.controls import judge
-from spark_jobs.judge.expected_counts import population
+from spark_jobs.judge.part import population
 from spark_jobs.judge.policy_columns import PolicyColumns
 from spark_jobs.lag.series import BUCKETS, lag_series, worst_groups
 from spark_jobs.rows.build import wide_rows

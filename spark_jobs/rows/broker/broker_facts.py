@@ -4,14 +4,14 @@ These facts grow with the brokers, not with topics or groups. They are read once
 would have to be joined to every subject, and each join starts Spark jobs of its own.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.tables import constant
 
 PER_BROKER = (
     *("broker_configs", "log_dirs", "replica_sizes", "offsets", "last_batches", "producers"),
@@ -43,20 +43,19 @@ class BrokerFacts:
         """The rack of a broker; NULL when it is not known."""
         if not self.racks:
             return F.lit(None).cast("string")
-        text = json.dumps({str(broker): rack for broker, rack in self.racks.items()})
-        return F.from_json(F.lit(text), "map<string,string>")[broker.cast("string")]
+        return constant(self.racks, "map<string,string>")[broker.cast("string")]
 
     def unread_of(self, dataset: str, broker: Column) -> Column | None:
         """Why a dataset is missing from one broker: NULL where it is not, None when no broker left it out."""
-        missing = self.unread.get(dataset)
-        return F.coalesce(*[F.when(broker == number, F.lit(reason)) for number, reason in missing.items()]) if missing else None
+        return self._unread(dataset, lambda number: broker == number)
 
     def unread_of_some(self, dataset: str, brokers: Column) -> Column | None:
         """Why a dataset is missing from one of several brokers (array<int>), the first if there are more; else as :meth:`unread_of`."""
+        return self._unread(dataset, lambda number: F.array_contains(brokers, number))
+
+    def _unread(self, dataset: str, concerned: Callable[[int], Column]) -> Column | None:
         missing = self.unread.get(dataset)
-        if not missing:
-            return None
-        return F.coalesce(*[F.when(F.array_contains(brokers, number), F.lit(reason)) for number, reason in missing.items()])
+        return F.coalesce(*[F.when(concerned(number), F.lit(reason)) for number, reason in missing.items()]) if missing else None
 
     def unread_of_any(self, dataset: str) -> str | None:
         """Why a dataset is missing from at least one broker; None when it is not."""
@@ -72,6 +71,10 @@ def ints(values: Sequence[int] | None) -> Column:
 
 def broker_facts(evidence: Evidence) -> BrokerFacts:
     """The facts of a snapshot, from the datasets brokers and errors."""
+    return evidence.memo("broker_facts", lambda: _read(evidence))
+
+
+def _read(evidence: Evidence) -> BrokerFacts:
     brokers = sorted(evidence.small("brokers", "broker_id", "rack", "alive", "answered"), key=lambda row: row["broker_id"])
     unread: dict[str, dict[int, str]] = {}
     for row in evidence.broker_errors:

@@ -1,11 +1,14 @@
-"""Effective configuration of topics and brokers as maps that rules look keys up in."""
-
-import json
+"""Effective configuration of topics and brokers as maps that rules look keys up in, and the cluster's feature levels (KIP-584)."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.evidence import Evidence, shortened
+from spark_jobs.engine.tables import constant
+from spark_jobs.rows.broker.broker_facts import broker_facts
+
+_FEATURES = "map<string,struct<finalized:int,supported:int>>"
+_JUDGED = ("metadata.version", "transaction.version", "group.version")
 
 
 @shortened
@@ -17,17 +20,21 @@ def config_by(evidence: Evidence, dataset: str, key: str) -> DataFrame:
 
 def values_of_all_brokers(evidence: Evidence) -> dict[str, list[str]]:
     """Key -> the distinct values of the alive brokers, sorted; only keys that every one of them answered. Grows with the brokers only."""
-    alive = {row["broker_id"] for row in evidence.small("brokers", "broker_id", "alive") if row["alive"]}
-    answers: dict[str, dict[int, str]] = {}
-    for row in evidence.small("broker_configs", "broker_id", "name", "value"):
-        if row["broker_id"] in alive and row["value"] is not None:
-            answers.setdefault(row["name"], {})[row["broker_id"]] = row["value"]
-    return {name: sorted(set(found.values())) for name, found in sorted(answers.items()) if set(found) == alive}
+
+    def read() -> dict[str, list[str]]:
+        alive = set(broker_facts(evidence).alive or ())
+        answers: dict[str, dict[int, str]] = {}
+        for row in evidence.small("broker_configs", "broker_id", "name", "value"):
+            if row["broker_id"] in alive and row["value"] is not None:
+                answers.setdefault(row["name"], {})[row["broker_id"]] = row["value"]
+        return {name: sorted(set(found.values())) for name, found in sorted(answers.items()) if set(found) == alive}
+
+    return evidence.memo("values_of_all_brokers", read)
 
 
-def broker_values(evidence: Evidence) -> Column:
-    """The same as a constant map<string,array<string>>."""
-    return F.from_json(F.lit(json.dumps(values_of_all_brokers(evidence))), "map<string,array<string>>")
+def numbers_of_all_brokers(evidence: Evidence, key: str) -> list[int]:
+    """The brokers' values of a key as numbers; none when one broker did not tell."""
+    return [int(value) for value in values_of_all_brokers(evidence).get(key, []) if value.isdecimal()]
 
 
 def value_of(key: str) -> Column:
@@ -45,3 +52,19 @@ def effective_min_insync(replication_factor: Column) -> Column:
     configured = whole_number("min.insync.replicas")
     # least() would skip a NULL and so invent the missing one of the two.
     return F.when(configured <= replication_factor, configured).when(configured > replication_factor, replication_factor).cast("int")
+
+
+def feature_levels(evidence: Evidence) -> Column:
+    """The column ``features``; NULL when the brokers told no finalized level at all.
+
+    Brokers leave level 0 out of what they answer as finalized, and a feature that they do not know out of all. So once one finalized
+    level was told, as metadata.version always is with KRaft, a feature without one stands at 0.
+    """
+    rows = evidence.small("cluster", "features")
+    told = {one["name"]: one for one in (rows[0]["features"] or [] if rows else [])}
+    if all(one["finalized_max"] is None for one in told.values()):
+        return F.lit(None).cast(_FEATURES)
+    none = {"finalized_max": None, "supported_max": None}
+    found = {name: told.get(name, none) for name in sorted({*told, *_JUDGED})}
+    levels = {name: {"finalized": one["finalized_max"] or 0, "supported": one["supported_max"] or 0} for name, one in found.items()}
+    return constant(levels, _FEATURES)

@@ -1,8 +1,5 @@
 """The clients of clients.yaml as rows, and the topics their patterns match. They grow with the policy only, so they become constants."""
 
-import json
-from collections.abc import Iterable
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -11,6 +8,7 @@ from kafka_audit.clients.declared import Client
 from kafka_audit.clients.rows import declared_row
 from kafka_audit.policy import Policy, glob_to_regex
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.tables import rows_of
 
 _DECLARED = (
     *("declared", "client", "implementation", "declaration", "owner", "declared_on", "source", "settings", "unknown_settings"),
@@ -31,8 +29,7 @@ def declared_rows(evidence: Evidence, policy: Policy, kind: str) -> DataFrame:
     """One row for each declared client of the kind: ``resource``, what is declared, ``patterns`` array<string>; of a consumer group_id."""
     kinds = {name: SUBJECTS[kind].columns[name].type for name in ("resource", *_OF_ROW[kind])}
     fields = ",".join(f"{name}:{each}" for name, each in {**kinds, "patterns": "array<string>"}.items())
-    text = json.dumps([_values(client) for client in clients_of(policy, kind)])
-    return evidence.spark.range(1).select(F.inline(F.from_json(F.lit(text), f"array<struct<{fields}>>", {"mode": "FAILFAST"})))
+    return rows_of(evidence.spark, [_values(client) for client in clients_of(policy, kind)], fields)
 
 
 def _values(client: Client) -> dict[str, object]:
@@ -52,24 +49,9 @@ def user_topics(evidence: Evidence) -> DataFrame:
     return evidence.table("topics").where(~F.coalesce("is_internal", F.lit(False)))
 
 
-def tier_rank(policy: Policy, tier: Column) -> Column:
-    """The place of a tier in the policy, 0 for the strictest; NULL for none."""
-    return F.coalesce(F.lit(None).cast("int"), *[F.when(tier == name, F.lit(rank)) for rank, name in enumerate(policy.tiers)])
-
-
-def tier_of_rank(policy: Policy, rank: Column) -> Column:
-    """The tier at that place."""
-    return F.get(F.array(*[F.lit(name) for name in policy.tiers]), rank)
-
-
 def first_names(names: Column, listed: int = 20) -> Column:
     """An aggregate: the sorted names, at most so many."""
     return F.slice(F.array_sort(F.collect_set(names)), 1, listed)
-
-
-def has(evidence: Evidence, datasets: Iterable[str]) -> bool:
-    """Whether the snapshot collected all of these datasets; one of an earlier release may not have."""
-    return all(evidence.snapshot.dataset(name).is_file() for name in datasets)
 
 
 def with_absence(absent: Column, words: str) -> Column:

@@ -7,27 +7,25 @@ from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.input_files.glob import covers
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.tables import selected
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts
-from spark_jobs.rows.broker.configs import values_of_all_brokers
+from spark_jobs.rows.broker.configs import numbers_of_all_brokers
 from spark_jobs.rows.client.client_declarations import (
     clients_of,
     declared_rows,
     first_names,
-    has,
     matched_topics,
-    tier_of_rank,
-    tier_rank,
     user_topics,
     with_absence,
 )
-from spark_jobs.rows.client.transactional_topics import topic_signs
 from spark_jobs.rows.group.commit_behaviour import with_group_behaviour
-from spark_jobs.rows.group.membership import assignments, groups_with_members
-from spark_jobs.rows.tiers import tier_of, tier_of_group
+from spark_jobs.rows.group.membership import groups_with_members, topics_of_groups
+from spark_jobs.rows.tiers import tier_of, tier_of_group, tier_of_rank, tier_rank
 from spark_jobs.rows.topic.topic_listing import hidden_topics, perhaps_hidden
 
 _NAMES = "array<string>"
+_UNCLEAN = "unclean.leader.election.enable"
 
 
 def consumer_groups(evidence: Evidence) -> DataFrame:
@@ -45,44 +43,36 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     others = others.withColumns({"resource": F.concat(F.lit("group "), F.col("group_id")), "declared": F.lit(False)})
     rows = declared.join(groups, on="group_id", how="left").unionByName(others, allowMissingColumns=True)
     figures = _figures(evidence, policy, rows)
-    limits = values_of_all_brokers(evidence)
-    unread = {"broker_configs": missing.first_known(broker_facts(evidence).unread_of_any("broker_configs"))}
-    errors = missing.joined(missing.extra(**unread), F.col("group_errors"), missing.whole_datasets(evidence))
+    unread = missing.extra(broker_configs=broker_facts(evidence).unread_of_any("broker_configs"))
+    errors = missing.joined(unread, F.col("group_errors"), missing.whole_datasets(evidence))
     # A declared consumer is judged by its declaration where its group was not listed.
     of_declared = F.map_filter(errors, lambda dataset, _: dataset != "groups")
     absent = F.col("group_type").isNull() & F.lit(not missing.failed(evidence, "groups"))
     rank = F.least(tier_rank(policy, tier_of_group(policy, F.col("group_id"))), F.col("topic_rank"))
     rows = rows.join(figures, on="resource", how="left").withColumns(
         {
-            "session_min_ms": F.lit(max(_numbers(limits, "group.min.session.timeout.ms"), default=None)),
-            "session_max_ms": F.lit(min(_numbers(limits, "group.max.session.timeout.ms"), default=None)),
+            "session_min_ms": F.lit(max(numbers_of_all_brokers(evidence, "group.min.session.timeout.ms"), default=None)),
+            "session_max_ms": F.lit(min(numbers_of_all_brokers(evidence, "group.max.session.timeout.ms"), default=None)),
             "declaration": with_absence(absent, "the snapshot lists no such group"),
             "errors": F.when(F.col("declared"), of_declared).otherwise(errors),
             "tier": tier_of_rank(policy, rank),
             **_topic_columns(evidence, policy),
         }
     )
-    rows = with_group_behaviour(rows, evidence)
-    kinds = {name: column.type for name, column in SUBJECTS["consumer"].columns.items()}
-    return rows.select(*[F.col(name).cast(kind).alias(name) for name, kind in kinds.items()])
+    return selected(with_group_behaviour(rows, evidence), SUBJECTS["consumer"].ddl)
 
 
 def _groups(evidence: Evidence) -> DataFrame:
     """group_id, group_type, state, assignor, member_count, static_members, group_config and group_errors of every listed group."""
     static = evidence.table("members").groupBy("group_id").agg(F.count_if(F.nullif("instance_id", F.lit("")).isNotNull()).alias("static"))
     rows = groups_with_members(evidence).join(static, on="group_id", how="left")
-    if has(evidence, ["group_configs"]):
-        entry = F.struct("name", F.struct("value", "source").alias("setting"))
-        configs = evidence.table("group_configs").groupBy("group_id")
-        rows = rows.join(configs.agg(F.map_from_entries(F.collect_list(entry)).alias("group_config")), on="group_id", how="left")
-    else:
-        rows = rows.withColumn("group_config", F.lit(None).cast(SUBJECTS["consumer"].columns["group_config"].type))
-    assignor = F.col("assignor") if "assignor" in rows.columns else F.lit(None).cast("string")
-    return rows.select(
+    entry = F.struct("name", F.struct("value", "source").alias("setting"))
+    configs = evidence.table("group_configs").groupBy("group_id").agg(F.map_from_entries(F.collect_list(entry)).alias("group_config"))
+    return rows.join(configs, on="group_id", how="left").select(
         "group_id",
         "group_type",
         "state",
-        F.nullif(assignor, F.lit("")).alias("assignor"),
+        F.nullif("assignor", F.lit("")).alias("assignor"),
         "member_count",
         F.when(F.col("member_count").isNotNull(), F.coalesce("static", F.lit(0))).alias("static_members"),
         "group_config",
@@ -93,12 +83,12 @@ def _groups(evidence: Evidence) -> DataFrame:
 def _figures(evidence: Evidence, policy: Policy, rows: DataFrame) -> DataFrame:
     """Per resource: topic names and counts, the strictest rank of their tiers, and what is known of their transactions."""
     by_pattern = rows.where(F.size("patterns") > 0)
-    of_groups = evidence.table("committed_offsets").select("group_id", "topic").union(assignments(evidence).select("group_id", "topic"))
+    of_groups = topics_of_groups(evidence)
     by_group = rows.where(F.coalesce(F.size("patterns"), F.lit(0)) <= 0).select("resource", "group_id")
-    read = by_group.join(of_groups.distinct(), on="group_id", how="inner").select("resource", "topic")
+    read = by_group.join(of_groups, on="group_id", how="inner").select("resource", "topic")
     pairs = matched_topics(by_pattern, user_topics(evidence)).union(read)
     writers = declared_rows(evidence, policy, "producer").where(F.col("settings")["transactional.id"]["value"] != "")
-    found = pairs.join(topic_signs(evidence, matched_topics(writers, user_topics(evidence))), on="topic", how="inner")
+    found = pairs.join(_topic_signs(evidence, matched_topics(writers, user_topics(evidence))), on="topic", how="inner")
     transactional = F.col("transactional")
     figures = found.groupBy("resource").agg(
         first_names(F.col("topic")).alias("topic_names"),
@@ -112,6 +102,34 @@ def _figures(evidence: Evidence, policy: Policy, rows: DataFrame) -> DataFrame:
     hidden = read.join(perhaps_hidden(evidence, of_groups.select("topic").distinct()), on="topic", how="left_semi")
     hidden = hidden.union(matched_topics(by_pattern, hidden_topics(evidence)).select("topic", "resource"))
     return figures.join(hidden.groupBy("resource").agg(F.count("*").alias("hidden")), on="resource", how="full")
+
+
+def _topic_signs(evidence: Evidence, declared: DataFrame) -> DataFrame:
+    """topic, ``transactional`` and ``unclean`` boolean for every topic that is not internal; ``declared``: topics by declaration.
+
+    A sign is a transactional or control batch at the end of a partition, an open transaction, or a transaction that a coordinator
+    remembers. Without one the topic is taken for plain, NULL when it or the end of a partition could not be read. ``unclean`` is its
+    effective unclean.leader.election.enable.
+    """
+    topics = user_topics(evidence).select("topic")
+    signs = declared.select("topic").union(evidence.table("producers").where(F.col("current_txn_start_offset") >= 0).select("topic"))
+    signs = signs.union(evidence.table("transactions").select(F.explode("partitions.topic").alias("topic")))
+    unread = evidence.table("offsets").where(F.col("error").isNotNull()).select("topic")
+    unread = unread.union(user_topics(evidence).where(F.col("error").isNotNull()).select("topic"))
+    batches = evidence.table("last_batches")
+    signs = signs.union(batches.where("is_transactional or is_control").select("topic"))
+    unread = unread.union(batches.where(F.col("error").isNotNull()).select("topic"))
+    for level in (missing.TOPICS, missing.PARTITIONS):
+        refused = missing.item_errors(evidence, level)
+        if refused is not None:
+            unread = unread.union(refused.where(F.map_contains_key("item_errors", F.lit("last_batches"))).select("topic"))
+    unclean = evidence.table("topic_configs").where(F.col("name") == _UNCLEAN)
+    unclean = unclean.select("topic", (F.col("value") == "true").alias("unclean"))
+    rows = topics.join(signs.distinct().withColumn("sign", F.lit(True)), on="topic", how="left")
+    rows = rows.join(unread.distinct().withColumn("unread", F.lit(True)), on="topic", how="left")
+    known = not any(missing.failed(evidence, name) for name in ("last_batches", "offsets"))
+    transactional = F.coalesce("sign", F.when(F.lit(known) & F.col("unread").isNull(), F.lit(False)))
+    return rows.join(unclean, on="topic", how="left").select("topic", transactional.alias("transactional"), "unclean")
 
 
 def _in_scope(evidence: Evidence, policy: Policy) -> list[str]:
@@ -138,8 +156,3 @@ def _topic_columns(evidence: Evidence, policy: Policy) -> dict[str, Column]:
         "transactional_topics": F.when(some, F.col("transactional_names")).when(decided, none),
         "unclean_topics": F.when(some & unclean_known, F.col("unclean_names")).when(~F.coalesce(some, F.lit(False)) & decided, none),
     }
-
-
-def _numbers(values: dict[str, list[str]], key: str) -> list[int]:
-    """The brokers' values of a key as numbers; none when one broker did not tell."""
-    return [int(value) for value in values.get(key, []) if value.isdecimal()]

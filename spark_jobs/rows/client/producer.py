@@ -1,24 +1,25 @@
 """Wide rows of producers: those that clients.yaml declares, and topics that somebody may write to and nobody declared."""
 
+from functools import reduce
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.tables import selected
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts
 from spark_jobs.rows.client.client_declarations import (
     declared_rows,
     first_names,
     matched_topics,
-    tier_of_rank,
-    tier_rank,
     user_topics,
     with_absence,
 )
-from spark_jobs.rows.tiers import tier_of
-from spark_jobs.rows.topic.placement import placed_partitions
+from spark_jobs.rows.tiers import tier_of, tier_of_rank, tier_rank
+from spark_jobs.rows.topic.partition import placed_partitions
 from spark_jobs.rows.topic.writes import with_writes, write_figures
 
 _FROM_PARTITIONS = ("offsets", "producers", "last_batches")
@@ -44,13 +45,14 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "errors": missing.none(),
         }
     )
-    return _complete(rows).unionByName(_complete(_undeclared(evidence, policy, matched)))
+    parts = (rows, _undeclared(evidence, policy, matched))
+    return reduce(DataFrame.unionByName, [selected(part, SUBJECTS["producer"].ddl) for part in parts])
 
 
 def _undeclared(evidence: Evidence, policy: Policy, matched: DataFrame) -> DataFrame:
     facts = broker_facts(evidence)
     topics = user_topics(evidence).join(matched.select("topic").distinct(), on="topic", how="left_anti")
-    topics = missing.with_item_errors(topics.withColumnRenamed("error", "topics_error"), missing.of_topics(evidence))
+    topics = missing.with_item_errors(topics.withColumnRenamed("error", "topics_error"), evidence, missing.TOPICS)
     partitions = placed_partitions(evidence, facts).transform(with_writes, evidence)
     lacking = {name: missing.of_its_partitions(F.col("errors")[name], F.col("partition")) for name in _FROM_PARTITIONS}
     figures = partitions.groupBy("topic").agg(*write_figures(), missing.joined(missing.extra(**lacking)).alias("lacking"))
@@ -66,9 +68,3 @@ def _undeclared(evidence: Evidence, policy: Policy, matched: DataFrame) -> DataF
             "errors": missing.joined(of_row, F.col("lacking"), F.col("item_errors"), missing.whole_datasets(evidence)),
         }
     )
-
-
-def _complete(rows: DataFrame) -> DataFrame:
-    """Exactly the columns of the subject; those that a row has nothing to say about are NULL."""
-    kinds = {name: column.type for name, column in SUBJECTS["producer"].columns.items()}
-    return rows.select(*[(F.col(name) if name in rows.columns else F.lit(None)).cast(kind).alias(name) for name, kind in kinds.items()])

@@ -7,10 +7,8 @@ from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts, ints
-
-NO_AUTHORIZER = "SECURITY_DISABLED"
-"""What brokers without an authorizer answer to DescribeAcls: an error by its form, and evidence by its meaning."""
 
 _CLASS, _OPEN = "authorizer.class.name", "allow.everyone.if.no.acl.found"
 _ANYBODY, _UNKNOWN = "User:*", "Unknown"
@@ -23,7 +21,7 @@ _LISTED = 50
 
 def authorizer(evidence: Evidence) -> dict[str, Column]:
     """Columns authorizers, brokers_without_authorizer, allow_if_no_acl and acls_disabled (kafka_audit.catalogue.rows)."""
-    alive = {row["broker_id"] for row in evidence.small("brokers", "broker_id", "alive") if row["alive"]}
+    alive = set(broker_facts(evidence).alive or ())
     told: dict[str, dict[int, str | None]] = {_CLASS: {}, _OPEN: {}}
     for row in evidence.small("broker_configs", "broker_id", "name", "value", "is_sensitive"):
         if row["name"] in told and row["broker_id"] in alive:
@@ -56,7 +54,7 @@ def _acls_disabled(evidence: Evidence) -> bool | None:
     reason = _unread_acls(evidence)
     if reason is None:
         return False
-    return True if reason.startswith(NO_AUTHORIZER) else None
+    return True if reason.startswith(missing.NO_AUTHORIZER) else None
 
 
 def destructive_grants(evidence: Evidence, policy: Policy) -> DataFrame:

@@ -1,22 +1,23 @@
 """The wide row of the cluster: its brokers, quorum, drift and access, and how complete the snapshot and its history are."""
 
 from functools import reduce
+from itertools import pairwise
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy
+from kafka_audit.store.layout import Snapshot
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts, ints
-from spark_jobs.rows.broker.features import feature_levels
+from spark_jobs.rows.broker.configs import feature_levels
 from spark_jobs.rows.cluster import access
 from spark_jobs.rows.cluster.config_comparison import drifting_keys, weaker_overrides
-from spark_jobs.rows.cluster.past_cluster import earlier_snapshots, groups_listed, series
-from spark_jobs.rows.cluster.quorum import quorum
 from spark_jobs.rows.topic.topic_listing import disks_unread, hidden_topics
 
 _LISTED = 20
+_HEALTHY_WITHIN_MS = 10_000
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
@@ -26,24 +27,23 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         hidden_topics(evidence).agg(F.slice(F.array_sort(F.collect_list("topic")), 1, _LISTED).alias("hidden")),
         access.destructive_grants(evidence, policy),
         access.own_operations(evidence),
-        earlier_snapshots(evidence),
+        _earlier_snapshots(evidence),
     )
     rows = reduce(lambda left, right: left.crossJoin(F.broadcast(right)), parts, _unread_items(evidence))
     ids = [row["cluster_id"] for row in evidence.small("cluster", "cluster_id")]
-    drifts = drifting_keys(evidence)
     return rows.withColumns(
         {
             "resource": F.lit("cluster"),
             "cluster_id": F.lit(ids[0] if ids else None).cast("string"),
             **_brokers(evidence),
             **_quorum(evidence),
-            "drifting_keys": F.lit(None).cast("array<string>") if drifts is None else F.array(*map(F.lit, drifts)).cast("array<string>"),
+            "drifting_keys": F.lit(drifting_keys(evidence)).cast("array<string>"),
             "hidden_topics": _hidden(evidence),
             "snapshot_seconds": F.lit(evidence.seconds).cast("double"),
             "features": feature_levels(evidence),
             **access.authorizer(evidence),
-            **groups_listed(evidence),
-            **series(evidence),
+            **_groups_listed(evidence),
+            **_series(evidence),
             "policy": _policy(policy),
             "errors": missing.joined(_unread_brokers(evidence), F.col("item_errors"), missing.whole_datasets(evidence)),
         }
@@ -74,17 +74,31 @@ def _brokers(evidence: Evidence) -> dict[str, Column]:
 
 
 def _quorum(evidence: Evidence) -> dict[str, Column]:
-    found = quorum(evidence)
+    """voters and healthy_voters, sorted ids, and clock_skew_ms, the auditor's clock minus the leader's; NULL where it is not known.
+
+    The quorum dataset has a row for each voter and observer, so it grows with the brokers only. A voter is healthy when it was caught up
+    within 10 s of the leader's own clock (KIP-836). Without that clock nothing can be said. A voter without a time has not caught up since
+    this leader was elected.
+    """
+    rows = evidence.small("quorum", "replica_id", "role", "is_leader", "last_caught_up_timestamp_ms", "read_at")
+    voters = sorted(row["replica_id"] for row in rows if row["role"] == "voter")
+    times = {row["replica_id"]: row["last_caught_up_timestamp_ms"] for row in rows if (row["last_caught_up_timestamp_ms"] or -1) >= 0}
+    leader = next((row for row in rows if row["is_leader"] and row["replica_id"] in times), None)
+    healthy, skew = None, None
+    if leader is not None:
+        clock = times[leader["replica_id"]]
+        healthy = [voter for voter in voters if voter in times and clock - times[voter] <= _HEALTHY_WITHIN_MS]
+        skew = round(leader["read_at"].timestamp() * 1000) - clock if leader["read_at"] else None
     return {
-        "voters": ints(found.voters),
-        "healthy_voters": ints(found.healthy_voters),
-        "clock_skew_ms": F.lit(found.clock_skew_ms).cast("bigint"),
+        "voters": ints(voters or None),
+        "healthy_voters": ints(healthy if voters else None),
+        "clock_skew_ms": F.lit(skew).cast("bigint"),
     }
 
 
 def _unread_items(evidence: Evidence) -> DataFrame:
     """One row: unread_items bigint, unread_by_dataset map<dataset,bigint> and item_errors map<dataset, reason>."""
-    unread = (F.col("dataset") != "acls") | (F.col("error") != access.NO_AUTHORIZER)  # that there are no ACLs was read
+    unread = (F.col("dataset") != "acls") | (F.col("error") != missing.NO_AUTHORIZER)  # that there are no ACLs was read
     by_dataset = (
         evidence.table("errors")
         .where(unread)
@@ -102,7 +116,7 @@ def _unread_items(evidence: Evidence) -> DataFrame:
 def _unread_brokers(evidence: Evidence) -> Column | None:
     """dataset -> the first broker that did not give it."""
     facts = broker_facts(evidence)
-    return missing.extra(**{dataset: missing.first_known(facts.unread_of_any(dataset)) for dataset in facts.unread})
+    return missing.extra(**{dataset: facts.unread_of_any(dataset) for dataset in facts.unread})
 
 
 def _hidden(evidence: Evidence) -> Column:
@@ -110,3 +124,64 @@ def _hidden(evidence: Evidence) -> Column:
     if missing.failed(evidence, "topics"):
         return F.lit(None).cast("array<string>")
     return F.when((F.size("hidden") > 0) | F.lit(disks_unread(evidence) is None), F.col("hidden"))
+
+
+def _series(evidence: Evidence) -> dict[str, Column]:
+    """Columns snapshots, history_ms, longest_gap_ms and unusable_snapshots, from the manifests alone."""
+    times = [one.taken_ms for one in (*evidence.history.snapshots, evidence.snapshot)]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    return {
+        "snapshots": F.lit(len(times)).cast("int"),
+        "history_ms": F.lit(times[-1] - times[0]).cast("bigint"),
+        "longest_gap_ms": F.lit(max(gaps, default=None)).cast("bigint"),
+        "unusable_snapshots": F.lit(list(evidence.history.unusable[-_LISTED:])).cast("array<string>"),
+    }
+
+
+def _groups_listed(evidence: Evidence) -> dict[str, Column]:
+    """Columns group_count and group_count_before: a cluster that had groups and shows none has lost them, or has not been read."""
+    scope, listed = _group_scope(evidence.snapshot), evidence.rows("groups")
+    untold = missing.failed(evidence, "groups") or broker_facts(evidence).unread_of_any("groups")
+    before = next((one for one in reversed(evidence.history.snapshots) if _group_scope(one) == scope), None)
+    return {
+        "group_count": F.lit(listed if listed or not untold else None).cast("bigint"),
+        "group_count_before": F.lit(0 if before is None else before.manifest["files"].get("groups.parquet", {}).get("rows")).cast("bigint"),
+    }
+
+
+def _group_scope(snapshot: Snapshot) -> object:
+    return (snapshot.manifest.get("scope") or {}).get("groups")
+
+
+def _earlier_snapshots(evidence: Evidence) -> DataFrame:
+    """One row: incomplete_snapshots array<string> and clock_skew_before_ms bigint. A snapshot that names no broker is not whole."""
+    ids = [one.snapshot_id for one in evidence.history.snapshots]
+    if not ids:
+        none = (F.lit([]).cast("array<string>").alias("incomplete_snapshots"), F.lit(None).cast("bigint").alias("clock_skew_before_ms"))
+        return evidence.spark.range(1).select(*none)
+    silent = F.array_sort(F.collect_list(F.when(~(F.col("alive") & F.col("answered")), F.col("broker_id"))))
+    brokers = evidence.series("brokers", "broker_id", "alive", "answered").groupBy("snapshot_id").agg(silent.alias("silent"))
+    whole = brokers.join(_clock_skews(evidence), on="snapshot_id", how="left").where(F.col("snapshot_id").isin(ids))
+    names = F.array_join(F.transform("silent", lambda broker: broker.cast("string")), ", ")
+    said = (
+        F.when(F.size("silent") > 0, F.concat(F.lit("without broker "), names))
+        .when(F.col("skew_ms").isNull(), F.lit("its clock could not be compared with the cluster's"))
+        .otherwise(F.lit(""))
+    )
+    of_snapshot = F.map_from_entries(F.collect_list(F.struct("snapshot_id", said.alias("said"))))
+    found = whole.agg(of_snapshot.alias("said"), F.max(F.abs("skew_ms")).alias("clock_skew_before_ms"))
+
+    def text(name: Column) -> Column:
+        problem = F.coalesce(F.col("said")[name], F.lit("it names no broker"))
+        return F.when(problem != "", F.concat(name, F.lit(": "), problem))
+
+    texts = F.filter(F.transform(F.lit(ids).cast("array<string>"), text), lambda one: one.isNotNull())
+    return found.select(F.slice(texts, 1, _LISTED).alias("incomplete_snapshots"), "clock_skew_before_ms")
+
+
+def _clock_skews(evidence: Evidence) -> DataFrame:
+    """snapshot_id and skew_ms (auditor's clock minus the quorum leader's, NULL where not told) of this snapshot and the earlier ones."""
+    leader = F.col("is_leader") & (F.col("last_caught_up_timestamp_ms") >= 0)
+    skew = F.unix_millis("read_at") - F.col("last_caught_up_timestamp_ms")
+    rows = evidence.series("quorum", "is_leader", "last_caught_up_timestamp_ms", "read_at")
+    return rows.groupBy("snapshot_id").agg(F.max(F.when(leader, skew)).alias("skew_ms"))

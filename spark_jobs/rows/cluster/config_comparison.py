@@ -6,7 +6,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.evidence import Evidence
-from spark_jobs.rows.broker.configs import values_of_all_brokers
+from spark_jobs.rows.broker.broker_facts import broker_facts
+from spark_jobs.rows.broker.configs import numbers_of_all_brokers, values_of_all_brokers
 
 _OF_ONE_BROKER = re.compile(
     r"broker\.(id|rack)|node\.id|process\.roles|log\.dirs?|metadata\.log\.dir|.*listeners?(\..*)?|listener\..*|controller\..*|ssl\..*"
@@ -21,7 +22,7 @@ def drifting_keys(evidence: Evidence) -> list[str] | None:
 
     Sorted, at most 50. Grows with the brokers only. A key that a broker does not know at all is no difference.
     """
-    alive = {row["broker_id"] for row in evidence.small("brokers", "broker_id", "alive") if row["alive"]}
+    alive = broker_facts(evidence).alive or ()
     values: dict[str, dict[str, list[int]]] = {}
     for row in evidence.small("broker_configs", "broker_id", "name", "value", "is_sensitive"):
         if row["broker_id"] in alive and not row["is_sensitive"] and not _OF_ONE_BROKER.fullmatch(row["name"]):
@@ -61,9 +62,8 @@ def weaker_overrides(evidence: Evidence) -> DataFrame:
 
 def _brokers_value(evidence: Evidence) -> Column:
     """The safest value that any broker has for the key in ``name``: a topic without the override gets it from some leader."""
-    found = values_of_all_brokers(evidence)
-    numbers = [int(value) for value in found.get(_MIN_ISR, []) if value.isdecimal()]
-    min_isr, unclean = (str(max(numbers)) if numbers else None), min(found.get(_UNCLEAN, []), default=None)
+    numbers = numbers_of_all_brokers(evidence, _MIN_ISR)
+    min_isr, unclean = (str(max(numbers)) if numbers else None), min(values_of_all_brokers(evidence).get(_UNCLEAN, []), default=None)
     return F.when(F.col("name") == _MIN_ISR, F.lit(min_isr).cast("string")).otherwise(F.lit(unclean).cast("string"))
 
 

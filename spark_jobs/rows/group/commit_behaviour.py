@@ -6,27 +6,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.rows.behaviour import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
-from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour, find_behaviour
+from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows.tiers import matches_any
 
-_REMEMBERED = "behaviour"
 _TIME = "yyyy-MM-dd HH:mm:ss'Z'"
-
-
-def used_behaviour(evidence: Evidence) -> Behaviour:
-    """The behaviour folder of this audit, chosen and checked once."""
-    return evidence.memo(_REMEMBERED, lambda: find_behaviour(evidence.snapshot))
-
-
-def remember_behaviour(evidence: Evidence, used: Behaviour) -> None:
-    """Let the wide rows be built with this choice."""
-    evidence.memo(_REMEMBERED, lambda: used)
 
 
 def with_group_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds ``behaviour`` and ``behaviour_reason`` (kafka_audit.catalogue.rows.behaviour) by group_id."""
-    used = used_behaviour(evidence)
+    used = evidence.used_behaviour
     if used.path is None:
         return _without(rows, used, GROUP_BEHAVIOUR)
     groups = evidence.tables.read_whole(used.table(GROUPS)).where(~F.coalesce("removed", F.lit(False)))
@@ -35,7 +24,7 @@ def with_group_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
 
 def with_partition_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds ``behaviour`` and ``behaviour_reason`` by group_id, topic and partition."""
-    used = used_behaviour(evidence)
+    used = evidence.used_behaviour
     if used.path is None:
         return _without(rows, used, PARTITION_BEHAVIOUR)
     partitions = evidence.tables.read_whole(used.table(GROUP_PARTITIONS))
@@ -62,7 +51,7 @@ def group_table(evidence: Evidence) -> DataFrame | None:
     incomplete_until and lost_until, where records, or even newest ones, of the window are missing before; held_back_since, where an open
     transaction hides what came after.
     """
-    used = used_behaviour(evidence)
+    used = evidence.used_behaviour
     if used.path is None:
         return None
     groups, partitions = (evidence.tables.read_whole(used.table(name)) for name in (GROUPS, GROUP_PARTITIONS))
@@ -110,7 +99,7 @@ def _without(rows: DataFrame, used: Behaviour, ddl: str) -> DataFrame:
 
 def _joined(rows: DataFrame, values: DataFrame, ddl: str, evidence: Evidence, what: str, *keys: str) -> DataFrame:
     """Adds the columns of ``values`` as ``behaviour``: none where an open transaction has held back a group's records for too long."""
-    used = used_behaviour(evidence)
+    used = evidence.used_behaviour
     old = F.coalesce(_age(evidence, "read_to") > MOST_HOURS_OLD * 3_600_000, F.lit(False))
     why = "what was written since is held back by an open transaction in the partition of the offsets topic that the group belongs to"
     said = F.concat(F.lit("the commit history of the group ends "), F.date_format("read_to", _TIME), F.lit(f": {why}"))

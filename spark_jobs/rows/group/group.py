@@ -6,16 +6,18 @@ from pyspark.sql import functions as F
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows.group.commit_behaviour import with_group_behaviour
-from spark_jobs.rows.group.membership import groups_with_members
-from spark_jobs.rows.group.past_groups import past_groups
-from spark_jobs.rows.group.subscriptions import unassigned
+from spark_jobs.rows.group.membership import assignments, groups_with_members, past_groups
 from spark_jobs.rows.tiers import tier_of_group
+from spark_jobs.rows.topic.topic_listing import perhaps_hidden
+
+_PLACE = ["topic", "partition"]
+_SHOWN = 20
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row for each group of the groups dataset."""
     groups = groups_with_members(evidence).transform(with_group_behaviour, evidence)
-    groups = groups.join(past_groups(evidence), on="group_id", how="left").join(unassigned(evidence), on="group_id", how="left")
+    groups = groups.join(past_groups(evidence), on="group_id", how="left").join(_unassigned(evidence), on="group_id", how="left")
     stable = (F.col("state") == "Stable") & ~F.map_contains_key("errors", F.lit("members"))
     return groups.withColumns(
         {
@@ -24,4 +26,31 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "unassigned_count": F.when(stable, F.col("unassigned_count")),
             "tier": tier_of_group(policy, F.col("group_id")),
         }
+    )
+
+
+def _unassigned(evidence: Evidence) -> DataFrame:
+    """group_id, unassigned_count int and unassigned_partitions array<string>, for groups with members.
+
+    A topic counts as subscribed when a member names it, or has one of its partitions. Both columns are NULL when nothing was found and
+    there may be more topics: a member subscribes by a regular expression, or one of the topics may be hidden from the auditor.
+    """
+    members = evidence.table("members")
+    named = F.col("subscribed_topics")
+    unnamed = members.groupBy("group_id").agg(F.count_if(named.isNull()).alias("unnamed"))
+    topics = members.select("group_id", F.explode(named).alias("topic")).union(assignments(evidence).select("group_id", "topic")).distinct()
+    hidden = topics.join(perhaps_hidden(evidence, topics.select("topic").distinct()), on="topic", how="left_semi")
+    hidden = hidden.groupBy("group_id").agg(F.count("*").alias("hidden"))
+    without = topics.join(evidence.table("partitions").select(*_PLACE), on="topic", how="inner")
+    without = without.join(assignments(evidence), on=["group_id", *_PLACE], how="left_anti")
+    found = without.groupBy("group_id").agg(
+        F.count("*").cast("int").alias("found"), F.slice(F.array_sort(F.collect_list(F.struct(*_PLACE))), 1, _SHOWN).alias("places")
+    )
+    names = F.transform("places", lambda place: F.concat_ws("-", place["topic"], place["partition"].cast("string")))
+    rows = unnamed.join(hidden, on="group_id", how="left").join(found, on="group_id", how="left")
+    whole = (F.col("unnamed") == 0) & F.col("hidden").isNull()
+    return rows.select(
+        "group_id",
+        F.coalesce("found", F.when(whole, F.lit(0))).alias("unassigned_count"),
+        F.coalesce(names, F.when(whole, F.array().cast("array<string>"))).alias("unassigned_partitions"),
     )

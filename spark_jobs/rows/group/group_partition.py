@@ -6,19 +6,18 @@ from pyspark.sql import functions as F
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.lag import positions as lag_positions
-from spark_jobs.lag.loss import with_loss
 from spark_jobs.lag.movement import with_movement
 from spark_jobs.lag.positions import offsets_between
 from spark_jobs.lag.slas import with_behind_sla
 from spark_jobs.lag.status import with_status
-from spark_jobs.lag.time import with_lag_time
+from spark_jobs.lag.time import with_lag_time, with_loss
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts
-from spark_jobs.rows.broker.configs import config_by, value_of, values_of_all_brokers, whole_number
+from spark_jobs.rows.broker.configs import config_by, numbers_of_all_brokers, value_of, whole_number
 from spark_jobs.rows.group.commit_behaviour import with_partition_behaviour
-from spark_jobs.rows.group.membership import groups_with_members
-from spark_jobs.rows.group.past_groups import past_groups
+from spark_jobs.rows.group.membership import groups_with_members, past_groups
 from spark_jobs.rows.tiers import sla_number, sla_policy, strictest, tier_of, tier_of_group
+from spark_jobs.rows.topic.partition import largest_replicas
 from spark_jobs.rows.topic.topic_listing import exists, unlisted_reason, with_listing
 
 _PLACE = ["topic", "partition"]
@@ -49,18 +48,19 @@ def _positions(evidence: Evidence) -> DataFrame:
     rows = lag_positions.positions(evidence.tables, [evidence.snapshot], assigned=True).drop("snapshot_id", "group_type", "state")
     rows = rows.withColumnRenamed("only_markers", "only_markers_unread")
     rows = rows.join(_groups(evidence), on="group_id", how="left").join(_partitions(evidence), on=_PLACE, how="left")
-    rows = rows.join(_sizes(evidence), on=_PLACE, how="left").join(_retention(evidence), on="topic", how="left")
+    rows = rows.join(largest_replicas(evidence, *_PLACE), on=_PLACE, how="left").join(_retention(evidence), on="topic", how="left")
     rows = rows.transform(with_listing, evidence)
-    levels = (missing.of_topics(evidence), missing.of_partitions(evidence), missing.of_group_partitions(evidence))
-    rows = missing.with_item_errors(rows, *levels).withColumn("listing_reason", _listing_reason(evidence))
+    rows = missing.with_item_errors(rows, evidence, missing.TOPICS, missing.PARTITIONS, missing.GROUP_PARTITIONS)
+    rows = rows.withColumn("listing_reason", _listing_reason(evidence))
     rows = rows.withColumns({"topic_exists": exists(F.col("listing_reason")), "errors": _errors(evidence)})
     place = F.concat_ws("-", "topic", F.col("partition").cast("string"))
+    minutes = numbers_of_all_brokers(evidence, "offsets.retention.minutes")
     rows = rows.withColumns(
         {
             **_commitment(),
             "resource": F.concat_ws(":", "group_id", place),
             "unread_bytes": _unread_bytes(),
-            "offsets_retention_ms": _offsets_retention(evidence),
+            "offsets_retention_ms": F.lit(min(minutes) * _MINUTE_MS if minutes else None).cast("bigint"),
         }
     )
     rows = rows.drop("group_errors", "item_errors", "listing_reason", "assigned_topics", "commit_error", "offsets_error", "log_asked")
@@ -78,11 +78,6 @@ def _partitions(evidence: Evidence) -> DataFrame:
     leaders = evidence.table("partitions").select(*_PLACE, "leader")
     headroom = evidence.table("offsets").select(*_PLACE, "headroom_timestamp_ms", "headroom_offset")
     return leaders.join(headroom, on=_PLACE, how="full")
-
-
-def _sizes(evidence: Evidence) -> DataFrame:
-    current = evidence.table("replica_sizes").where(~F.col("is_future"))
-    return current.groupBy(*_PLACE).agg(F.max("size_bytes").alias("size_bytes"))
 
 
 def _retention(evidence: Evidence) -> DataFrame:
@@ -127,12 +122,6 @@ def _commitment() -> dict[str, Column]:
         "has_commit": F.when(~share & F.col("committed").isNotNull(), F.lit(True)).otherwise(none),
         "abandoned": F.col("abandoned") & known,
     }
-
-
-def _offsets_retention(evidence: Evidence) -> Column:
-    values = values_of_all_brokers(evidence).get("offsets.retention.minutes", [])
-    minutes = [int(value) for value in values if value.isdecimal()]
-    return F.lit(min(minutes) * _MINUTE_MS if minutes and len(minutes) == len(values) else None).cast("bigint")
 
 
 def _unread_bytes() -> Column:

@@ -12,8 +12,7 @@ from spark_jobs.lag.samples import newest
 from spark_jobs.lag.slas import lag_growth, present_figures, sla_figures, sla_samples, sla_spans
 from spark_jobs.rows import missing
 from spark_jobs.rows.group.group_partition import positions, with_sla
-from spark_jobs.rows.group.membership import assignments, groups_with_members
-from spark_jobs.rows.group.past_groups import past_groups
+from spark_jobs.rows.group.membership import groups_with_members, past_groups, topics_of_groups
 from spark_jobs.rows.tiers import sla_number, sla_policy
 
 _MINUTE_MS = 60_000
@@ -52,8 +51,7 @@ def covered(evidence: Evidence, policy: Policy) -> DataFrame:
 
     A group of which no topic is known has the SLA that holds for all topics.
     """
-    commits = evidence.table("committed_offsets").select("group_id", "topic")
-    topics = commits.union(assignments(evidence).select("group_id", "topic")).distinct()
+    topics = topics_of_groups(evidence)
     listed = evidence.table("groups").select("group_id")
     by_topic = topics.join(listed, on="group_id", how="left_semi").withColumn("sla", sla_number(policy, "group_id", "topic"))
     bare = listed.join(topics, on="group_id", how="left_anti").withColumn("sla", sla_number(policy, "group_id", None))
@@ -125,13 +123,8 @@ def _with_minutes(rows: DataFrame) -> DataFrame:
         return F.round(ms / _MINUTE_MS).cast("bigint")
 
     has_sla, target = F.col("length_ms").isNotNull(), F.col("policy.target_percent")
-    rows = rows.withColumns(
-        {name: F.when(has_sla, F.coalesce(name, F.lit(0))) for name in ("in_ms", "out_ms", "samples", "samples_outside")}
-    )
-    rows = rows.withColumns(
-        {f"recent_{kind}": F.when(has_sla, F.coalesce(f"recent_{kind}", F.lit(0))) for kind in _RECENT}
-        | {"minutes_in": minutes(F.col("in_ms")), "minutes_out": minutes(F.col("out_ms")), "minutes_quiet": minutes(F.col("quiet_ms"))}
-    )
+    rows = rows.withColumns({name: F.when(has_sla, F.coalesce(name, F.lit(0))) for name in _COUNTED})
+    rows = rows.withColumns({f"minutes_{kind}": minutes(F.col(f"{kind}_ms")) for kind in ("in", "out", "quiet")})
     judged = F.col("in_ms") + F.col("out_ms")
     demanded = F.col("length_ms") - F.col("quiet_ms")
     allowed = demanded * (100 - target) / 100 / _MINUTE_MS
@@ -147,4 +140,7 @@ def _with_minutes(rows: DataFrame) -> DataFrame:
     )
 
 
-_RECENT = ("lag_known", "lag_outside", "time_known", "time_outside")
+_COUNTED = (
+    *("in_ms", "out_ms", "samples", "samples_outside"),
+    *("recent_lag_known", "recent_lag_outside", "recent_time_known", "recent_time_outside"),
+)

@@ -1,13 +1,16 @@
-"""Members of groups and what is assigned to them, with the reason where they could not be described."""
+"""Members of groups and what is assigned to them, with the reason where they could not be described; and what earlier snapshots show."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.evidence import Evidence, shortened
+from spark_jobs.lag.samples import newest, with_age
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts
 
-WITHOUT_MEMBERS = ("Empty", "Dead")
+_WITHOUT_MEMBERS = ("Empty", "Dead")
+_REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+_UNKNOWN = ("", "Unknown")
 
 
 @shortened
@@ -17,7 +20,7 @@ def groups_with_members(evidence: Evidence) -> DataFrame:
     ``member_count`` and ``assigned_topics`` are NULL, and ``errors['members']`` is set, when the members could not be described.
     """
     facts = broker_facts(evidence)
-    groups = missing.with_item_errors(evidence.table("groups"), missing.of_groups(evidence))
+    groups = missing.with_item_errors(evidence.table("groups"), evidence, missing.GROUPS)
     rows = groups.join(_members(evidence), on="group_id", how="left")
     of_row = missing.extra(
         members=_members_reason(facts.unread_of("members", F.col("coordinator_id"))),
@@ -35,6 +38,13 @@ def groups_with_members(evidence: Evidence) -> DataFrame:
 def assignments(evidence: Evidence) -> DataFrame:
     """group_id, topic, partition of everything that is assigned to a member."""
     return evidence.table("members").select("group_id", F.inline("assignment")).distinct()
+
+
+@shortened
+def topics_of_groups(evidence: Evidence) -> DataFrame:
+    """group_id, topic of everything that a group has committed or a member has assigned."""
+    commits = evidence.table("committed_offsets").select("group_id", "topic")
+    return commits.union(assignments(evidence).select("group_id", "topic")).distinct()
 
 
 def _members(evidence: Evidence) -> DataFrame:
@@ -58,5 +68,43 @@ def _members_reason(not_asked: Column | None) -> Column | None:
         F.col("error"),
         not_asked,
         F.when(F.col("undescribed") > 0, undescribed),
-        F.when(F.col("members").isNull() & ~F.col("state").isin(*WITHOUT_MEMBERS), contradiction),
+        F.when(F.col("members").isNull() & ~F.col("state").isin(*_WITHOUT_MEMBERS), contradiction),
+    )
+
+
+@shortened
+def past_groups(evidence: Evidence) -> DataFrame:
+    """group_id, snapshots, snapshots_rebalancing int, history_ms, empty_ms and empty_within_ms bigint (kafka_audit.catalogue.rows).
+
+    ``ages_with_members`` array<int>: the ages (spark_jobs.lag.samples) at which it had members, newest first.
+    """
+    known = F.col("state").isNotNull() & ~F.col("state").isin(*_UNKNOWN)
+    empty, age = F.col("state").isin(*_WITHOUT_MEMBERS), F.col("age")
+    groups = (
+        with_age(evidence, "groups", "group_id", "state")
+        .groupBy("group_id")
+        .agg(
+            F.count_if(known).cast("int").alias("snapshots"),
+            F.count_if(F.col("state").isin(*_REBALANCING)).cast("int").alias("snapshots_rebalancing"),
+            F.max(F.when(known, age)).alias("first"),
+            F.sort_array(F.collect_list(F.when(empty, age))).alias("empty_ages"),
+            F.sort_array(F.collect_list(F.when(known & ~empty, age))).alias("ages_with_members"),
+        )
+    )
+    had_members = F.get("ages_with_members", F.lit(0))
+    since_then = F.filter("empty_ages", lambda age: F.coalesce(age < had_members, F.lit(True)))
+    is_empty = F.get("empty_ages", F.lit(0)) == 0
+    times = F.lit([one.taken_ms for one in newest(evidence)])
+
+    def since(age: Column) -> Column:
+        return F.lit(evidence.taken_ms) - F.get(times, age)
+
+    return groups.select(
+        "group_id",
+        "snapshots",
+        since(F.col("first")).alias("history_ms"),
+        "snapshots_rebalancing",
+        F.when(is_empty, since(F.element_at(since_then, -1))).alias("empty_ms"),
+        F.when(is_empty, since(had_members)).alias("empty_within_ms"),
+        "ages_with_members",
     )

@@ -4,16 +4,22 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy
-from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.evidence import Evidence, shortened
+from spark_jobs.lag.positions import offsets_between
 from spark_jobs.rows import missing
-from spark_jobs.rows.broker.broker_facts import broker_facts
-from spark_jobs.rows.broker.configs import config_by, effective_min_insync
-from spark_jobs.rows.broker.features import feature_levels
+from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts
+from spark_jobs.rows.broker.configs import config_by, effective_min_insync, feature_levels, numbers_of_all_brokers
 from spark_jobs.rows.tiers import topic_policy
 from spark_jobs.rows.topic.past_topics import with_past_partitions
-from spark_jobs.rows.topic.placement import placed_partitions
-from spark_jobs.rows.topic.transactions import with_transactions
 
+# The cluster's answer about a partition that has no leader or lacks a replica is evidence, not a lack of it.
+_STATES = ("LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE")
+_KEYS = ["topic", "partition"]
+_LISTED = 20
+_HIDDEN = (
+    "a transaction is open and no coordinator lists any transactional id: without Describe on transactional ids they are left out "
+    "without an error"
+)
 _ELR = "eligible.leader.replicas.version"
 
 
@@ -37,7 +43,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         }
     )
     rows = _with_offsets(rows, evidence)
-    rows = with_past_partitions(with_transactions(rows, evidence, facts), evidence)
+    rows = with_past_partitions(_with_transactions(rows, evidence, facts), evidence)
     # Last of all: Spark 4.2 loses a struct's field on its way through joins when a rule's findings are exploded (attribute not found).
     return rows.withColumn("policy", topic_policy(policy, F.col("topic")))
 
@@ -47,10 +53,120 @@ def _with_offsets(partitions: DataFrame, evidence: Evidence) -> DataFrame:
     names = ("topic", "partition", "log_start", "log_end", "last_stable")
     offsets = evidence.table("offsets").select(*names, F.col("error").alias("offsets_error"))
     errors = missing.joined(missing.extra(offsets=F.col("offsets_error")), F.col("errors"))
-    return partitions.join(offsets, on=["topic", "partition"], how="left").withColumn("errors", errors)
+    return partitions.join(offsets, on=_KEYS, how="left").withColumn("errors", errors)
 
 
 def _elr_level(evidence: Evidence, which: str) -> Column:
     """The level of eligible.leader.replicas.version; 0 where the brokers do not know it, NULL when no feature is known."""
     levels = feature_levels(evidence)
     return F.when(levels.isNotNull(), F.coalesce(levels[_ELR][which], F.lit(0)))
+
+
+@shortened
+def placed_partitions(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
+    """The partitions dataset plus in_progress, settled, replication_factor, rack figures and errors.
+
+    ``settled`` array<int> are the assigned replicas without those still being added. ``rack_spread`` and ``rack_survivors`` int are
+    NULL when a replica's rack is not known, ``rack_survivors_best_case`` int takes each unknown rack as a rack of its own.
+    ``errors`` map<dataset, reason> holds what is missing for this partition.
+    """
+    reassignments = evidence.table("reassignments").select("topic", "partition", "adding_replicas", F.lit(True).alias("in_progress"))
+    rows = evidence.table("partitions").join(reassignments, on=_KEYS, how="left")
+    rows = missing.with_item_errors(rows, evidence, missing.TOPICS, missing.PARTITIONS)
+    adding = F.coalesce(F.col("adding_replicas"), F.array().cast("array<int>"))
+    rows = rows.withColumns({"settled": F.array_except(F.col("replicas"), adding), "errors": _errors(evidence, facts)})
+    racks = F.transform("settled", facts.rack_of) if facts.racks else F.lit(None).cast("array<string>")
+    rows = rows.withColumns({"replication_factor": F.size("settled"), "replica_racks": racks})
+    return rows.withColumns(_rack_figures())
+
+
+def _rack_figures() -> dict[str, Column]:
+    """From the settled replicas' racks: how many there are, and how many replicas are left when the most crowded rack is lost."""
+    known = F.filter("replica_racks", lambda rack: rack.isNotNull())
+    complete = F.size(known) == F.size("replica_racks")
+    unknown = F.when(complete, 0).otherwise(1)
+    crowds = F.transform(F.array_distinct(known), lambda rack: F.size(F.filter("replica_racks", lambda other: other == rack)))
+    crowd = F.coalesce(F.array_max(crowds), F.lit(0))  # no known rack at all: the largest known crowd is empty
+    best_case = F.size("replica_racks") - F.when(crowd > unknown, crowd).otherwise(unknown)
+    return {
+        "rack_survivors_best_case": best_case,
+        "rack_survivors": F.when(complete, best_case),
+        "rack_spread": F.when(complete, F.size(F.array_distinct(known))),
+    }
+
+
+def _errors(evidence: Evidence, facts: BrokerFacts) -> Column:
+    replicas, leader = F.col("replicas"), F.col("leader")
+    of_row = missing.extra(
+        partitions=F.when(~F.col("error").isin(*_STATES), F.col("error")),
+        offsets=facts.unread_of("offsets", leader),
+        producers=facts.unread_of("producers", leader),
+        replica_sizes=missing.first_known(facts.unread_of_some("replica_sizes", replicas), facts.unread_of_some("log_dirs", replicas)),
+    )
+    return missing.joined(of_row, F.col("item_errors"), missing.whole_datasets(evidence))
+
+
+def largest_replicas(evidence: Evidence, *keys: str) -> DataFrame:
+    """``keys`` and size_bytes of the largest replica."""
+    current = evidence.table("replica_sizes").where(~F.col("is_future"))
+    return current.groupBy(*keys).agg(F.max("size_bytes").alias("size_bytes"))
+
+
+def _with_transactions(partitions: DataFrame, evidence: Evidence, facts: BrokerFacts) -> DataFrame:
+    """Adds open transactions, and those that no coordinator will end, as ``kafka-transactions find-hanging`` finds them (KIP-664).
+
+    open_transactions, oldest_transaction_ms, forgotten_transactions and transaction_max_timeout_ms (kafka_audit.catalogue.rows).
+    Needs topic, partition, leader, is_internal, log_end and errors, to which it adds why coordinators' knowledge is missing. Producers of
+    internal topics are not asked for.
+    """
+    rows = partitions.join(_open(evidence), on=_KEYS, how="left")
+    timeouts = numbers_of_all_brokers(evidence, "transaction.max.timeout.ms")
+    told = (F.col("leader") >= 0) & ~F.col("is_internal") & ~F.map_contains_key("errors", F.lit("producers"))
+    is_open = told & F.col("open").isNotNull()
+    unread = _unread(evidence, facts)
+    reason = F.lit(unread) if unread else F.when(is_open, F.lit(_HIDDEN)) if _hidden(evidence) else None
+    # Log ends are read before producers: what began behind them is young, whatever the times of its records say, and may have ended
+    # before its coordinator was asked.
+    old = F.filter("forgotten", lambda one: F.coalesce(offsets_between(one["start_offset"], F.col("log_end")) > 0, F.lit(True)))
+    forgotten = F.slice(old, 1, _LISTED) if reason is None else F.lit(None)
+    none = F.array().cast("array<struct<producer_id:bigint,start_offset:bigint,silent_ms:bigint>>")
+    return rows.withColumns(
+        {
+            "open_transactions": F.when(told, F.coalesce("open", F.lit(0)).cast("int")),
+            "forgotten_transactions": F.when(is_open, forgotten).when(told, none),
+            "transaction_max_timeout_ms": F.lit(max(timeouts, default=None)).cast("bigint"),
+            "errors": missing.joined(F.col("errors"), missing.extra(transactions=reason)),
+        }
+    )
+
+
+def _open(evidence: Evidence) -> DataFrame:
+    """topic, partition, open bigint, oldest_transaction_ms bigint and ``forgotten``, for partitions with an open transaction."""
+    known = evidence.table("transactions").select("producer_id", F.inline("partitions")).distinct().withColumn("known", F.lit(True))
+    silent = F.lit(evidence.taken_ms) - F.when(F.col("last_timestamp_ms") >= 0, F.col("last_timestamp_ms"))
+    transactions = evidence.table("producers").where(F.col("current_txn_start_offset") >= 0).withColumn("silent_ms", silent)
+    one = F.struct("silent_ms", "producer_id", F.col("current_txn_start_offset").alias("start_offset"))
+    forgotten = F.sort_array(F.collect_list(F.when(F.col("known").isNull(), one)), asc=False)
+    return (
+        transactions.join(known, on=[*_KEYS, "producer_id"], how="left")
+        .groupBy(*_KEYS)
+        .agg(
+            F.count("*").alias("open"),
+            F.max("silent_ms").alias("oldest_transaction_ms"),
+            F.transform(forgotten, _in_order).alias("forgotten"),
+        )
+    )
+
+
+def _in_order(one: Column) -> Column:
+    return F.struct(*[one[name].alias(name) for name in ("producer_id", "start_offset", "silent_ms")])
+
+
+def _unread(evidence: Evidence, facts: BrokerFacts) -> str | None:
+    """Why the transactions of some coordinator are not known; None when every one told."""
+    return evidence.whole_dataset_errors.get("transactions") or facts.unread_of_any("transactions")
+
+
+def _hidden(evidence: Evidence) -> bool:
+    """Whether transactional ids may be hidden: none is listed, and the cluster does not say that it has no authorizer."""
+    return evidence.rows("transactions") == 0 and not evidence.whole_dataset_errors.get("acls", "").startswith(missing.NO_AUTHORIZER)

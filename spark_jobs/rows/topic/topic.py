@@ -3,17 +3,20 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.clients import effective
+from kafka_audit.clients.declared import Client
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.tables import constant
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts
-from spark_jobs.rows.broker.configs import broker_values, config_by, effective_min_insync
-from spark_jobs.rows.tiers import topic_policy
-from spark_jobs.rows.topic.declared_clients import declared_clients
+from spark_jobs.rows.broker.configs import config_by, effective_min_insync, values_of_all_brokers
+from spark_jobs.rows.tiers import matches_any, topic_policy
+from spark_jobs.rows.topic.partition import largest_replicas, placed_partitions
 from spark_jobs.rows.topic.past_topics import with_past_topics
-from spark_jobs.rows.topic.placement import placed_partitions
 from spark_jobs.rows.topic.writes import with_writes, write_figures
 
+_CLIENTS = "array<struct<name:string,settings:map<string,string>>>"
 _FROM_PARTITIONS = ("partitions", "reassignments", "offsets", "producers", "last_batches", "replica_sizes")
 
 
@@ -21,21 +24,21 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row for each topic of the topics dataset."""
     facts = broker_facts(evidence)
     topics = evidence.table("topics").withColumnRenamed("error", "topics_error")
-    topics = missing.with_item_errors(topics, missing.of_topics(evidence))
+    topics = missing.with_item_errors(topics, evidence, missing.TOPICS)
     rows = (
         topics.join(_partition_figures(evidence, facts), on="topic", how="left")
         .join(config_by(evidence, "topic_configs", "topic"), on="topic", how="left")
-        .join(_sizes(evidence), on="topic", how="left")
+        .join(largest_replicas(evidence, "topic").withColumnRenamed("size_bytes", "size_bytes_max"), on="topic", how="left")
     )
     rows = rows.withColumns(
         {
             "resource": F.col("topic"),
             "partition_count": F.coalesce("partition_count", "partitions_seen"),
             "min_insync_replicas": effective_min_insync(F.col("replication_factor_min")),
-            "broker_values": broker_values(evidence),
+            "broker_values": constant(values_of_all_brokers(evidence), "map<string,array<string>>"),
             "racks": facts.alive_racks,
-            "declared_producers": declared_clients(policy, "producer", F.col("topic")),
-            "declared_consumers": declared_clients(policy, "consumer", F.col("topic")),
+            "declared_producers": _declared_clients(policy, "producer", F.col("topic")),
+            "declared_consumers": _declared_clients(policy, "consumer", F.col("topic")),
             "errors": _errors(evidence, facts),
         }
     )
@@ -63,12 +66,20 @@ def _partition_figures(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
     )
 
 
-def _sizes(evidence: Evidence) -> DataFrame:
-    current = evidence.table("replica_sizes").where(~F.col("is_future"))
-    return current.groupBy("topic").agg(F.max("size_bytes").alias("size_bytes_max"))
-
-
 def _errors(evidence: Evidence, facts: BrokerFacts) -> Column:
-    of_row = missing.extra(topics=F.col("topics_error"), broker_configs=missing.first_known(facts.unread_of_any("broker_configs")))
+    of_row = missing.extra(topics=F.col("topics_error"), broker_configs=facts.unread_of_any("broker_configs"))
     # A whole dataset's own reason is clearer than "on 5 of its partitions, first 0: ...", so it comes last.
     return missing.joined(of_row, F.col("lacking"), F.col("item_errors"), missing.whole_datasets(evidence))
+
+
+def _declared_clients(policy: Policy, kind: str, topic: Column) -> Column:
+    """The declared producers or consumers whose topic patterns match, by name, as a constant; empty when none does."""
+    none = F.array().cast(_CLIENTS)
+    clients = [one for one in policy.clients if one.kind == kind and one.topics]
+    return F.concat(none, *[F.when(matches_any(topic, one.topics), _client(one)).otherwise(none) for one in clients])
+
+
+def _client(client: Client) -> Column:
+    """One client with its effective settings by the Java client's names; one whose value is not known is left out."""
+    settings = {name: setting.value for name, setting in sorted(effective(client).items()) if setting.value is not None}
+    return constant([{"name": client.name, "settings": settings}], _CLIENTS)

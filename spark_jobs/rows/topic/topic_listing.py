@@ -60,5 +60,5 @@ def exists(reason: Column) -> Column:
 
 def perhaps_hidden(evidence: Evidence, topics: DataFrame) -> DataFrame:
     """Those of the topics of which it is not known whether they exist: column topic."""
-    rows = missing.with_item_errors(topics.transform(with_listing, evidence), missing.of_topics(evidence))
+    rows = missing.with_item_errors(topics.transform(with_listing, evidence), evidence, missing.TOPICS)
     return rows.where(exists(unlisted_reason(evidence)).isNull()).select("topic")
