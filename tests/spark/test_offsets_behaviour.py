@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,8 +15,9 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from sealed_batch import seal
 
+from spark_jobs.commit_history.describe import behaviour_tables
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
-from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
+from spark_jobs.commit_history.describe.commit_behaviour import KEYS, commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import emptied, group_behaviour
 from spark_jobs.commit_history.history import History
 from spark_jobs.engine.tables import write_parquet
@@ -238,7 +240,7 @@ def test_groups_deleted_together_are_not_taken_for_the_deletion_of_their_topic(s
     assert behaviour(spark, log)["one"].removed == "topic_deleted"
 
 
-def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = History(path=tmp_path)
     for kind in ("raw", "decoded"):
         (tmp_path / kind / "b").mkdir(parents=True)
@@ -267,6 +269,17 @@ def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, tmp
     assert classic.generations >= classic.rebalances >= 1
     assert lie_in.items() <= {name: row.home_partition for name, row in groups.items()}.items()
     assert {row.group_type for row in groups.values()} >= {"classic", "consumer", "share", "streams"}
+
+    def rows(folder: Path) -> list[list[Row]]:
+        tables = {"groups": ("group_id",), "group_partitions": KEYS}
+        return [spark.read.parquet(str(folder / f"{name}.parquet")).orderBy(*keys).collect() for name, keys in tables.items()]
+
+    short = rows(made)
+    shutil.rmtree(made)
+    monkeypatch.setattr(behaviour_tables, "SMALL_ROWS", 0)  # a long history is read and written in parallel
+    assert describe(spark, history.path, window) == made
+    assert rows(made) == short
+    assert json.loads((made / "manifest.json").read_text())["rows"] == manifest["rows"]
 
 
 def test_an_empty_group_is_known_by_its_newest_state(spark: SparkSession) -> None:
