@@ -137,13 +137,13 @@ def read_last_batches(
     for step in count():
         if not pending:
             break
-        found = fetch(channel, leaders, pending, step=step, read=lambda key, records: _found(key, records, last_offsets[key]))
+        found = fetch(channel, leaders, pending, step=step, read=lambda key, records: _last_batch(key, records, last_offsets[key]))
         results |= {key: value for key, value in found.items() if not isinstance(value, Unserved)}
         pending = {key: offset for key, offset in pending.items() if key not in results}
     return results
 
 
-def _found(key: TopicPartition, records: bytes, offset: int) -> LastBatch | Failure:
+def _last_batch(key: TopicPartition, records: bytes, offset: int) -> LastBatch | Failure:
     position = 0
     while position + MAGIC_BYTE < len(records):
         magic = records[position + MAGIC_BYTE]

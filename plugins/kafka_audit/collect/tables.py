@@ -7,6 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -91,12 +92,7 @@ def _structs(values: Values, kind: pa.StructType) -> pa.Array:
 
 
 def _ends(parts: Sequence[Sequence[object] | bytes]) -> pa.Buffer:
-    ends = array("i", [0])
-    end = 0
-    for part in parts:
-        end += len(part)
-        ends.append(end)
-    return pa.py_buffer(ends)
+    return pa.py_buffer(array("i", accumulate(map(len, parts), initial=0)))
 
 
 _BUILDERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Values, Any], pa.Array]], ...] = (

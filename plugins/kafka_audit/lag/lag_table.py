@@ -32,7 +32,11 @@ _HEADINGS = (
     *("LOST", "MARGIN", "LAG-SECONDS", "SLA", "STATE"),
 )
 _RATE_HEADINGS = ("CONSUMED/S", "PRODUCED/S")
-
+_NAMED = 3
+"""How many groups or partitions a note names."""
+_CLEAR = "\x1b[H\x1b[2J"
+Render = Callable[[Reading, Reading | None, int | None], str]
+"""The text of a reading, given the one before and the number of lines there is room for."""
 
 _WORST: Mapping[Sort, Callable[[LagRow], float | None]] = {
     Sort.LAG: lambda row: row.lag,
@@ -136,11 +140,6 @@ def _object(row: LagRow, found: Mapping[Place, Rate] | None) -> dict[str, Any]:
     return said
 
 
-_CLEAR = "\x1b[H\x1b[2J"
-Render = Callable[[Reading, Reading | None, int | None], str]
-"""The text of a reading, given the one before and the number of lines there is room for."""
-
-
 def watch(
     read: Callable[[], Reading],
     render: Render,
@@ -182,9 +181,6 @@ def watch(
 def _cut(line: str, columns: int) -> str:
     """Cut the line to the terminal's width; an ellipsis shows that it was cut."""
     return line if cell_len(line) <= columns else set_cell_size(line, max(0, columns - 1)) + "\N{HORIZONTAL ELLIPSIS}"
-
-
-_NAMED = 3
 
 
 def notes(reading: Reading, rows: Sequence[LagRow]) -> list[str]:

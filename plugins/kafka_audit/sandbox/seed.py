@@ -21,6 +21,8 @@ from kafka_audit.sandbox.workload import Plan, report_path
 
 _WORKLOAD_TIMEOUT_S = 300  # longer than a member's SETTLE_TIMEOUT_S, whose error says what the member waited for
 _TOPICS_TIMEOUT_MS = 120_000
+_WRITE_TIMEOUT_S = 60
+_LONG = {"transaction.timeout.ms": 900_000}  # a transaction left open must outlive the audit; brokers allow no more than this by default
 
 
 def execute(seed: Seed, state: State, folder: Folder, launch_workload: Callable[[], None], progress: Progress) -> None:
@@ -149,10 +151,6 @@ def refusals(step: str) -> Iterator[None]:
         raise CollectionError(f"Seeding failed while {step}: {type(error).__name__}: {error}") from error
 
 
-_TIMEOUT_S = 60
-_LONG = {"transaction.timeout.ms": 900_000}  # a transaction left open must outlive the audit; brokers allow no more than this by default
-
-
 def _write(producer: Producer, partitions: Mapping[str, int], bootstrap: str) -> None:
     """Write the producer's records to every partition of its topics (topic -> partition count).
 
@@ -183,7 +181,7 @@ def _write_idempotent(producer: Producer, records: list[tuple[str, int, bytes, b
             client.send(topic, partition=partition, key=key, value=value, timestamp_ms=timestamp_ms)
             for topic, partition, key, value in records
         ]
-        client.flush(timeout=_TIMEOUT_S)
+        client.flush(timeout=_WRITE_TIMEOUT_S)
         for future in sent:
             future.get(timeout=1)  # raises if this record was not written
     finally:
@@ -205,12 +203,14 @@ def _write_librdkafka(producer: Producer, records: list[tuple[str, int, bytes, b
     settings = {"bootstrap.servers": bootstrap, "client.id": producer.client_id, "linger.ms": 20, "log_level": 3, **guarantees}
     client = confluent_kafka.Producer(settings)
     if transactional:
-        client.init_transactions(_TIMEOUT_S)
+        client.init_transactions(_WRITE_TIMEOUT_S)
         client.begin_transaction()
     for topic, partition, key, value in records:
         client.produce(topic, value=value, key=key, partition=partition, timestamp=timestamp_ms, on_delivery=delivered)
     if transactional and producer.ends == "committed":
-        client.commit_transaction(_TIMEOUT_S)
-    left = client.flush(_TIMEOUT_S)
+        client.commit_transaction(_WRITE_TIMEOUT_S)
+    left = client.flush(_WRITE_TIMEOUT_S)
     if left or refused:
-        raise CollectionError(f"producer {producer.client_id}: {left} records not acknowledged in {_TIMEOUT_S} s, refused: {refused[:3]}")
+        raise CollectionError(
+            f"producer {producer.client_id}: {left} records not acknowledged in {_WRITE_TIMEOUT_S} s, refused: {refused[:3]}"
+        )
