@@ -18,10 +18,9 @@ from kafka_audit.cli.options import (
     Topics,
     connection_keys,
     need_java,
-    page,
     say,
 )
-from kafka_audit.cli.summary import audit_and_summarise
+from kafka_audit.cli.summary import audit_and_summarise, page
 from kafka_audit.findings import Severity
 from kafka_audit.policy import load_policy
 from kafka_audit.store.signing_key import signing_key

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from kafka_audit.airflow.run_dag import AuditRun
-from kafka_audit.cli.options import Root, need_java, page, say
-from kafka_audit.cli.summary import audit_and_summarise
+from kafka_audit.cli.options import Root, need_java, say
+from kafka_audit.cli.summary import audit_and_summarise, page
 from kafka_audit.errors import ConfigurationError, GateFailedError
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.definition import SEEDS

@@ -1,5 +1,6 @@
 """Runs an audit for a person at a terminal: a line per step while it runs, the worst findings at the end."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,11 @@ from kafka_audit.store.durable_files import read_json
 
 _COLOURS = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan", "info": "dim"}
 _NAMED = 3
+
+
+def page() -> Console:
+    """Where a command prints its result. A log file or a pipe has no width of its own; the table of findings needs about 160 columns."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
 def audit_and_summarise(
