@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_file, sync_folder, sync_tree, write_failed
+from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_folder, sync_tree, write_failed
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.sealed import seal
 from kafka_audit.store.unfinished import hold_new
@@ -48,7 +48,6 @@ class SnapshotWriter:
         path = self.folder / f"{dataset}.parquet"
         try:
             pq.write_table(table, path, compression="zstd")
-            sync_file(path)
         except OSError as problem:
             raise write_failed(path, problem) from problem
         self._rows[path.name] = table.num_rows
