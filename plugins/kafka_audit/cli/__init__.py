@@ -2,3 +2,9 @@
 
 Nothing outside of this folder imports it.
 """
+
+import gc
+
+# By default Python looks for cycles after every 700 new objects, already while it imports. A snapshot makes millions that stay or that are
+# in no cycle: a third of its CPU time.
+gc.set_threshold(200_000)

@@ -79,10 +79,7 @@ def main(call: Callable[[], None] = app) -> None:
     # A supervisor's TERM takes the same way out as Ctrl-C, so that brokers and Spark are stopped.
     signal.signal(signal.SIGTERM, _interrupted)
     keep_new_files_private()
-    # By default Python looks for cycles after every 700 new objects, and once more at exit. A snapshot makes millions that stay or that
-    # no cycle holds: a third of its CPU time.
-    gc.set_threshold(200_000)
-    atexit.register(gc.freeze)
+    atexit.register(gc.freeze)  # at exit Python looks for cycles in everything once more
     # pyarrow imports numpy where it is installed, for a tenth of a second. No command uses it; None says that it is not installed.
     sys.modules.setdefault("numpy", None)  # type: ignore[arg-type]
     try:

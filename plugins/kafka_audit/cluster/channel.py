@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka import errors as kafka_errors
+import kafka.errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.api_key import ApiKey
@@ -255,6 +255,8 @@ def quiet_kafka_logging() -> None:
     Errors it would log are in the ``errors`` dataset, so unless someone has set a level it is silent.
     """
     logger = logging.getLogger("kafka")
+    if not logger.handlers:  # as kafka-python itself does, when its clients are loaded
+        logger.addHandler(logging.NullHandler())
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)
     elif logger.level < logging.WARNING:

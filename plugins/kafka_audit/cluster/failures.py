@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from kafka import errors as kafka_errors
+import kafka.errors as kafka_errors
 
 # Codes after which the same question may be answered a moment later, perhaps by another broker
 # (https://kafka.apache.org/protocol#protocol_error_codes).
