@@ -108,19 +108,19 @@ class _Facts:
         if topic is None or (topic["partition_count"] is not None and key[1] >= topic["partition_count"]):
             return replace(row, state=ORPHAN)
         start, end = (log["log_start"], log["log_end"]) if log else (None, None)
-        row = replace(row, log_end=end)
         if start is None or end is None:
             reason = (log and log["error"]) or "not in the answer"
-            return replace(row, reason=f"the offsets of its log could not be read ({reason})")
+            return replace(row, log_end=end, reason=f"the offsets of its log could not be read ({reason})")
         if row.committed is None:
-            return replace(row, state=NO_COMMIT)
+            return replace(row, log_end=end, state=NO_COMMIT)
         found = position_of(row.committed, start, end)
         if found.beyond_end:
-            return replace(row, state=ABANDONED if abandoned else BEYOND_END)
+            return replace(row, log_end=end, state=ABANDONED if abandoned else BEYOND_END)
         only_markers = self.times.only_markers(key, found.offset)
         drained = found.lag == 0 or bool(only_markers)
         return replace(
             row,
+            log_end=end,
             lag=found.lag + found.lost,
             lost=found.lost,
             margin=None if found.lost else found.margin,
