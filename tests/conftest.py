@@ -2,6 +2,7 @@
 tests that must run in one process stay together if several processes share the tests."""
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -51,6 +52,11 @@ class _Parts(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Parts:
     return _Parts(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """What collecting made stays to the end: whenever Python looks for cycles, it leaves that out."""
+    gc.freeze()
 
 
 _RUN = pytest.StashKey[str]()

@@ -55,6 +55,8 @@ def pieces(text: str) -> Iterator[tuple[bool, str]]:
 
 def visible(text: str) -> str:
     """Text with every invisible character spelled out."""
+    if text.isascii() and text.isprintable():  # most names and all figures; no such character is invisible
+        return text
     return "".join(piece for _, piece in pieces(text))
 
 

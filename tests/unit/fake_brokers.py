@@ -75,7 +75,7 @@ class _Server(socketserver.ThreadingTCPServer):
     def __init__(self, cluster: FakeCluster, broker_id: int) -> None:
         super().__init__(("127.0.0.1", 0), _Connection)
         self.cluster, self.broker_id = cluster, broker_id
-        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.002}, daemon=True).start()
 
 
 class _Connection(socketserver.BaseRequestHandler):

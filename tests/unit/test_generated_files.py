@@ -11,7 +11,7 @@ from input_files import CONTROL, FILES, VALID, changed, load, written
 
 # The same examples in every run, so that a failure can be repeated.
 _BOUNDED = settings(
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     database=None,

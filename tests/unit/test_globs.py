@@ -16,11 +16,10 @@ def test_globs_match_whole_names_only(glob, name, expected):
 
 
 def test_they_match_what_pythons_own_globs_match():
-    differing = [(glob, name) for glob, name in generated(20_000) if matches(glob, name) != fnmatchcase(name, glob)]
-    found = sum(matches(glob, name) for glob, name in generated(5_000))
+    found = [(glob, name, matches(glob, name)) for glob, name in generated(5_000)]
 
-    assert differing == []
-    assert 1_000 < found < 4_000
+    assert [(glob, name) for glob, name, matched in found if matched != fnmatchcase(name, glob)] == []
+    assert 1_000 < sum(matched for _, _, matched in found) < 4_000
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def is_alive(pid: int) -> bool:
 
 def test_a_grandchild_that_ignores_every_polite_signal_is_gone_after_an_error() -> None:
     process, grandchild = start_family()
-    with pytest.raises(RuntimeError), stopped_at_exit(process, grace_seconds=0.5):
+    with pytest.raises(RuntimeError), stopped_at_exit(process, grace_seconds=0.2):
         raise RuntimeError
     assert process.poll() is not None
     assert not is_alive(grandchild)
@@ -44,7 +44,7 @@ def test_a_grandchild_that_ignores_every_polite_signal_is_gone_after_an_error() 
 def test_a_signal_to_us_ends_the_family_and_the_former_handlers_are_back(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     process, grandchild = start_family()
-    with pytest.raises(KeyboardInterrupt), stopped_at_exit(process, grace_seconds=0.5):
+    with pytest.raises(KeyboardInterrupt), stopped_at_exit(process, grace_seconds=0.2):
         os.kill(os.getpid(), number)
         signal.pause()
     assert not is_alive(process.pid)

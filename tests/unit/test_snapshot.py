@@ -124,4 +124,5 @@ def test_the_command_loads_neither_numpy_nor_pandas_nor_what_only_other_commands
 
     assert (Path(done.stdout.strip()) / "manifest.json").is_file()
     assert "pyarrow.parquet" in loaded
-    assert not loaded & {"numpy", "pandas", "airflow", "pyspark", "great_expectations", "javaproperties", "rich.table", "pyarrow.dataset"}
+    assert not loaded & {"numpy", "pandas", "airflow", "pyspark", "great_expectations", "javaproperties", "rich", "pyarrow.dataset"}
+    assert not loaded & {"kafka.admin", "kafka.consumer", "kafka.producer", "kafka.codec"}

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, cast
@@ -72,7 +72,7 @@ def _stop(process: "subprocess.Popen[bytes]", grace_seconds: float) -> None:
         with suppress(psutil.NoSuchProcess):
             one.kill()
     process.wait()
-    psutil.wait_procs(stubborn, timeout=_KILLED_SECONDS)
+    _wait_for(stubborn)
 
 
 def family(pid: int) -> set[psutil.Process]:
@@ -109,5 +109,12 @@ def end_marked(name: str, value: str) -> int:
     for one in left:
         with suppress(psutil.NoSuchProcess):
             one.kill()
-    psutil.wait_procs(left, timeout=_KILLED_SECONDS)
+    _wait_for(left)
     return len(left)
+
+
+def _wait_for(killed: Sequence[psutil.Process]) -> None:
+    """Until none of them runs. psutil would wait until their parent has asked for their exit codes, too; some parents take seconds."""
+    until = time.monotonic() + _KILLED_SECONDS
+    while alive(killed) and time.monotonic() < until:
+        time.sleep(0.01)

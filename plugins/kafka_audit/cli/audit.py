@@ -1,5 +1,6 @@
 """``kafka-audit audit``, and what a person at a terminal sees of an audit when it has ended."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +23,11 @@ from kafka_audit.store.signing_key import signing_key
 
 _COLOURS = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan", "info": "dim"}
 _NAMED = 3
+
+
+def page() -> Console:
+    """Where a command prints its result. A log file or a pipe has no width of its own; the table of findings needs about 160 columns."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
 def audit(
@@ -51,7 +57,7 @@ def audit(
         params=params,
         progress=options.say,
     )
-    print_summary(outcome, options.page())
+    print_summary(outcome, page())
     raise typer.Exit(outcome.exit_code)
 
 

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from kafka_audit.airflow.run_dag import run_audit_through_airflow
-from kafka_audit.cli.audit import print_summary
-from kafka_audit.cli.options import Root, need_java, page, say
+from kafka_audit.cli.audit import page, print_summary
+from kafka_audit.cli.options import Root, need_java, say
 from kafka_audit.errors import ConfigurationError, GateFailedError
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.definition import SEEDS

@@ -1,5 +1,6 @@
 """The ``kafka-audit`` command. Exit codes: 0 passed, 1 failure, 2 invalid input, 3 gate failed, 4 incomplete, 5 integrity."""
 
+import atexit
 import gc
 import signal
 import sys
@@ -78,8 +79,7 @@ def main(call: Callable[[], None] = app) -> None:
     # A supervisor's TERM takes the same way out as Ctrl-C, so that brokers and Spark are stopped.
     signal.signal(signal.SIGTERM, _interrupted)
     keep_new_files_private()
-    # By default Python looks for cycles after every 700 new objects. A snapshot makes millions that stay: a third of its CPU time.
-    gc.set_threshold(50_000)
+    atexit.register(gc.freeze)  # at exit Python looks for cycles in everything once more
     # pyarrow imports numpy where it is installed, for a tenth of a second. No command uses it; None says that it is not installed.
     sys.modules.setdefault("numpy", None)  # type: ignore[arg-type]
     try:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import ConfigurationError
@@ -41,11 +40,6 @@ def say(text: str) -> None:
     """One line of progress on standard error; names from the cluster cannot style or move the terminal."""
     stamp = datetime.now().strftime("%H:%M:%S")
     typer.echo(f"{stamp}  {printable(text)}", file=sys.stderr)
-
-
-def page() -> Console:
-    """Where a command prints its result. A log file or a pipe has no width of its own; the table of findings needs about 160 columns."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
 def need_java() -> None:

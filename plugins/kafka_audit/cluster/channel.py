@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from kafka import errors as kafka_errors
+import kafka.errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.api_key import ApiKey
@@ -259,6 +259,8 @@ def quiet_kafka_logging() -> None:
     Errors it would log are in the ``errors`` dataset, so unless someone has set a level it is silent.
     """
     logger = logging.getLogger("kafka")
+    if not logger.handlers:  # as kafka-python itself does, when its clients are loaded
+        logger.addHandler(logging.NullHandler())
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)
     elif logger.level < logging.WARNING:

@@ -1,7 +1,8 @@
 """Reads the offsets that groups have committed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from kafka.protocol.consumer.group import OffsetFetchRequest
 
@@ -16,9 +17,8 @@ _NEWEST_VERSION = 9  # version 10 names topics by id, and a deleted topic, whose
 _GROUPS_PER_REQUEST = 200
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Commit:
-    """The committed offset of a group on one partition; None when it has none."""
+class Commit(NamedTuple):
+    """The committed offset of a group on one partition; None when it has none. A tuple, because there are as many as rows."""
 
     topic: str
     partition: int
@@ -68,11 +68,11 @@ def _topics(entry: Message, partitions: Sequence[TopicPartition] | None) -> list
 def _commits(group_id: str, topics: Message) -> tuple[Commit, ...]:
     return tuple(
         Commit(
-            topic=topic.name,
-            partition=raw.partition_index,
-            committed=raw.committed_offset if raw.error_code == 0 and raw.committed_offset >= 0 else None,
-            leader_epoch=raw.committed_leader_epoch if raw.committed_leader_epoch >= 0 else None,
-            failure=replace(refused(_API, raw.error_code), topic=topic.name, partition=raw.partition_index, group_id=group_id)
+            topic.name,
+            raw.partition_index,
+            raw.committed_offset if raw.error_code == 0 and raw.committed_offset >= 0 else None,
+            raw.committed_leader_epoch if raw.committed_leader_epoch >= 0 else None,
+            replace(refused(_API, raw.error_code), topic=topic.name, partition=raw.partition_index, group_id=group_id)
             if raw.error_code
             else None,
         )

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from kafka import errors as kafka_errors
+import kafka.errors as kafka_errors
 
 # Codes after which the same question may be answered a moment later, perhaps by another broker
 # (https://kafka.apache.org/protocol#protocol_error_codes).

@@ -78,6 +78,9 @@ class DescribedGroup:
     authorized_operations: tuple[str, ...] | None = None
 
 
+_NOBODY = DescribedGroup(state=_EMPTY, members=())
+
+
 def list_groups(channel: Channel) -> tuple[tuple[Group, ...], tuple[Failure, ...]]:
     """All groups of all brokers; each broker lists those it coordinates.
 
@@ -131,7 +134,7 @@ def describe_groups(channel: Channel, coordinators: Coordinators, groups: Iterab
     results: dict[str, DescribedGroup | Failure] = {}
     for group in groups:
         if group.state == _EMPTY:
-            results[group.group_id] = DescribedGroup(state=_EMPTY, members=())
+            results[group.group_id] = _NOBODY
         else:
             by_type.setdefault(group.group_type, []).append(group.group_id)
     for group_type, group_ids in sorted(by_type.items()):

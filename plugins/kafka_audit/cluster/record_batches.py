@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from struct import Struct
 
-from kafka.record.util import calc_crc32c
+from crc32c import crc32c
 
 from kafka_audit.cluster.codecs import UnreadableBatchError, corrupt, decompressed
 from kafka_audit.cluster.failures import DEADLINE_EXCEEDED, RECORD_BATCH_TOO_LARGE
@@ -69,7 +69,7 @@ class RecordBatch:
         (RECORD_BATCH_TOO_LARGE), and once ``in_time`` says no while it is decompressed. What came without compression is as short as the
         answer that held it.
         """
-        if calc_crc32c(self.data[_CHECKED_FROM:]) != self.checksum:
+        if crc32c(self.data[_CHECKED_FROM:]) != self.checksum:
             raise corrupt("it does not match its checksum")
         if self.count < 0:
             raise corrupt(f"it claims to hold {self.count} records")

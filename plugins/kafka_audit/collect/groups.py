@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from kafka_audit.collect.datasets import COMMITTED_OFFSETS, GROUPS, MEMBERS
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.tables import ErrorLog, table
 
+_PLACE = itemgetter(0, 1)  # topic and partition of a commit
 _TYPES = frozenset({"classic", "consumer", "share", "streams"})
 
 
@@ -35,10 +37,9 @@ class GroupReading:
         """The highest committed offset of any group, by partition."""
         highest: dict[TopicPartition, int] = {}
         for commits in self.commits.values():
-            for commit in commits:
-                if commit.committed is not None:
-                    key = commit.topic, commit.partition
-                    highest[key] = max(commit.committed, highest.get(key, 0))
+            for topic, partition, committed, *_ in commits:
+                if committed is not None and committed >= highest.get((topic, partition), 0):
+                    highest[topic, partition] = committed
         return highest
 
     def client_hosts(self) -> dict[tuple[str, str], str]:
@@ -155,8 +156,8 @@ def committed_offsets(read: GroupReading, errors: ErrorLog) -> pa.Table:
     """One row per group and partition; ``committed`` null without an error = the group has no commit there."""
     errors.add_all(COMMITTED_OFFSETS, read.unlisted)
     rows = [
-        (group_id, c.topic, c.partition, c.committed, c.leader_epoch, c.failure.error if c.failure else None, read.read_at)
+        (group_id, topic, partition, committed, leader_epoch, failure.error if failure else None, read.read_at)
         for group_id, commits in sorted(read.commits.items())
-        for c in sorted(commits, key=lambda c: (c.topic, c.partition))
+        for topic, partition, committed, leader_epoch, failure in sorted(commits, key=_PLACE)
     ]
     return table(COMMITTED_OFFSETS.schema, rows)

@@ -39,14 +39,15 @@ def first_unread(
         return table(FIRST_UNREAD.schema, ())
     read_at = now()
     wanted: dict[TopicPartition, set[int]] = {}
-    for committed in commits.values():
-        for commit in committed:
-            log = logs.get((commit.topic, commit.partition))
-            if commit.committed is None or log is None or commit.topic in internal:
-                continue
-            position = max(commit.committed, log.start)
-            if position < log.end:
-                wanted.setdefault((commit.topic, commit.partition), set()).add(position)
+    # Many groups stand at the same offset.
+    known = {(one.topic, one.partition, one.committed) for of_group in commits.values() for one in of_group if one.committed is not None}
+    for topic, partition, committed in sorted(known):
+        log = logs.get((topic, partition))
+        if log is None or topic in internal:
+            continue
+        position = max(committed, log.start)
+        if position < log.end:
+            wanted.setdefault((topic, partition), set()).add(position)
     found = read_first_records(
         cluster, leaders, {key: sorted(positions) for key, positions in wanted.items()}, {key: logs[key].end for key in wanted}
     )

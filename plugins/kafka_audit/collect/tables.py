@@ -18,6 +18,7 @@ from kafka_audit.collect.datasets import ERRORS, Dataset
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 _CODES: Mapping[pa.DataType, str] = {pa.int16(): "h", pa.int32(): "i", pa.int64(): "q"}
+_DIGITS = bytes.maketrans(b"\x00\x01", b"01")
 Values = Sequence[Any]
 
 
@@ -40,16 +41,13 @@ def column_of(values: Values, kind: pa.DataType) -> pa.Array:
 
 
 def _validity(values: Values) -> tuple[pa.Buffer | None, int]:
-    nulls = sum(1 for value in values if value is None)
+    nulls = values.count(None)
     return (_bits([value is not None for value in values]), nulls) if nulls else (None, 0)
 
 
 def _bits(flags: Sequence[bool]) -> pa.Buffer:
-    packed = bytearray((len(flags) + 7) // 8)
-    for index, flag in enumerate(flags):
-        if flag:
-            packed[index >> 3] |= 1 << (index & 7)
-    return pa.py_buffer(bytes(packed))
+    digits = bytes(flags[::-1]).translate(_DIGITS) or b"0"  # the first flag is the lowest bit
+    return pa.py_buffer(int(digits, 2).to_bytes((len(flags) + 7) // 8, "little"))
 
 
 def _numbers(values: Values, kind: pa.DataType) -> pa.Array:
@@ -74,8 +72,12 @@ def _booleans(values: Values, kind: pa.DataType) -> pa.Array:
 
 def _texts(values: Values, kind: pa.DataType) -> pa.Array:
     validity, nulls = _validity(values)
+    texts = values if not nulls else ["" if value is None else value for value in values]
+    joined = "".join(texts)
+    if joined.isascii():
+        return pa.Array.from_buffers(kind, len(values), [validity, _ends(texts), pa.py_buffer(joined.encode())], nulls)
     # Kafka's names are UTF-8 by protocol; a lone surrogate cannot be stored and is replaced.
-    encoded = [b"" if value is None else value.encode("utf-8", "replace") for value in values]
+    encoded = [text.encode("utf-8", "replace") for text in texts]
     return pa.Array.from_buffers(kind, len(values), [validity, _ends(encoded), pa.py_buffer(b"".join(encoded))], nulls)
 
 
@@ -91,7 +93,7 @@ def _structs(values: Values, kind: pa.StructType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [None], 0, children=children)
 
 
-def _ends(parts: Sequence[Sequence[object] | bytes]) -> pa.Buffer:
+def _ends(parts: Sequence[Sequence[object]]) -> pa.Buffer:
     return pa.py_buffer(array("i", accumulate(map(len, parts), initial=0)))
 
 

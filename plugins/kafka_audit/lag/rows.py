@@ -1,8 +1,9 @@
 """What one reading decides for each partition that a group has committed or has assigned."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from kafka_audit.lag.position import is_abandoned, position_of, read_topics, unread_bounds
 from kafka_audit.lag.reading import Reading, Row
@@ -17,8 +18,7 @@ _MOMENT = timedelta(microseconds=1)
 _READS_ON = frozenset({OK, BEHIND, LOST})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LagRow:
+class LagRow(NamedTuple):
     """One group partition; None where there is no such figure. ``reason`` says why a row is NOT_ASSESSED.
 
     ``lag`` is log end less commit, as kafka-consumer-groups counts: records that were lost are in it. ``margin`` is how many records
@@ -86,11 +86,11 @@ class _Facts:
         for key in places:
             commit = commits.get(key)
             owner = self._owner(group_id, owners.get(key))
-            row = replace(owner, topic=key[0], partition=key[1], committed=commit["committed"] if commit else None)
+            row = owner._replace(topic=key[0], partition=key[1], committed=commit["committed"] if commit else None)
             if commit is None:
-                yield replace(row, reason=refused or "its commit is not in the answer")
+                yield row._replace(reason=refused or "its commit is not in the answer")
             elif commit["error"] is not None:
-                yield replace(row, reason=f"its commit could not be read ({commit['error']})")
+                yield row._replace(reason=f"its commit could not be read ({commit['error']})")
             else:
                 yield self._judged(row, key, abandoned=is_abandoned(key[0], group["state"], topics))
 
@@ -103,24 +103,23 @@ class _Facts:
     def _judged(self, row: LagRow, key: Key, *, abandoned: bool) -> LagRow:
         topic, log = self._topics.get(key[0]), self.offsets.get(key)
         if topic is not None and topic["error"] is not None:
-            return replace(row, reason=f"its topic could not be read ({topic['error']})")
+            return row._replace(reason=f"its topic could not be read ({topic['error']})")
         # Kafka leaves out of a group's commits the topics that may not be described: one that is shown and not listed is gone.
         if topic is None or (topic["partition_count"] is not None and key[1] >= topic["partition_count"]):
-            return replace(row, state=ORPHAN)
+            return row._replace(state=ORPHAN)
         start, end = (log["log_start"], log["log_end"]) if log else (None, None)
-        row = replace(row, log_end=end)
         if start is None or end is None:
             reason = (log and log["error"]) or "not in the answer"
-            return replace(row, reason=f"the offsets of its log could not be read ({reason})")
+            return row._replace(log_end=end, reason=f"the offsets of its log could not be read ({reason})")
         if row.committed is None:
-            return replace(row, state=NO_COMMIT)
+            return row._replace(log_end=end, state=NO_COMMIT)
         found = position_of(row.committed, start, end)
         if found.beyond_end:
-            return replace(row, state=ABANDONED if abandoned else BEYOND_END)
+            return row._replace(log_end=end, state=ABANDONED if abandoned else BEYOND_END)
         only_markers = self.times.only_markers(key, found.offset)
         drained = found.lag == 0 or bool(only_markers)
-        return replace(
-            row,
+        return row._replace(
+            log_end=end,
             lag=found.lag + found.lost,
             lost=found.lost,
             margin=None if found.lost else found.margin,
@@ -175,7 +174,7 @@ def _with_sla(row: LagRow, covered: _Covered, facts: _Facts) -> LagRow:
         answers.append(_seconds_within(row, sla.max_lag_seconds, facts))
     if not answers or (None in answers and False not in answers):
         return row
-    return replace(row, sla=SLA_BROKEN if False in answers else SLA_OK)
+    return row._replace(sla=SLA_BROKEN if False in answers else SLA_OK)
 
 
 def _seconds_within(row: LagRow, limit: int, facts: _Facts) -> bool | None:

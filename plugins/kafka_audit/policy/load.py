@@ -43,14 +43,13 @@ class Policy:
 
     def lag_sla(self, group_id: str, topic: str) -> LagSla | None:
         """The first lag SLA whose group pattern, topic pattern and tier match; None if none does."""
-        tier = self._stricter(_tier(self.groups, group_id), _tier(self.topics, topic))
         for sla in self.slas:
-            if sla.tier in (None, tier) and matches(sla.pattern, group_id) and matches(sla.topics, topic):
+            if matches(sla.pattern, group_id) and matches(sla.topics, topic) and sla.tier in (None, self._stricter_tier(group_id, topic)):
                 return sla
         return None
 
-    def _stricter(self, *tiers: str | None) -> str:
-        named = {tier or self.default_tier for tier in tiers}
+    def _stricter_tier(self, group_id: str, topic: str) -> str:
+        named = {tier or self.default_tier for tier in (_tier(self.groups, group_id), _tier(self.topics, topic))}
         return next(tier for tier in self.tiers if tier in named)
 
 

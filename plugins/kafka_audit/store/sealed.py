@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_file, sync_folder, sync_tree, write_failed, write_json
+from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_folder, sync_tree, write_failed, write_json
 from kafka_audit.store.manifest import MANIFEST, FileHashes, file_problems, manifest_sha256, read_manifest, tree_files
 from kafka_audit.store.unfinished import hold_new
 from kafka_audit.times import is_id, parse_time, stamp
@@ -204,7 +204,6 @@ class SnapshotWriter:
         path = self.folder / f"{dataset}.parquet"
         try:
             pq.write_table(table, path, compression="zstd")
-            sync_file(path)
         except OSError as problem:
             raise write_failed(path, problem) from problem
         self._rows[path.name] = table.num_rows
