@@ -8,6 +8,7 @@ Scale 16 has 10,000 group partitions with a sample every five minutes for 30 day
 import argparse
 import json
 import os
+import resource
 import shutil
 import sys
 import tempfile
@@ -107,7 +108,7 @@ def measure(work: Path, scales: tuple[int, ...], memory: str, java: str) -> None
         rows = write_days(folder, scale)
         size = sum(path.stat().st_size for path in folder.rglob("*.parquet")) / 2**20
         print(f"  {scale:>2}x: {rows} rows of {PARTITIONS * scale} group partitions, {size:.0f} MB", flush=True)
-        seconds, peak = _submit(folder, memory, java)
+        seconds, peak, cpu = _submit(folder, memory, java)
         seconds["both"] = [sum(each) for each in zip(*seconds.values(), strict=True)]
         for part, each in seconds.items():
             best, cold = min(each), each[0]
@@ -117,11 +118,12 @@ def measure(work: Path, scales: tuple[int, ...], memory: str, java: str) -> None
                 f"{rows / cold / 1e6:.2f} and {rows / best / 1e6:.2f} million rows/s ({rows / best / 1e6 / CORES:.2f} a core), "
                 f"{best / scale / first[part]:.2f} times the first a row"
             )
-        print(f"      {peak:.0f} MB peak of the JVM and Python together", flush=True)
+        print(f"      {peak:.0f} MB peak of the JVM and Python together, {cpu:.0f} CPU s of the whole application", flush=True)
         shutil.rmtree(folder)
 
 
-def _submit(folder: Path, memory: str, java: str) -> tuple[dict[str, list[float]], float]:
+def _submit(folder: Path, memory: str, java: str) -> tuple[dict[str, list[float]], float, float]:
+    before = _children_cpu()
     conf = [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
     options = ["--master", f"local[{CORES}]", "--driver-memory", memory, "--driver-java-options", java]
     command = [
@@ -141,7 +143,12 @@ def _submit(folder: Path, memory: str, java: str) -> tuple[dict[str, list[float]
     output = log.read_text(encoding="utf-8", errors="replace")
     if process.returncode != 0:
         raise RuntimeError(f"the application ended with {process.returncode}:\n{output[-3000:]}")
-    return json.loads(output.splitlines()[-1]), peak / 2**20
+    return json.loads(output.splitlines()[-1]), peak / 2**20, _children_cpu() - before
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _resident(process: psutil.Process) -> int:
