@@ -2,8 +2,8 @@
 PYTHON ?= python3
 SEED   ?= faulty
 ROOT   ?= audit-root
-# Number of test processes. Each may hold a Spark session and six brokers, about 6 GB.
-WORKERS ?= 2
+# Number of test processes. Three of them need 13 GB of memory together, and keep two cores busy.
+WORKERS ?= 3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
