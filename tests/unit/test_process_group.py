@@ -62,7 +62,7 @@ def test_a_process_that_ended_by_itself_keeps_its_exit_status(tmp_path: Path) ->
 def test_a_child_obeys_ctrl_c_although_we_were_started_to_ignore_it() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        process = interruptible([sys.executable, "-c", "print(1, flush=True); import time; time.sleep(600)"], stdout=subprocess.PIPE)
+        process = interruptible([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(600)"], stdout=subprocess.PIPE)
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
