@@ -19,8 +19,8 @@ class Standing:
     state: str = "Stable"
     assigned: bool | None = True
     """Whether the group's member has the partition; if not, it has one of another topic. None: it did not tell."""
-    subscribed: bool = False
-    """Whether the member subscribes the topic."""
+    subscribed: bool | None = False
+    """Whether the member subscribes the topic; if not, it subscribes another one. None: it did not tell, as with a regular expression."""
     listed: bool = True
     """Whether the topic exists."""
     unread: int | str | None = None
@@ -81,6 +81,28 @@ GOLDEN: dict[str, Standing] = {
     ),
     # A topic that a Stable group's members neither have assigned nor subscribe is one that it has left.
     "left": Standing(committed=40, assigned=False, expected="ABANDONED", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)),
+    # A subscription that is not told may be one of this topic.
+    "perhaps-left": Standing(
+        committed=40, assigned=False, subscribed=None, expected="NOT_ASSESSED", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)
+    ),
+    "perhaps-left-with-a-loss": Standing(
+        committed=40,
+        log=(100, 500),
+        assigned=False,
+        subscribed=None,
+        expected="NOT_ASSESSED",
+        position=100,
+        lag=400,
+        lost=60,
+        beyond_end=0,
+        records=(400, 400),
+    ),
+    "perhaps-left-and-level": Standing(
+        committed=100, assigned=False, subscribed=None, expected="OK", position=100, lag=0, lost=0, beyond_end=0, records=(0, 0)
+    ),
+    "assigned-by-an-expression": Standing(
+        committed=40, subscribed=None, expected="BEHIND", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)
+    ),
     "subscribed-without-a-partition": Standing(
         committed=500,
         log=(1000, 1_000_499),
@@ -111,3 +133,8 @@ GOLDEN: dict[str, Standing] = {
         committed=40, assigned=False, state="Empty", expected="BEHIND", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)
     ),
 }
+
+
+def subscription_of(case: Standing, topic: str) -> list[str] | None:
+    """What the group's member tells that it subscribes."""
+    return None if case.subscribed is None else [topic if case.subscribed or case.assigned else "elsewhere"]

@@ -32,7 +32,8 @@ GROUP_PARTITIONS = (
 )
 """One row for each sample and partition that a group has committed, or whose commit could not be read. NULL is not known.
 
-counts: an SLA is judged by it; not so where the topic was deleted, or a Stable group's members read it no longer. over_seconds: the largest
+counts: an SLA is judged by it; not so where the topic was deleted, or a Stable group's members read it no longer; NULL where records wait
+and it is not known whether these read it. over_seconds: the largest
 limit in seconds that is proven broken; kept_seconds: the least one proven kept (sla_offsets). before_ms and *_before: the sample before,
 of the same topic id; NULL after a gap. recreated: the topic had another id before. still_since_ms: since when, by samples without a gap,
 records have waited and the committed offset has not moved; NULL where it moved, nothing waits or it is not known. movement_known: it moved,
@@ -126,24 +127,23 @@ def _with_topics(rows: DataFrame, tables: Tables, samples: Sequence[Snapshot]) -
 
 def group_rows(rows: DataFrame) -> DataFrame:
     """Rows of ``GROUP_PARTITIONS`` -> rows of ``GROUPS``."""
+    # Where it is not known whether the group still reads the topic, no figure is known either.
+    values = ("committed", "log_start", "log_end", "over_seconds", "kept_seconds", "still_since_ms", "movement_known")
+    rows = rows.where(F.coalesce("counts", F.lit(True))).withColumns({name: F.when(F.col("counts"), F.col(name)) for name in values})
     lag = unread()
     kept = F.when(lag == 0, F.lit(0)).otherwise(F.col("kept_seconds"))
-    found = (
-        rows.where("counts")
-        .groupBy("group_id", "topic", "taken_ms")
-        .agg(
-            F.count("*").alias("partitions"),
-            F.count_if(lag.isNull()).alias("unknown"),
-            F.count_if(may_be_marker(lag, F.col("only_markers"))).alias("perhaps"),
-            F.sum(lag).alias("lag"),
-            F.max(lag).alias("lag_max"),
-            F.sum(lost()).alias("lost"),
-            F.max("over_seconds").alias("over_seconds"),
-            F.count_if(kept.isNull()).alias("without"),
-            F.max(kept).alias("kept_seconds"),
-            F.min("still_since_ms").alias("still_since_ms"),
-            F.count_if(~F.coalesce("movement_known", F.lit(False)) | lag.isNull()).alias("still_unknown"),
-        )
+    found = rows.groupBy("group_id", "topic", "taken_ms").agg(
+        F.count("*").alias("partitions"),
+        F.count_if(lag.isNull()).alias("unknown"),
+        F.count_if(may_be_marker(lag, F.col("only_markers"))).alias("perhaps"),
+        F.sum(lag).alias("lag"),
+        F.max(lag).alias("lag_max"),
+        F.sum(lost()).alias("lost"),
+        F.max("over_seconds").alias("over_seconds"),
+        F.count_if(kept.isNull()).alias("without"),
+        F.max(kept).alias("kept_seconds"),
+        F.min("still_since_ms").alias("still_since_ms"),
+        F.count_if(~F.coalesce("movement_known", F.lit(False)) | lag.isNull()).alias("still_unknown"),
     )
     return selected(found.withColumn("kept_seconds", F.when(F.col("without") == 0, F.col("kept_seconds"))), GROUPS)
 

@@ -14,6 +14,8 @@ from spark_jobs.engine.tables import Tables
 from spark_jobs.lag.samples import dataset
 
 KEYS = ("group_id", "topic", "partition")
+IN_FUTURE = "its timestamp lies in the future"
+"""Brokers name such a record for any time, whatever is older behind it: it tells neither its own age nor that of the others."""
 _PLACE = ["snapshot_id", "topic", "partition"]
 
 
@@ -68,26 +70,34 @@ def positions(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool = F
       log_start), unread (:func:`unread`) bigint; at_last_stable boolean
     - only_markers boolean: nothing but ends of transactions follows the commit; NULL without lag, or when neither the first unread record
       nor the last batch tells
-    - abandoned boolean: the group is Stable, all of its members told what they have assigned or subscribe, and that is not this topic
+    - abandoned boolean: the group is Stable, all of its members told what they have assigned and subscribe, and that is not this topic;
+      NULL where one did not tell what it subscribes, and something is unread or lost
     - of the first unread record: record_offset, record_ms (its timestamp), record_lag_ms (its age when it was read) bigint; record_error;
-      hidden_record string, the error if it hides the record's time; has_hole boolean, the record lies above the position
+      hidden_record string, the error that hides its time, or ``IN_FUTURE``; has_hole boolean, the record lies above the position
     - limits array<struct<max_lag_seconds:int,timestamp_ms:bigint,offset:bigint>>: what brokers answered for SLAs in seconds
     """
     rows = _places(tables, samples, assigned=assigned).join(_groups(tables, samples), on=["snapshot_id", "group_id"], how="left")
     rows = rows.join(_logs(tables, samples), on=_PLACE, how="left").withColumns(_figures())
     rows = rows.join(_records(tables, samples), on=[*_PLACE, "position"], how="left")
     rows = rows.join(_last_batches(tables, samples), on=_PLACE, how="left").join(_limits(tables, samples), on=_PLACE, how="left")
-    left = (F.col("state") == "Stable") & (F.size("read_topics") > 0) & ~F.array_contains("read_topics", F.col("topic"))
     rows = rows.withColumns(
         {
             "only_markers": _only_markers(),
-            "abandoned": F.coalesce(left, F.lit(False)),
-            "hidden_record": F.when(F.col("record_error").isin(*HIDES_ITS_TIME), F.col("record_error")),
+            "hidden_record": F.when(F.col("record_lag_ms") < 0, F.lit(IN_FUTURE)).when(
+                F.col("record_error").isin(*HIDES_ITS_TIME), F.col("record_error")
+            ),
             "has_hole": F.coalesce(F.col("record_offset") > F.col("position"), F.lit(False)),
         }
     )
-    rows = rows.withColumn("unread", unread())
-    return rows.drop("read_topics", "record_sought", "base_offset", "last_offset", "is_control")
+    rows = rows.withColumn("unread", unread()).withColumn("abandoned", _abandoned())
+    return rows.drop("read_topics", "all_told", "record_sought", "base_offset", "last_offset", "is_control")
+
+
+def _abandoned() -> Column:
+    not_seen = F.coalesce((F.col("state") == "Stable") & ~F.array_contains("read_topics", F.col("topic")), F.lit(False))
+    # Of a topic that was read to its end it makes no difference.
+    matters = F.coalesce((F.col("lost") > 0) | (F.col("unread") > 0), F.lit(False))
+    return F.when(not_seen & ~F.col("all_told"), F.when(~matters, F.lit(False))).otherwise(not_seen & (F.size("read_topics") > 0))
 
 
 def is_over(limit: Column) -> Column:
@@ -129,16 +139,21 @@ def _places(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool) -> D
 
 
 def _groups(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
-    """snapshot_id, group_id, group_type, state, and read_topics array<string>: what members have assigned or subscribe, if all told."""
+    """snapshot_id, group_id, group_type, state, read_topics array<string> and all_told boolean.
+
+    read_topics: what members have assigned or say that they subscribe; NULL where one did not tell what it has assigned.
+    """
     members = dataset(
         tables, samples, "members", "group_id string, assignment array<struct<topic:string,partition:int>>, subscribed_topics array<string>"
     )
     told = F.concat("assignment.topic", F.coalesce("subscribed_topics", F.array().cast("array<string>")))
     found = members.groupBy("snapshot_id", "group_id").agg(
         F.count_if(F.col("assignment").isNull()).alias("silent"),
+        (F.count_if(F.col("subscribed_topics").isNull()) == 0).alias("all_told"),
         F.array_distinct(F.flatten(F.collect_list(told))).alias("topics"),
     )
-    read = found.select("snapshot_id", "group_id", F.when(F.col("silent") == 0, F.col("topics")).alias("read_topics"))
+    topics = F.when(F.col("silent") == 0, F.col("topics")).alias("read_topics")
+    read = found.select("snapshot_id", "group_id", topics, "all_told")
     groups = dataset(tables, samples, "groups", "group_id string, state string, group_type string")
     return groups.join(read, on=["snapshot_id", "group_id"], how="left")
 

@@ -46,7 +46,9 @@ def _with_record_time(rows: DataFrame, behind: Column) -> DataFrame:
     """Puts the time of the first unread record in place of the estimate, where the two do not contradict each other."""
     record, least, most = F.col("record_lag_ms"), F.col("lag_ms_least"), F.col("lag_ms_most")
     apart = F.greatest(most - least, F.lit(_TOLERANCE_MS).cast("bigint"))
-    contradicts = F.coalesce((record < least - apart) | (record > most + apart), F.lit(False))
+    # A time in the future does not say how old the record is at most: where samples do not either, the lag stays a lower bound.
+    unbounded = F.col("lag_ms_is_bound") & (record < 0)
+    contradicts = F.coalesce((record < least - apart) | (record > most + apart) | unbounded, F.lit(False))
     chosen = F.coalesce(behind & record.isNotNull() & ~contradicts, F.lit(False))
     by_record = {
         "lag_ms": F.greatest(record, least, F.lit(0).cast("bigint")),

@@ -76,7 +76,7 @@ def snapshot(histories: Mapping[str, Past], age: int) -> Synthetic:
             one.offsets(name, **({"error": "LEADER_NOT_AVAILABLE"} if end is None else log))
         state = _of(past.states, age)
         members = [(name if past.assigned else "elsewhere", 0)] if state == "Stable" else None
-        one.group(name, state=state, kind=past.kind, assigned=members)
+        one.group(name, state=state, kind=past.kind, assigned=members, subscribed=[place[0] for place in members or ()])
         if past.kind != "share":
             one.commit(name, name, committed)
         if age == 0:

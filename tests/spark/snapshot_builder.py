@@ -129,12 +129,21 @@ class Synthetic:
         return self.add("offsets", topic=topic, partition=partition, read_at=READ_AT, **columns)
 
     def group(
-        self, group_id: str, *, kind: str = "classic", state: str = "Stable", assigned: list[tuple[str, int]] | None = None, **row: Any
+        self,
+        group_id: str,
+        *,
+        kind: str = "classic",
+        state: str = "Stable",
+        assigned: list[tuple[str, int]] | None = None,
+        subscribed: list[str] | None = None,
+        **row: Any,
     ) -> "Synthetic":
+        """A group, with one member if ``assigned`` is given; ``subscribed`` None: the member does not tell."""
         self.add("groups", group_id=group_id, group_type=kind, state=state, protocol_type="consumer", coordinator_id=1, **row)
         if assigned is not None:
             listed = [{"topic": topic, "partition": number} for topic, number in assigned]
-            self.add("members", group_id=group_id, member_id=f"{group_id}-1", client_id="client", assignment=listed)
+            member = {"member_id": f"{group_id}-1", "client_id": "client", "assignment": listed}
+            self.add("members", group_id=group_id, **member, subscribed_topics=subscribed)
         return self
 
     def commit(self, group_id: str, topic: str, committed: int | None, partition: int = 0, **columns: Any) -> "Synthetic":

@@ -105,6 +105,8 @@ ODD: dict[str, tuple[int, int, int | None, int | None, int]] = {
     "older": (80, 0, 70, 80, 61_000),
     "young": (80, 0, 70, 80, 60_000),
     "ahead": (80, 0, 70, 80, -HOUR_MS),
+    "future": (80, 0, 70, 80, -HOUR_MS // 2),
+    "future-old": (80, 0, 70, 80, -30_000),
     "seen": (80, 0, 70, None, 0),
     "hole": (80, 0, 70, 95, 10_000),
     "large": (80, 0, 70, None, 0),
@@ -119,6 +121,8 @@ ODD: dict[str, tuple[int, int, int | None, int | None, int]] = {
 }
 ENDED_LATER = {"seen", "hole", "ahead"}
 """Topics whose log already ended behind the commit an hour before."""
+NEW = {"future-old"}
+"""Topics that no earlier snapshot shows."""
 
 
 UNREAD = {"large": "RECORD_BATCH_TOO_LARGE", "large-late": "DEADLINE_EXCEEDED", "refused": "TOPIC_AUTHORIZATION_FAILED"}
@@ -128,6 +132,8 @@ UNREAD = {"large": "RECORD_BATCH_TOO_LARGE", "large-late": "DEADLINE_EXCEEDED", 
 def odd_cluster(*, is_past: bool = False) -> Synthetic:
     one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
     for name, (committed, start, demanded, record, age) in ODD.items():
+        if is_past and name in NEW:
+            continue
         end = 100 if not is_past else 90 if name in ENDED_LATER else start
         one.topic(name).offsets(name, log_start=start, log_end=end, last_stable=end)
         one.group(name, assigned=[(name, 0)]).commit(name, name, committed)
@@ -166,6 +172,8 @@ def test_an_sla_in_seconds_is_kept_only_where_nothing_contradicts(odd: dict[str,
         "older": True,
         "young": False,
         "ahead": None,
+        "future": None,
+        "future-old": None,
         "seen": None,
         "hole": False,
         "large": None,
@@ -192,7 +200,13 @@ def test_a_record_that_its_writer_made_unreadable_keeps_no_sla(odd: dict[str, di
         "large-late": (None, "fail"),
         "refused": (None, "pass"),
     }
-    assert "it could not be read on large-0 (RECORD_BATCH_TOO_LARGE)" in odd["CON-02 large"]["reason"]
+    assert "is not known on large-0 (RECORD_BATCH_TOO_LARGE)" in odd["CON-02 large"]["reason"]
+
+
+@pytest.mark.parametrize("name", ["future", "future-old"])
+def test_a_record_stamped_in_the_future_keeps_no_sla(name: str, odd: dict[str, dict[str, Any]]) -> None:
+    assert odd[f"CON-02 {name}"]["status"] == "not_assessed", odd[f"CON-02 {name}"]["observed"]
+    assert f"{name}-0 (its timestamp lies in the future)" in odd[f"CON-02 {name}"]["reason"]
 
 
 def test_markers_are_no_lag_and_a_commit_beyond_the_end_is_no_lag_of_zero(odd: dict[str, dict[str, Any]]) -> None:

@@ -26,7 +26,7 @@ def cluster() -> Synthetic:
     one.error("topic_configs", "TOPIC_AUTHORIZATION_FAILED", topic="dark").error(
         "offsets", "LEADER_NOT_AVAILABLE", topic="unread", partition=0
     )
-    one.group("g", assigned=[("orders", 0), ("unread", 0), ("tiny", 0)])
+    one.group("g", assigned=[("orders", 0), ("unread", 0), ("tiny", 0)], subscribed=["orders", "tiny", "unread"])
     for topic, committed in {"orders": 700, "idle": 40, "lossy": 40, "short": 500, "open": 900, "table": 1000, "forever": 1000}.items():
         one.commit("g", topic, committed)
     one.commit("g", "dark", 1).commit("g", "unread", 10).commit("g", "deleted", 10).commit("g", "big", 0)
@@ -41,7 +41,9 @@ def cluster() -> Synthetic:
     one.group("half").commit("half", "orders", 1000).add("members", group_id="half", member_id="m", client_id="c")
     one.group("refused", assigned=[("orders", 0)]).error("committed_offsets", "GROUP_AUTHORIZATION_FAILED", group_id="refused")
     _add_subscriptions(one)
-    one.group("moved", assigned=[("orders", 0)]).commit("moved", "orders", 1000).commit("moved", "left", 0)
+    one.group("moved", assigned=[("orders", 0)], subscribed=["orders"]).commit("moved", "orders", 1000).commit("moved", "left", 0)
+    one.group("perhaps", kind="consumer", assigned=[("orders", 0)])
+    one.commit("perhaps", "orders", 1000).commit("perhaps", "left", 0).commit("perhaps", "table", 1000)
     return one.group(HOSTILE, assigned=[("orders", 0)]).commit(HOSTILE, "orders", 999)
 
 
@@ -151,6 +153,18 @@ def test_partitions_of_a_topic_that_a_stable_group_left_do_not_count_as_its_lag(
     assert slas["moved"]["lag_known"] == 0
     assert slas["moved"]["unknown_partitions"] == 0
     assert slas["moved"]["partition_count"] == 2
+
+
+def test_a_topic_that_a_group_may_have_left_makes_its_lag_unknown_and_says_why(slas, positions) -> None:
+    assert {name: positions[f"perhaps:{name}-0"]["abandoned"] for name in ("orders", "left", "table")} == {
+        "orders": False,
+        "left": None,
+        "table": False,  # nothing of it is unread or lost
+    }
+    assert (slas["perhaps"]["lag_known"], slas["perhaps"]["unknown_partitions"], slas["perhaps"]["partition_count"]) == (0, 1, 3)
+    why = "a member does not tell which topics it subscribes"
+    assert why in slas["perhaps"]["errors"]["members"]
+    assert positions["perhaps:left-0"]["errors"]["members"].startswith(why)
 
 
 def test_a_group_without_a_commit_has_no_lag_rather_than_a_lag_of_0(slas) -> None:

@@ -63,6 +63,9 @@ CASES: dict[str, tuple[dict[str, Any], int, dict[str, Any] | None, tuple[int | N
     "a late record that is damaged": ({}, 40, {"error": "CORRUPT_MESSAGE"}, OVER),
     "a record that may not be read": ({}, 60, {"error": "TOPIC_AUTHORIZATION_FAILED"}, KEPT),
     "a record without a time": ({}, 60, {"record_offset": 60, "timestamp_ms": -1}, KEPT),
+    # Brokers name a record of the future for any time, so what lies behind it may be of any age.
+    "a record of the future": ({}, 60, {"record_offset": 60, "timestamp_ms": READ_MS + 1}, NEITHER),
+    "a late record of the future": ({}, 40, {"record_offset": 40, "timestamp_ms": READ_MS + HOUR_MS}, OVER),
 }
 
 
@@ -88,3 +91,18 @@ def test_figures_of_offsets_that_are_not_known_are_not_known(spark: SparkSession
     )
     figures = partition_figures(LagWindow(group_partitions=found, groups=group_rows(found), samples=samples)).collect()[0]
     assert (figures.worst_lost, figures.produced, figures.consumed) == (None, None, None)
+
+
+def test_what_a_group_may_have_left_is_unknown_in_its_sums_and_what_it_left_is_not_in_them(spark: SparkSession, tmp_path: Path) -> None:
+    one = Synthetic().topic("read").topic("other").offsets("read", log_start=0, log_end=100).offsets("other", log_start=50, log_end=100)
+    for group, subscribed in {"left": ["read"], "perhaps": None}.items():
+        one.group(group, assigned=[("read", 0)], subscribed=subscribed).commit(group, "read", 90).commit(group, "other", 40)
+    one.group("level", assigned=[("read", 0)]).commit("level", "other", 100)
+    _, groups = taken(spark, tmp_path, [(READ_AT, one)])
+    figures = {(row.group_id, row.topic): (row.partitions, row.unknown, row.lag, row.lost) for rows in groups.values() for row in rows}
+    assert figures == {
+        ("left", "read"): (1, 0, 10, 0),
+        ("perhaps", "read"): (1, 0, 10, 0),
+        ("perhaps", "other"): (1, 1, None, None),
+        ("level", "other"): (1, 0, 0, 0),
+    }

@@ -1,7 +1,7 @@
 """The golden table through `kafka-audit lag` and the counts of Airflow's asset event."""
 
 import pytest
-from lag_golden import GOLDEN, MARKERS, Standing
+from lag_golden import GOLDEN, MARKERS, Standing, subscription_of
 from lag_readings import Made
 
 from kafka_audit.lag.position import position_counts, position_of
@@ -13,7 +13,7 @@ def reading_of(case: Standing) -> Made:
     if case.listed:
         made.topic().log(*case.log)
     if case.state != "Empty":
-        made.member(("t" if case.assigned else "elsewhere", 0), subscribed=["t"] if case.subscribed else None)
+        made.member(("t" if case.assigned else "elsewhere", 0), subscribed=subscription_of(case, "t"))
     if case.assigned is None:
         made.rows["members"][-1]["assignment"] = None
     if case.unread is not None and case.position is not None:

@@ -68,11 +68,21 @@ def test_a_topic_that_is_gone_leaves_orphans_and_so_does_a_partition_that_is_gon
 
 
 def test_a_topic_that_a_stable_group_left_is_abandoned_and_breaks_no_sla():
-    made = Made().topic().topic("u").log(0, 100).log(0, 9, topic="u").group().member(("u", 0)).commit(40).commit(9, topic="u")
-    left, kept = lag_rows(made.reading(), sla(max_lag_records=0))
+    made = Made().topic().topic("u").log(0, 100).log(0, 9, topic="u").group().commit(40).commit(9, topic="u")
+    left, kept = lag_rows(made.member(("u", 0), subscribed=["u"]).reading(), sla(max_lag_records=0))
 
     assert (left.topic, left.state, left.lag, left.sla) == ("t", "ABANDONED", 60, None)
     assert (kept.topic, kept.state, kept.sla) == ("u", "OK", "ok")
+
+
+def test_a_topic_that_a_group_may_have_left_keeps_and_breaks_no_sla_and_the_reason_is_below_the_table():
+    made = Made().topic().topic("u").log(0, 100).log(0, 9, topic="u").group().member(("u", 0)).commit(40).commit(9, topic="u")
+    perhaps, read = lag_rows(made.reading(), sla(max_lag_records=0))
+
+    assert (perhaps.state, perhaps.lag, perhaps.sla, read.state, read.sla) == ("NOT_ASSESSED", 60, None, "OK", None)
+    assert notes(made.reading(), [perhaps, read]) == [
+        "a member does not tell which topics it subscribes, so it is not known whether the group still reads this one: g:t-0"
+    ]
 
 
 def test_a_group_without_members_is_judged_by_its_offsets():

@@ -3,7 +3,7 @@
 The golden table tests/lag_golden.py runs through both.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ Whoever writes to the topic can bring that about. Timestamps need not rise with 
 tells: without its time nothing says that an SLA in seconds is kept. A missing right of the auditor is another matter: the offsets that
 brokers name for a time then still decide.
 """
+
+PERHAPS_LEFT = "a member does not tell which topics it subscribes, so it is not known whether the group still reads this one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +69,34 @@ def is_over(limit: Mapping[str, Any], offset: int, record: Mapping[str, Any] | N
     return is_older or bool(limit["offset"] > (offset if first is None else first))
 
 
-def read_topics(members: Iterable[Mapping[str, Any]]) -> set[str] | None:
-    """The topics that members (rows of the dataset) have assigned or subscribe; None where one of them did not tell."""
+@dataclass(frozen=True, slots=True)
+class ReadTopics:
+    """The topics that members have assigned or say that they subscribe, and whether all of them told what they subscribe."""
+
+    topics: frozenset[str]
+    all_told: bool
+
+
+def read_topics(members: Iterable[Mapping[str, Any]]) -> ReadTopics | None:
+    """What members (rows of the dataset) read; None where one of them did not tell what it has assigned."""
     topics: set[str] = set()
+    all_told = True
     for member in members:
         if member["assignment"] is None:
             return None
         topics |= {place["topic"] for place in member["assignment"]} | {*(member["subscribed_topics"] or ())}
-    return topics
+        all_told = all_told and member["subscribed_topics"] is not None
+    return ReadTopics(topics=frozenset(topics), all_told=all_told)
 
 
-def is_abandoned(topic: str, state: str | None, topics: Collection[str] | None) -> bool:
-    """Whether the members of a Stable group no longer read a topic; ``topics`` as :func:`read_topics` gives them."""
-    return state == "Stable" and bool(topics) and topic not in (topics or ())
+def is_abandoned(topic: str, state: str | None, read: ReadTopics | None) -> bool | None:
+    """Whether the members of a Stable group no longer read a topic; ``read`` as :func:`read_topics` gives it.
+
+    None where nobody says so, but a member did not tell what it subscribes (a regular expression, KIP-848).
+    """
+    if read is None or state != "Stable" or topic in read.topics:
+        return False
+    return bool(read.topics) if read.all_told else None
 
 
 def position_counts(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kafka_audit.lag.position import is_abandoned, position_of, read_topics, unread_bounds
+from kafka_audit.lag.position import PERHAPS_LEFT, is_abandoned, position_of, read_topics, unread_bounds
 from kafka_audit.lag.reading import Reading, Row
 from kafka_audit.lag.seconds import Key, Seconds, UnreadTimes
 from kafka_audit.policy.slas import LagSla
@@ -78,7 +78,7 @@ class _Facts:
             return
         commits, members = self._commits.get(group_id, {}), self._members.get(group_id, [])
         owners = {(a["topic"], a["partition"]): member for member in members for a in member["assignment"] or ()}
-        topics = read_topics(members)
+        read = read_topics(members)
         refused = f"its commits could not be read ({self._refused[group_id]})" if group_id in self._refused else None
         places = sorted({*commits, *owners})
         if not places and refused is not None:
@@ -92,7 +92,7 @@ class _Facts:
             elif commit["error"] is not None:
                 yield row._replace(reason=f"its commit could not be read ({commit['error']})")
             else:
-                yield self._judged(row, key, abandoned=is_abandoned(key[0], group["state"], topics))
+                yield self._judged(row, key, abandoned=is_abandoned(key[0], group["state"], read))
 
     def _owner(self, group_id: str, member: Row | None) -> LagRow:
         if member is None:
@@ -100,7 +100,7 @@ class _Facts:
         member_id = member["member_id"]
         return LagRow(group_id=group_id, member_id=member_id, host=self._hosts.get((group_id, member_id)), client_id=member["client_id"])
 
-    def _judged(self, row: LagRow, key: Key, *, abandoned: bool) -> LagRow:
+    def _judged(self, row: LagRow, key: Key, *, abandoned: bool | None) -> LagRow:
         topic, log = self._topics.get(key[0]), self.offsets.get(key)
         if topic is not None and topic["error"] is not None:
             return row._replace(reason=f"its topic could not be read ({topic['error']})")
@@ -118,6 +118,8 @@ class _Facts:
             return row._replace(log_end=end, state=ABANDONED if abandoned else BEYOND_END)
         only_markers = self.times.only_markers(key, found.offset)
         drained = found.lag == 0 or bool(only_markers)
+        state = ABANDONED if abandoned else LOST if found.lost else OK if drained else BEHIND
+        perhaps_left = abandoned is None and state != OK
         return row._replace(
             log_end=end,
             lag=found.lag + found.lost,
@@ -126,7 +128,8 @@ class _Facts:
             lag_seconds=Seconds(0) if drained else self.times.lag(key, found.offset),
             position=found.offset,
             unread=unread_bounds(found.lag, only_markers),
-            state=ABANDONED if abandoned else LOST if found.lost else OK if drained else BEHIND,
+            state=NOT_ASSESSED if perhaps_left else state,
+            reason=PERHAPS_LEFT if perhaps_left else None,
         )
 
 

@@ -3,6 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.lag.position import PERHAPS_LEFT
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.lag import positions as lag_positions
@@ -105,6 +106,7 @@ def _errors(evidence: Evidence) -> Column:
         topics=F.col("listing_reason"),
         offsets=missing.first_known(F.col("offsets_error"), broker_facts(evidence).unread_of("offsets", F.col("leader"))),
         committed_offsets=F.col("commit_error"),
+        members=F.when(F.col("abandoned").isNull(), F.lit(PERHAPS_LEFT)),
     )
     levels = (of_row, F.col("item_errors"), F.col("group_errors"), missing.whole_datasets(evidence))
     return missing.joined(*levels, missing.extra(first_unread=F.col("record_error")))

@@ -82,10 +82,15 @@ def _figures(evidence: Evidence, policy: Policy) -> DataFrame:
     a Stable group reads any more. Their own rows (group_partition) show them.
     """
     rows = positions(evidence).transform(with_sla, policy).withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
-    counts = F.col("has_commit") & ~F.col("abandoned") & F.coalesce(F.col("topic_exists"), F.lit(True))
+    is_read = ~F.coalesce(F.col("abandoned"), F.lit(False))
+    counts = F.col("has_commit") & is_read & F.coalesce(F.col("topic_exists"), F.lit(True))
+    # Where it is not known whether the group still reads the topic, no figure is known either.
+    figures_of = ("unread", "behind_sla", "lag_ms", "lag_ms_least", "lag_ms_most", "lag_ms_is_bound", "hidden_record")
+    rows = rows.withColumns({name: F.when(F.col("abandoned").isNotNull(), F.col(name)) for name in figures_of})
     rows = rows.withColumns({"place": F.concat_ws("-", "topic", F.col("partition").cast("string")), "counts": counts})
     lacking = missing.extra(
         offsets=_first("offsets", F.col("counts") & F.col("unread").isNull()),
+        members=_first("members", F.col("counts") & F.col("abandoned").isNull()),
         committed_offsets=_first("committed_offsets", F.col("has_commit").isNull()),
     )
     figures = present_figures(F.col("counts"), range(len(newest(evidence))))

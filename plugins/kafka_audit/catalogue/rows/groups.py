@@ -84,7 +84,8 @@ GROUP_SLA = columns(f"""
     behind_partitions      int     partitions whose commit is below the offset that the brokers named for the SLA in seconds
     behind_partition       string  the first of these, as topic-partition
     unasked_partitions     int     partitions with a commit of which that is not known
-    hidden_record          string  the first whose first unread record could not be read, as topic-partition (error): its age may be higher
+    hidden_record          string  the first whose first unread record hides its age, as topic-partition (error, or that its timestamp
+        lies in the future)
     lag_ms                 bigint  largest lag in time of its partitions
     lag_ms_partition       string  where it is, as topic-partition
     lag_ms_method          string  how that lag was found (lag_ms_method of group_partition)
@@ -137,7 +138,8 @@ GROUP_PARTITION = columns(f"""
     margin                bigint  committed - log_start: how many offsets the log start is away from the commit; negative after a loss
     recreated             boolean the history shows the topic with another id, too; NULL when no earlier snapshot shows it
     truncated             bigint  offsets by which the log end of this topic id went back at most; 0 if never; NULL with one snapshot
-    abandoned             boolean the group is Stable and none of its members reads the topic any more
+    abandoned             boolean the group is Stable and none of its members reads the topic any more; NULL when something is unread or
+        lost and a member does not tell what it subscribes
     compacted             boolean cleanup.policy contains compact: lag and loss are upper bounds
     deletes               boolean cleanup.policy contains delete: retention deletes records
     tiered                boolean remote.storage.enable: sizes on local disks are only a part
@@ -146,7 +148,8 @@ GROUP_PARTITION = columns(f"""
     headroom_timestamp_ms bigint  snapshot time minus a quarter of retention.ms
     headroom_offset       bigint  first offset with a record at least that young, or the log end
     unread_bytes          bigint  lag in bytes, estimated from size and record count of the partition; local disks only; NULL when not known
-    hidden_record         string  the error that hides the first unread record's time (too large, damaged) although the log may be read
+    hidden_record         string  what hides the first unread record's age although the log may be read: an error (too large, damaged) or a
+        timestamp in the future
     only_markers_unread   boolean only ends of transactions follow the commit; NULL without lag, or if neither the next record nor the last
         batch could be read
     snapshots             int     snapshots that show the group's commit on this topic (same topic id), this one included
