@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.policy.slas import LagSla
-from kafka_audit.store.samples import DAY_MS
+from kafka_audit.store.samples import DAY_MS, bridged_ms
 from spark_jobs.engine.tables import table_of
 from spark_jobs.lag.days import LagWindow
 from spark_jobs.lag.positions import is_over, may_be_marker
@@ -114,8 +114,9 @@ def sla_samples(window: LagWindow, slas: Sequence[LagSla], covering: Column) -> 
     """One row for each group, SLA and sample of the SLA's window, judged over the topics that the SLA covers.
 
     group_id, sla int (its number), taken_ms, stands_ms bigint (time it stands for, quiet hours left out), recent boolean (one of the newest
-    samples that ``breach`` asks for), lag, lost, still_ms bigint, and boolean, NULL where that is not known: lag_outside (the limit in
-    records, or of time without progress, was broken), time_outside (that in seconds was) and outside (any was).
+    samples that ``breach`` asks for, not older than :func:`recent_ms`), lag, lost, still_ms bigint, and boolean, NULL where that is not
+    known: lag_outside (the limit in records, or of time without progress, was broken), time_outside (that in seconds was) and outside (any
+    was).
     ``covering``: the number of the SLA of a group_id and topic, or NULL.
     """
     judged = [row for number, sla in enumerate(slas) for row in _judged(window.samples, number, sla)]
@@ -166,15 +167,20 @@ def sla_figures(samples: DataFrame, last_ms: int) -> DataFrame:
     )
 
 
-def sla_spans(window: WindowSamples, slas: Sequence[LagSla]) -> list[tuple[int, int, int, bool]]:
-    """(number, length of its window, quiet time in it, both in milliseconds, whether it is quiet at the end) of each SLA."""
+def sla_spans(window: WindowSamples, slas: Sequence[LagSla]) -> list[tuple[int, int, int, bool, int]]:
+    """(number, length of its window, quiet time in it, whether it is quiet at the end, :func:`recent_ms`) of each SLA; in milliseconds."""
     found = []
     for number, sla in enumerate(slas):
         quiet = _quiet(sla, _first(window, sla), window.last_ms + 1)
         length = window.last_ms - _first(window, sla)
         spent = sum(min(ends, window.last_ms) - begins for begins, ends in quiet)
-        found.append((number, length, spent, bool(quiet) and quiet[-1][1] > window.last_ms))
+        found.append((number, length, spent, bool(quiet) and quiet[-1][1] > window.last_ms, recent_ms(window, sla)))
     return found
+
+
+def recent_ms(window: WindowSamples, sla: LagSla) -> int:
+    """How old the newest samples that ``breach`` asks for may be, without quiet hours: so many times the longest distance without a gap."""
+    return sla.breach.of * bridged_ms(window.interval_ms)
 
 
 _JUDGED = (
@@ -194,7 +200,9 @@ def _judged(window: WindowSamples, number: int, sla: LagSla) -> list[tuple[int, 
         is_quiet = any(begins <= at < ends for begins, ends in spans)
         recent += not is_quiet
         spent = sum(max(0, min(ends, at + stands) - max(begins, at)) for begins, ends in spans)
-        newest = not is_quiet and recent <= sla.breach.of
+        quiet_since = sum(max(0, min(ends, window.last_ms) - max(begins, at)) for begins, ends in spans)
+        is_young = window.last_ms - at - quiet_since <= recent_ms(window, sla)
+        newest = not is_quiet and is_young and recent <= sla.breach.of
         found.append((number, at, stands - spent, newest, sla.max_lag_records, sla.max_lag_seconds, sla.max_no_progress_seconds))
     return found
 

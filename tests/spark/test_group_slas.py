@@ -13,7 +13,7 @@ from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.policy import load_policy
 from kafka_audit.store.history import read_history
-from kafka_audit.store.sealed import OFFSETS
+from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.judge.controls import judge
 from spark_jobs.judge.part import population
@@ -299,3 +299,62 @@ def test_a_series_has_few_buckets_and_says_what_is_not_known(evidence: Evidence,
     ]
     assert 10 not in late
     assert late[12].known_share == 0.5
+
+
+_OLD = [28_815, 28_810, 28_805, 28_800]
+# Minutes before the audit's own snapshot, oldest first, and how many records groups were behind then; a day is 1440.
+AGED: dict[str, tuple[list[int], dict[str, list[int]]]] = {
+    "hole": ([*_OLD, 0], {"good-long-ago": [1, 1, 1, 1, 1_000_000], "bad-long-ago": [1_000_000] * 4 + [0]}),
+    "fresh": ([*_OLD, 10, 5, 0], {"bad-now": [1, 1, 1, 1, 1_000_000, 1_000_000, 1_000_000], "bad-again": [1_000_000] * 5 + [1, 1]}),
+    "runs-lost": ([40, 30, 20, 10, 0], {"bad-once": [1, 1, 1, 1, 1_000_000]}),
+}
+AGED_SLAS = """
+version: 1
+groups:
+  - {pattern: "*", name: three, max_lag_records: 1000, max_lag_seconds: 60, breach: {samples: 3, of: 5}}
+"""
+
+
+@pytest.fixture(scope="module")
+def aged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """ "code group" -> finding, from offsets snapshots that are planned five minutes apart."""
+    folder, found = tmp_path_factory.mktemp("policy"), {}
+    (folder / "slas.yaml").write_text(AGED_SLAS)
+    (folder / "tiers.yaml").write_text(TIERS)
+    policy = load_policy(folder)
+    for minutes, groups in AGED.values():
+        root = tmp_path_factory.mktemp("root")
+        for number, before in enumerate(minutes):
+            one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
+            end = 100_000_000 - 1000 * before
+            for group, lags in groups.items():
+                one.topic(group).offsets(group, log_start=0, log_end=end, last_stable=end).group(group, assigned=[(group, 0)])
+                one.commit(group, group, end - lags[number])
+                asked = {"topic": group, "partition": 0, "read_at": READ_AT, "max_lag_seconds": 60}
+                one.add("sla_offsets", **asked, timestamp_ms=READ_MS - (before + 1) * 60_000, offset=end - 1000)
+            snapshot = one.write(root, READ_AT - timedelta(minutes=before), OFFSETS if before else SNAPSHOT)
+        evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
+        with evidence.tables.settings():
+            rows = evidence.tables.shorten(wide_rows("group_sla", evidence, policy))
+            findings = judge(rows, load_catalogue().of_subject("group_sla"), None, PolicyColumns(policy=policy, at=READ_AT)).collect()
+        found |= {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
+    return found
+
+
+@pytest.mark.parametrize("code", ["CON-01", "CON-02"])
+@pytest.mark.parametrize(
+    ("group", "status"),
+    [
+        ("good-long-ago", "not_assessed"),
+        ("bad-long-ago", "pass"),
+        ("bad-now", "fail"),
+        ("bad-again", "pass"),
+        ("bad-once", "pass"),
+    ],
+)
+def test_a_breach_counts_samples_of_this_time_only(code: str, group: str, status: str, aged: dict[str, dict[str, Any]]) -> None:
+    finding = aged[f"{code} {group}"]
+    assert finding["status"] == status, finding["reason"] or finding["observed"]
+    if status == "not_assessed":
+        assert "1 of 5 samples" in finding["reason"]
+        assert "that are at most 3750 s old" in finding["reason"]

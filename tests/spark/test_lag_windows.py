@@ -52,7 +52,7 @@ def evaluated(spark: SparkSession, policy: Policy) -> Callable[[Path], Figures]:
         found = {f"{row.group_id}:{row.topic}-{row.partition}": row.asDict() for row in partition_figures(window).collect()}
         samples = sla_samples(window, policy.slas, sla_number(policy, "group_id", "topic"))
         judged = sla_figures(samples, window.samples.last_ms).collect()
-        spans = {number: (length, quiet) for number, length, quiet, _ in sla_spans(window.samples, policy.slas)}
+        spans = {number: (length, quiet) for number, length, quiet, *_ in sla_spans(window.samples, policy.slas)}
         for row in judged:
             length, quiet = spans[row.sla]
             hours = {"in": row.in_ms, "out": row.out_ms, "quiet": quiet, "not assessed": length - quiet - row.in_ms - row.out_ms}

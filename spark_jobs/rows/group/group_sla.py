@@ -104,9 +104,10 @@ def _first(dataset: str, concerned: Column) -> Column:
 
 
 def _window_figures(evidence: Evidence, policy: Policy) -> DataFrame:
-    """Per group and SLA: sla_figures, and length_ms, quiet_ms and quiet of the SLA's window."""
+    """Per group and SLA: sla_figures, and length_ms, quiet_ms and quiet of the SLA's window, and recent_within_ms."""
     window = lag_window(evidence, policy)
-    spans = table_of(evidence.spark, sla_spans(window.samples, policy.slas), "sla int, length_ms bigint, quiet_ms bigint, quiet boolean")
+    columns = "sla int, length_ms bigint, quiet_ms bigint, quiet boolean, recent_within_ms bigint"
+    spans = table_of(evidence.spark, sla_spans(window.samples, policy.slas), columns)
     figures = evidence.cached_table("sla_figures", lambda: _figures_of(window, judged_samples(evidence, policy)))
     of_rows = covered(evidence, policy).join(F.broadcast(spans), on="sla", how="inner")
     return of_rows.join(figures, on=["group_id", "sla"], how="left")

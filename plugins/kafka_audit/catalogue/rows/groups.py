@@ -96,6 +96,7 @@ GROUP_SLA = columns(f"""
     lag_ms_unknown         int     unasked partitions whose lag in time could not be computed
     still_ms               bigint  how long records have waited on some partition without its commit moving, by samples without a gap
     quiet                  boolean the snapshot was taken in quiet hours of the SLA; NULL without an SLA
+    recent_within_ms       bigint  how old the newest samples that breach asks for may be, quiet hours left out; NULL without an SLA
     recent_lag_known       bigint  of the newest samples that breach asks for: those whose lag in records could be judged
     recent_lag_outside     bigint  of these, samples in which it was not within limits
     recent_time_known      bigint  of the newest samples that breach asks for: those in which brokers told whether the seconds were kept
