@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.lag.movement import SAMPLES
+from spark_jobs.lag.time import reads_in_time
 
 LOSING_WITHIN_MS = 86_400_000
 """Every lag that does not fall is lost one day where retention deletes; LOSING is for those who have less than a day."""
@@ -165,9 +166,8 @@ def with_status(rows: DataFrame) -> DataFrame:
     # Everything that was in the log one commit interval ago has been read: a group that keeps up has no other unread records.
     before = rows.columns
     fresh = F.col("read_all_before") & ~F.coalesce("behind_sla", F.lit(False))
-    little = (F.col("lag_before") == 0) | (F.col("lag") * 2 <= F.col("written_since")) | (F.col("lag") <= F.col("other_lags_most"))
     rows = rows.withColumn("fresh", F.coalesce(fresh, F.lit(False)))
-    rows = rows.withColumn("keeps_up", F.col("fresh") & F.coalesce(little, F.lit(False)))
+    rows = rows.withColumn("keeps_up", F.col("fresh") & reads_in_time())
     cases = " ".join(f"when {rule.condition} then {number}" for number, rule in enumerate(RULES))
     rows = rows.withColumn("rule", F.expr(f"case {cases} end"))
     words = " ".join(f"when {number} then {rule.figures}" for number, rule in enumerate(RULES))

@@ -62,20 +62,36 @@ def _with_record_time(rows: DataFrame, behind: Column) -> DataFrame:
 def with_loss(rows: DataFrame) -> DataFrame:
     """Adds catch_up_ms, time_to_loss_ms, time_to_loss_by and expires_in_ms (kafka_audit.catalogue.rows).
 
-    Needs has_commit, margin, lag, lag_ms, lag_ms_method, deletes, retention_ms, the rates and expiry_measured (spark_jobs.lag.movement),
-    and state, group_type, protocol_type, empty_within_ms, changed_within_ms, offsets_retention_ms.
+    Needs has_commit, margin, lag, lag_ms, lag_ms_method, deletes, retention_ms, retention_bytes, the rates, expiry_measured and what
+    :func:`reads_in_time` needs (spark_jobs.lag.movement), and state, group_type, protocol_type, empty_within_ms, changed_within_ms,
+    offsets_retention_ms.
     """
     before = rows.columns
     ahead = F.col("consumed_per_s") - F.col("produced_per_s")
     level = F.col("lag_ms_method") == CAUGHT_UP
     catch_up = F.when(level, F.lit(0)).when(ahead > 0, F.ceil(F.col("lag") / ahead * 1000)).cast("bigint")
     rows = rows.withColumn("catch_up_ms", catch_up)
-    rows = rows.withColumns({"by_retention": F.when(~level, _by_retention()), "by_progress": F.when(~level, _by_progress())})
+    # Records in flight are no trend.
+    loses = ~level & ~reads_in_time()
+    rows = rows.withColumns({"by_retention": F.when(loses, _by_retention()), "by_progress": F.when(loses, _by_progress())})
     sooner = F.col("by_progress").isNull() | (F.col("by_retention") <= F.col("by_progress"))
     by = F.when(F.col("by_retention").isNotNull() & sooner, F.lit(BY_RETENTION)).when(F.col("by_progress").isNotNull(), F.lit(BY_PROGRESS))
     soonest = F.least("by_retention", "by_progress")
     facts = {"time_to_loss_ms": soonest, "time_to_loss_by": by, "expires_in_ms": _expires_in()}
     return rows.select(*before, "catch_up_ms", *[fact.alias(name) for name, fact in facts.items()])
+
+
+def reads_in_time() -> Column:
+    """Whether a group has read all that was in the log one commit interval ago, and has not fallen behind since; never NULL.
+
+    Needs lag, and lag_before, read_all_before, written_since and other_lags_most (spark_jobs.lag.movement).
+    """
+    little = (F.col("lag_before") == 0) | (F.col("lag") * 2 <= F.col("written_since")) | (F.col("lag") <= F.col("other_lags_most"))
+    return F.coalesce(F.col("read_all_before") & little, F.lit(False))
+
+
+def _age_is_known() -> Column:
+    return F.col("deletes") & (F.col("retention_ms") >= 0) & F.col("lag_ms_method").isin(BY_RECORD, INTERPOLATED)
 
 
 def _by_retention() -> Column:
@@ -84,7 +100,6 @@ def _by_retention() -> Column:
     That age grows by 1 - consumed/produced seconds in a second where records come evenly. Where none come, all that is unread may be of
     one age, and what is not read in time is lost.
     """
-    known = F.col("deletes") & (F.col("retention_ms") >= 0) & F.col("lag_ms_method").isin(BY_RECORD, INTERPOLATED)
     left = F.greatest(F.col("retention_ms") - F.col("lag_ms"), F.lit(0).cast("bigint"))
     produced, consumed = F.col("produced_per_s"), F.col("consumed_per_s")
     at = (
@@ -92,13 +107,21 @@ def _by_retention() -> Column:
         .when(consumed < produced, _foreseeable(left / (1 - consumed / produced)))
         .when((produced == 0) & (F.col("catch_up_ms") > left), left)
     )
-    return F.when(known & (F.col("lag") > 0), at)
+    return F.when(_age_is_known() & (F.col("lag") > 0), at)
 
 
 def _by_progress() -> Column:
-    """When the log start reaches the committed offset, in milliseconds from this snapshot."""
-    nearer = F.col("expired_per_s") - F.col("consumed_per_s")
-    return F.when(F.col("expiry_measured") & (F.col("margin") >= 0) & (nearer > 0), _foreseeable(F.col("margin") / nearer * 1000))
+    """When the log start reaches the committed offset, in milliseconds from this snapshot.
+
+    Not where time alone deletes and the age of the first unread record is known: nothing younger than retention.ms is deleted. The log
+    start has moved by what was written long ago; what retention deletes from now on is not more than what is written now.
+    """
+    by_time_only = _age_is_known() & (F.col("retention_bytes") < 0)
+    retains = F.col("deletes") & ((F.col("retention_ms") >= 0) | (F.col("retention_bytes") >= 0))
+    expires = F.when(retains, F.least("expired_per_s", "produced_per_s")).otherwise(F.col("expired_per_s"))
+    nearer = expires - F.col("consumed_per_s")
+    measured = F.col("expiry_measured") & ~F.coalesce(by_time_only, F.lit(False))
+    return F.when(measured & (F.col("margin") >= 0) & (nearer > 0), _foreseeable(F.col("margin") / nearer * 1000))
 
 
 def _foreseeable(milliseconds: Column) -> Column:

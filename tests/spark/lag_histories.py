@@ -109,6 +109,11 @@ def _add_reads(one: Synthetic, name: str, past: Past) -> None:
 SLAS = {"pattern": "timed-*", "name": "minutes", "max_lag_seconds": 600}
 _STUCK = standing(700, [800, 850, 900, 950, 1000])
 _HOUR = {"retention.ms": str(HOUR_MS)}
+_A_DAY = {"retention.ms": str(24 * HOUR_MS)}
+_BYTES = {"retention.ms": "-1", "retention.bytes": "100000"}
+_BY_DAY = [60_000 * n for n in range(SAMPLES)]
+_DAY_BEFORE = [60_000 * min(n, 8) + 300 * max(0, n - 8) for n in range(SAMPLES)]
+_NIGHT = [8_000_000 + start for start in _DAY_BEFORE]
 
 HISTORIES: dict[str, Past] = {
     # Where the group stands, whatever the history.
@@ -164,6 +169,13 @@ HISTORIES: dict[str, Past] = {
     "losing-by-progress": Past(
         offsets=[(500 + 20 * n, 50_000) for n in range(7)], starts=[0, 100, 100, 200, 300, 400, 420], config={"retention.ms": "-1"}
     ),
+    # Sixty thousand records in five minutes by day, three hundred at night; the log starts a day, or as many bytes, behind its end.
+    "in-flight": Past(offsets=[*[(5 * n, 5 * n) for n in range(1, 7)], (35, 38)], config=_HOUR, record=(35, 3_000)),
+    "slow-at-night": Past(
+        offsets=[(end - 1000, end) for end in _NIGHT], starts=_DAY_BEFORE, config=_A_DAY, record=(_NIGHT[-1] - 1000, 1_000_000)
+    ),
+    "slow-at-night-by-size": Past(offsets=[(end - 1000, end) for end in _NIGHT], starts=_DAY_BEFORE, config=_BYTES),
+    "stuck-by-size": Past(offsets=standing(900_000, [1_000_000 + start for start in _BY_DAY]), starts=_BY_DAY, config=_BYTES),
     "compacted-only": Past(offsets=_STUCK, config={**_HOUR, "cleanup.policy": "compact"}, record=(700, 50 * MINUTE_MS)),
     # Clocks of producers.
     "clock-ahead": Past(offsets=moving([200] * 6), record=(600, -HOUR_MS)),

@@ -66,6 +66,11 @@ CASES: dict[str, dict[str, Any]] = {
     # 420 offsets in 1800 s less 20 in 300 s: the margin of 200 is eaten at 1/6 a second.
     "losing-by-progress": {"status": "LOSING", "margin": 200, "time_to_loss_ms": 1_200_000}
     | {"time_to_loss_by": "measured log start progress", "expired_per_s": pytest.approx(420 / 1800)},
+    "in-flight": {"status": "OK", "lag": 3, "time_to_loss_ms": None},
+    # What is 1,000 s old is not deleted within a day because yesterday's day was written two hundred times as fast as this night.
+    "slow-at-night": {"status": "SLOW", "time_to_loss_ms": None, "consumed_per_s": 1},
+    "slow-at-night-by-size": {"status": "SLOW", "time_to_loss_ms": None},
+    "stuck-by-size": {"status": "LOSING", "margin": 180_000, "time_to_loss_ms": 900_000, "time_to_loss_by": "measured log start progress"},
     "compacted-only": {"status": "STALLED", "compacted": True, "deletes": False, "time_to_loss_ms": None},
     "clock-ahead": {"status": "SLOW", "lag_ms": 2 * STEP_MS, "lag_ms_method": "interpolated", "lag_ms_least": STEP_MS},
     "clock-a-little-ahead": {"status": "OK", "lag_ms": 0, "lag_ms_method": "record timestamp"},
