@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kafka_audit.audit.installation import POLICY_VARIABLE, policy_folder
+from kafka_audit.cli.lag_timeline import lag_timeline
 from kafka_audit.cli.options import Cluster, PolicyFolder, Root, printable
 from kafka_audit.cli.timeline import text, timeline
 from kafka_audit.errors import ConfigurationError
@@ -52,6 +53,20 @@ def group_history(
     root: Root = Path("audit-root"),
     quiet: Annotated[float, typer.Option(min=0, help="Seconds without a commit that count as a pause.")] = 300,
 ) -> None:
-    """Print a group's timeline from the commit history: generations, members, first commits, rewinds, pauses, removed offsets."""
-    for entry in timeline(EvidenceRoot(path=root.resolve()).commit_history(cluster), group, quiet=timedelta(seconds=quiet)):
-        print(visible(text(entry)))
+    """Print a group's timeline: from the commit history its generations, members, rewinds, pauses, removed offsets; and its lag history."""
+    found, lines, lacking = EvidenceRoot(path=root.resolve()), [], []
+    try:
+        entries = timeline(found.commit_history(cluster), group, quiet=timedelta(seconds=quiet))
+        lines += [text(entry) for entry in entries]
+    except ConfigurationError as problem:
+        lines.append(f"no timeline of commits: {problem}")
+        lacking.append(str(problem))
+    try:
+        entries, problems = lag_timeline(found, cluster, group)
+        lines += [*map(text, entries), *(f"left out: {problem}" for problem in problems)]
+    except ConfigurationError as problem:
+        lacking.append(str(problem))
+    if len(lacking) > 1:
+        raise ConfigurationError("; ".join(lacking))
+    for line in lines:
+        print(visible(line))
