@@ -39,7 +39,7 @@ def evaluate(folder: Path) -> None:
     slas = [LagSla.model_validate(_LIMITS)]
     parts: dict[str, Callable[[], DataFrame]] = {
         "group partitions": lambda: partition_figures(window),
-        "groups and SLAs": lambda: sla_figures(sla_samples(window, slas, F.lit(0)), last_ms),
+        "groups and SLAs": lambda: sla_figures(sla_samples(window, slas, F.lit(0), F.lit(None).cast("string")), last_ms),
     }
     seconds: dict[str, list[float]] = {name: [] for name in parts}
     for _ in range(3):

@@ -16,6 +16,8 @@ class Standing:
     committed: int | None
     log: tuple[int | None, int | None] = (0, 100)
     """Log start and log end."""
+    stable: int | None = None
+    """The last stable offset; None: the log end."""
     state: str = "Stable"
     assigned: bool | None = True
     """Whether the group's member has the partition; if not, it has one of another topic. None: it did not tell."""
@@ -23,6 +25,8 @@ class Standing:
     """Whether the member subscribes the topic; if not, it subscribes another one. None: it did not tell, as with a regular expression."""
     listed: bool = True
     """Whether the topic exists."""
+    partitions: int = 1
+    """How many partitions it has; the group has committed on partition 0."""
     unread: int | str | None = None
     """The first record that was found unread, or ``MARKERS``: the log was read to its end, and there is none. None: it was not read."""
 
@@ -63,6 +67,7 @@ GOLDEN: dict[str, Standing] = {
     "beyond-the-end": Standing(committed=500, log=(0, 200), expected="BEYOND_END", position=500, lag=0, lost=0, beyond_end=300),
     "no-commit": Standing(committed=None, expected="NO_COMMIT"),
     "topic-is-gone": Standing(committed=40, log=(None, None), assigned=False, listed=False, expected="ORPHAN"),
+    "partition-is-gone": Standing(committed=40, log=(None, None), partitions=0, assigned=False, expected="ORPHAN"),
     "end-not-known": Standing(committed=40, log=(0, None), expected="NOT_ASSESSED"),
     "start-not-known": Standing(committed=40, log=(None, 100), expected="NOT_ASSESSED"),
     # What is unread may be the ends of transactions, which are no records.
@@ -78,6 +83,26 @@ GOLDEN: dict[str, Standing] = {
     "one-offset": Standing(committed=99, expected="BEHIND", position=99, lag=1, lost=0, beyond_end=0, records=(0, 1)),
     "compacted": Standing(
         committed=40, unread=90, expected="BEHIND", position=40, lag=60, lost=0, beyond_end=0, only_markers=False, records=(60, 60)
+    ),
+    # A read_committed consumer is not given what lies behind the beginning of an open transaction.
+    "open-transaction-ahead": Standing(
+        committed=400, log=(0, 1000), stable=900, expected="BEHIND", position=400, lag=600, lost=0, beyond_end=0, records=(500, 600)
+    ),
+    "open-transaction-reached": Standing(
+        committed=900,
+        log=(0, 1000),
+        stable=900,
+        state="Empty",
+        assigned=False,
+        expected="BEHIND",
+        position=900,
+        lag=100,
+        lost=0,
+        beyond_end=0,
+        records=(0, 100),
+    ),
+    "open-transaction-behind": Standing(
+        committed=950, log=(0, 1000), stable=900, expected="BEHIND", position=950, lag=50, lost=0, beyond_end=0, records=(0, 50)
     ),
     # A topic that a Stable group's members neither have assigned nor subscribe is one that it has left.
     "left": Standing(committed=40, assigned=False, expected="ABANDONED", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)),

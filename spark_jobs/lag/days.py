@@ -21,7 +21,7 @@ from kafka_audit.store.sealed import seal
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.session import whole_stages
 from spark_jobs.engine.tables import Tables, schema_of, selected, table_of, write_one_file
-from spark_jobs.lag.positions import KEYS, lost, may_be_marker, positions, seconds_broken_and_kept, unread
+from spark_jobs.lag.positions import KEYS, held_unread, lost, may_be_marker, positions, seconds_broken_and_kept, unread, waits
 from spark_jobs.lag.samples import WindowSamples, before_each, dataset, window_samples
 from spark_jobs.lag.steps import with_sample_before
 
@@ -42,13 +42,15 @@ than still_since_ms says. only_markers: nothing but ends of transactions follows
 offset is unread and it is not known what it is.
 """
 GROUPS = (
-    "group_id string, topic string, taken_ms bigint, partitions int, unknown int, perhaps int, lag bigint, lag_max bigint, lost bigint, "
-    "over_seconds int, kept_seconds int, still_since_ms bigint, still_unknown int"
+    "group_id string, topic string, taken_ms bigint, partitions int, unknown int, perhaps int, lag bigint, lag_max bigint, held bigint, "
+    "lost bigint, over_seconds int, over_held_seconds int, kept_seconds int, still_since_ms bigint, still_unknown int"
 )
 """One row for each sample, group and topic, over the partitions that count; lag and lost are sums over those whose offsets are known.
 
-perhaps: partitions with one unread offset that may be the end of a transaction. unknown: partitions whose lag is not known;
-still_unknown: those of which it is not known whether they moved or since when they stand still.
+perhaps: partitions with one unread offset that may be the end of a transaction. held: records of lag that open transactions hold back
+from read_committed consumers. over_held_seconds: as over_seconds, which does not count them, over partitions where these hold back all that
+is unread; a read_uncommitted group breaks it. unknown: partitions whose lag is not known; still_unknown: those of which it is not known
+whether they moved or since when they stand still.
 """
 
 
@@ -117,12 +119,16 @@ def group_partition_rows(tables: Tables, samples: Sequence[Snapshot], previous: 
 
 
 def _with_topics(rows: DataFrame, tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
-    """Adds topic_id string, and exists boolean: the topic is listed, its log was asked for, or the topics could not be listed."""
-    topics = dataset(tables, samples, "topics", "topic string, topic_id string").withColumn("listed", F.lit(True))
+    """Adds topic_id string, and exists boolean: the topic is listed, its log was asked for, or the topics could not be listed.
+
+    Not so for a partition that a listed topic does not have.
+    """
+    topics = dataset(tables, samples, "topics", "topic string, topic_id string, partition_count int").withColumn("listed", F.lit(True))
     unlisted = dataset(tables, samples, "errors", "dataset string, topic string").where("dataset = 'topics'")
     unlisted = unlisted.select("snapshot_id").distinct().withColumn("unlisted", F.lit(True))
     rows = rows.join(topics, on=["snapshot_id", "topic"], how="left").join(F.broadcast(unlisted), on="snapshot_id", how="left")
-    return rows.withColumn("exists", F.coalesce("listed", "log_asked", "unlisted", F.lit(False)))
+    known = F.coalesce("listed", "log_asked", "unlisted", F.lit(False))
+    return rows.withColumn("exists", known & ~F.coalesce(F.col("partition") >= F.col("partition_count"), F.lit(False)))
 
 
 def group_rows(rows: DataFrame) -> DataFrame:
@@ -138,8 +144,10 @@ def group_rows(rows: DataFrame) -> DataFrame:
         F.count_if(may_be_marker(lag, F.col("only_markers"))).alias("perhaps"),
         F.sum(lag).alias("lag"),
         F.max(lag).alias("lag_max"),
+        F.sum(held_unread()).alias("held"),
         F.sum(lost()).alias("lost"),
-        F.max("over_seconds").alias("over_seconds"),
+        F.max(F.when(~waits(), F.col("over_seconds"))).alias("over_seconds"),
+        F.max(F.when(waits(), F.col("over_seconds"))).alias("over_held_seconds"),
         F.count_if(kept.isNull()).alias("without"),
         F.max(kept).alias("kept_seconds"),
         F.min("still_since_ms").alias("still_since_ms"),

@@ -40,6 +40,11 @@ def lost() -> Column:
     return offsets_between(F.col("committed"), F.col("log_start"))
 
 
+def starts_young() -> Column:
+    """Whether the first record of the log is younger than a quarter of retention.ms; NULL where headroom_offset or log_start is."""
+    return F.col("headroom_offset") <= F.col("log_start")
+
+
 def held_back() -> Column:
     """Offsets from ``last_stable`` up to ``log_end``: what open transactions hold back."""
     return offsets_between(F.col("last_stable"), F.col("log_end"))
@@ -55,6 +60,22 @@ def unread() -> Column:
     return F.when((beyond_end == 0) & lag.isNotNull(), F.when(F.col("only_markers"), F.lit(0)).otherwise(lag))
 
 
+def held_unread() -> Column:
+    """Of the unread records those that open transactions hold back from read_committed consumers (KIP-98); of the columns of :func:`unread`
+
+    and last_stable. NULL where the unread records are not known, 0 where the last stable offset is not.
+    """
+    position = position_of(F.col("committed"), F.col("log_start"))
+    held = F.when(F.col("last_stable").isNotNull(), offsets_between(F.greatest(position, "last_stable"), F.col("log_end")))
+    zero = F.lit(0).cast("bigint")
+    return F.when(unread() > 0, F.coalesce(held, zero)).when(unread() == 0, zero)
+
+
+def waits() -> Column:
+    """Whether open transactions hold back all that is unread, so that a read_committed consumer has nothing to read; never NULL."""
+    return F.coalesce((held_unread() > 0) & (held_unread() == unread()), F.lit(False))
+
+
 def may_be_marker(lag: Column, only_markers: Column) -> Column:
     """Whether all that is unread is one offset of which it is not known whether it is the end of a transaction."""
     return (lag == 1) & only_markers.isNull()
@@ -67,7 +88,8 @@ def positions(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool = F
     - asked (the group's commit was answered), in_assignment, log_asked boolean, true or NULL; commit_error, offsets_error string
     - committed, log_start, log_end, last_stable bigint
     - NULL for share groups, without a commit and where an offset is not known: position, lag, lost, beyond_end, margin (committed -
-      log_start), unread (:func:`unread`) bigint; at_last_stable boolean
+      log_start), unread (:func:`unread`), held (:func:`held_unread`) bigint; at_last_stable boolean
+    - waits boolean (:func:`waits`)
     - only_markers boolean: nothing but ends of transactions follows the commit; NULL without lag, or when neither the first unread record
       nor the last batch tells
     - abandoned boolean: the group is Stable, all of its members told what they have assigned and subscribe, and that is not this topic;
@@ -89,7 +111,7 @@ def positions(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool = F
             "has_hole": F.coalesce(F.col("record_offset") > F.col("position"), F.lit(False)),
         }
     )
-    rows = rows.withColumn("unread", unread()).withColumn("abandoned", _abandoned())
+    rows = rows.withColumns({"unread": unread(), "held": held_unread(), "waits": waits()}).withColumn("abandoned", _abandoned())
     return rows.drop("read_topics", "all_told", "record_sought", "base_offset", "last_offset", "is_control")
 
 

@@ -14,17 +14,23 @@ from spark_jobs.lag.positions import is_over, may_be_marker
 from spark_jobs.lag.samples import WindowSamples, stands_for
 from spark_jobs.lag.time import CAUGHT_UP
 
+READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 _HOUR_MS = 3_600_000
 _TREND = 3
 """Two points lie on a line whatever they are; from three on a slope says something."""
+
+
+def may_wait(waits: Column) -> Column:
+    """Whether a group has to wait for an open transaction, or it is not known: where ``waits``, unless it reads what is not committed."""
+    return waits & F.coalesce(F.col("isolation") != READ_UNCOMMITTED, F.lit(True))
 
 
 def with_behind_sla(rows: DataFrame) -> DataFrame:
     """Adds behind_sla and sla_seconds_asked (kafka_audit.catalogue.rows).
 
     Needs sla_seconds int, the group's limit; has_commit, limits, lag, beyond_end, position, record_offset, record_ms, hidden_record,
-    has_hole, only_markers_unread, lag_ms_method and lag_ms_least. Timestamps need not rise with the offsets, so a position at the limit's
-    offset keeps the SLA only where nothing contradicts.
+    has_hole, only_markers_unread, waits, isolation, lag_ms_method and lag_ms_least. Timestamps need not rise with the offsets, so a
+    position at the limit's offset keeps the SLA only where nothing contradicts.
     """
     before = rows.columns
     asked = F.get(F.filter("limits", lambda limit: limit["max_lag_seconds"] == F.col("sla_seconds")), F.lit(0))
@@ -34,7 +40,8 @@ def with_behind_sla(rows: DataFrame) -> DataFrame:
     behind = (
         F.when(F.col("beyond_end") > 0, F.lit(None).cast("boolean"))
         .when((F.col("lag_ms_method") == CAUGHT_UP) & F.col("sla_seconds").isNotNull(), F.lit(False))
-        .when(over & ~may_be_marker(F.col("lag"), F.col("only_markers_unread")), F.lit(True))
+        .when(F.col("waits") & (F.col("isolation") == READ_COMMITTED) & F.col("sla_seconds").isNotNull(), F.lit(False))
+        .when(over & ~may_be_marker(F.col("lag"), F.col("only_markers_unread")) & ~may_wait(F.col("waits")), F.lit(True))
         .when(~over & ~was_there & F.col("hidden_record").isNull(), F.lit(False))
     )
     seconds = F.when(F.col("limit").isNotNull(), F.col("sla_seconds"))
@@ -46,13 +53,15 @@ def present_figures(counts: Column, ages: Sequence[int]) -> dict[str, Column]:
 
     Under other names: committed_partitions, unknown, beyond, behind, unasked and untimed are numbers of partitions. And by age, for
     :func:`lag_growth`: lag_sums and lag_counts array<bigint>. ``counts``: a lag is demanded of the partition. Needs the columns of
-    group_partition, and ``place`` as topic-partition, ``unread`` and lags_by_age (spark_jobs.lag).
+    group_partition, and ``place`` as topic-partition, ``unread``, ``held``, isolation and lags_by_age (spark_jobs.lag).
     """
     place, zero = F.col("place"), F.lit(0).cast("bigint")
-    unread = F.when(counts, F.col("unread"))
+    held = F.when(counts, F.col("held"))
+    doubtful, barred = held_by_isolation(held)
+    unread = F.when(counts, F.col("unread")) - barred
     unknown, beyond = counts & unread.isNull(), counts & F.coalesce(F.col("beyond_end") > 0, F.lit(False))
     behind, unasked = counts & F.col("behind_sla"), counts & F.col("behind_sla").isNull()
-    least = F.when(may_be_marker(unread, F.col("only_markers_unread")), zero).otherwise(unread)
+    least = F.when(may_be_marker(unread, F.col("only_markers_unread")), zero).otherwise(unread - doubtful)
     lag_ms = F.when(counts, F.col("lag_ms"))
     largest = F.max(F.when(unread.isNotNull(), F.struct(unread.alias("lag"), place)))
     latest = F.max(F.when(lag_ms.isNotNull(), F.struct(lag_ms.alias("lag_ms"), place, "lag_ms_method")))
@@ -63,6 +72,7 @@ def present_figures(counts: Column, ages: Sequence[int]) -> dict[str, Column]:
         "beyond": _number(beyond),
         "lag_known": F.sum(unread),
         "lag_least": F.sum(least),
+        "lag_held": F.sum(held),
         "lag_max": largest["lag"],
         "lag_max_partition": largest["place"],
         "behind": _number(behind),
@@ -80,6 +90,15 @@ def present_figures(counts: Column, ages: Sequence[int]) -> dict[str, Column]:
         "lag_sums": F.array(*[F.sum(lag) for lag in lags]),
         "lag_counts": F.array(*[F.count(lag) for lag in lags]),
     }
+
+
+def held_by_isolation(held: Column) -> tuple[Column, Column]:
+    """Of records that open transactions hold back: those of which it is not known whether they are lag, and those that are none.
+
+    Only a read_committed consumer has to wait for them (KIP-98); needs isolation string, what its group declares, or NULL.
+    """
+    zero = F.lit(0).cast("bigint")
+    return F.when(F.col("isolation").isNull(), held).otherwise(zero), F.when(F.col("isolation") == READ_COMMITTED, held).otherwise(zero)
 
 
 def _number(holds: Column | str) -> Column:
@@ -110,25 +129,28 @@ def lag_growth(times: Sequence[int]) -> Column:
     return F.aggregate(F.filter(points, lambda point: point["y"].isNotNull()), start, add, slope)
 
 
-def sla_samples(window: LagWindow, slas: Sequence[LagSla], covering: Column) -> DataFrame:
+def sla_samples(window: LagWindow, slas: Sequence[LagSla], covering: Column, isolation: Column) -> DataFrame:
     """One row for each group, SLA and sample of the SLA's window, judged over the topics that the SLA covers.
 
     group_id, sla int (its number), taken_ms, stands_ms bigint (time it stands for, quiet hours left out), recent boolean (one of the newest
     samples that ``breach`` asks for, not older than :func:`recent_ms`), lag, lost, still_ms bigint, and boolean, NULL where that is not
     known: lag_outside (the limit in records, or of time without progress, was broken), time_outside (that in seconds was) and outside (any
     was).
-    ``covering``: the number of the SLA of a group_id and topic, or NULL.
+    ``covering``: the number of the SLA of a group_id and topic, or NULL. ``isolation``: the declared isolation.level of a group_id, or
+    NULL.
     """
     judged = [row for number, sla in enumerate(slas) for row in _judged(window.samples, number, sla)]
     sampled = F.broadcast(table_of(window.groups.sparkSession, judged, _JUDGED))
     pairs = window.groups.select("group_id", "topic").distinct().withColumn("sla", covering).where("sla is not null")
-    rows = window.groups.join(F.broadcast(pairs), on=["group_id", "topic"], how="inner")
+    rows = window.groups.join(F.broadcast(pairs), on=["group_id", "topic"], how="inner").withColumn("isolation", isolation)
+    doubtful, barred = held_by_isolation(F.coalesce("held", F.lit(0).cast("bigint")))
+    over = F.when(F.col("isolation") == READ_UNCOMMITTED, F.greatest("over_seconds", "over_held_seconds")).otherwise(F.col("over_seconds"))
     sums = rows.groupBy("group_id", "sla", "taken_ms").agg(
         F.sum("unknown").alias("unknown"),
-        F.sum("lag").alias("lag"),
-        F.sum(F.col("lag") - F.coalesce("perhaps", F.lit(0))).alias("lag_least"),
+        F.sum(F.col("lag") - barred).alias("lag"),
+        F.sum(F.col("lag") - barred - doubtful - F.coalesce("perhaps", F.lit(0))).alias("lag_least"),
         F.sum("lost").alias("lost"),
-        F.max("over_seconds").alias("over_seconds"),
+        F.max(over).alias("over_seconds"),
         F.max("kept_seconds").alias("kept_seconds"),
         F.count_if(F.col("kept_seconds").isNull()).alias("untimed"),
         F.max(F.col("taken_ms") - F.col("still_since_ms")).alias("still_ms"),

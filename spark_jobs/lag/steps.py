@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.tables import table_of
-from spark_jobs.lag.positions import KEYS, lag_of, may_be_marker, offsets_between, unread
+from spark_jobs.lag.positions import KEYS, lag_of, may_be_marker, offsets_between, unread, waits
 
 
 def with_sample_before(rows: DataFrame, seed: DataFrame | None, before: Mapping[int, int]) -> DataFrame:
@@ -36,7 +36,8 @@ def with_sample_before(rows: DataFrame, seed: DataFrame | None, before: Mapping[
     )
     waiting = unread()
     waited = lag_of(F.col("committed_before"), F.col("log_start_before"), F.col("log_end_before"))
-    certain = ~may_be_marker(waiting, F.col("only_markers"))
+    # A group that stands before an open transaction may have to wait.
+    certain = ~may_be_marker(waiting, F.col("only_markers")) & ~waits()
     stood = F.col("committed") == F.col("committed_before")
     still = F.coalesce((waited > 0) & (waiting > 0) & certain & stood, F.lit(False))
     seen = F.coalesce(waiting == 0, F.lit(False)) | F.coalesce(~stood, F.lit(False)) | F.coalesce(waited == 0, F.lit(False))

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy, glob_to_regex
 from kafka_audit.policy.tiers import GroupRule, TopicRule
+from spark_jobs.engine.tables import constant
 
 _TIER = "owner:string,rpo_ms:bigint,replication_factor:int,min_insync_replicas:int,retention_ms:bigint"
 _RULE = "owner:string,cleanup_policy:string,unique_keys:boolean,producer_clocks_attested:boolean,power_domains_attested:boolean"
@@ -94,6 +95,12 @@ def topic_policy(policy: Policy, topic: Column) -> Column:
         *[asked[field].alias(field) for field in _names(_TIER)[1:]],
         *[declared[field].alias(field) for field in _names(_RULE)[1:]],
     ).alias("policy")
+
+
+def isolation_of(policy: Policy, group: Column) -> Column:
+    """The isolation.level that clients.yaml declares for a group's consumers, as string; NULL when it does not, or not one for all."""
+    levels = policy.isolation_levels()
+    return constant(levels, "map<string,string>")[group] if levels else F.lit(None).cast("string")
 
 
 def sla_number(policy: Policy, group: str, topic: str | None) -> Column:

@@ -358,3 +358,77 @@ def test_a_breach_counts_samples_of_this_time_only(code: str, group: str, status
     if status == "not_assessed":
         assert "1 of 5 samples" in finding["reason"]
         assert "that are at most 3750 s old" in finding["reason"]
+
+
+OPEN_SLAS = """
+version: 1
+groups:
+  - {pattern: "*", name: both, max_lag_records: 10000, max_lag_seconds: 60, breach: {samples: 2, of: 2}}
+"""
+CLIENT = "kind: consumer, implementation: java, owner: o, declared_on: 2025-01-01, source: s"
+OPEN_CLIENTS = f"""
+version: 1
+clients:
+  - {{name: a, group: committed, settings: {{isolation.level: read_committed}}, {CLIENT}}}
+  - {{name: b, group: uncommitted, {CLIENT}}}
+  - {{name: c, group: both, settings: {{isolation.level: read_committed}}, {CLIENT}}}
+  - {{name: d, group: both, {CLIENT}}}
+"""
+OPEN = {"undeclared": 0, "committed": 0, "uncommitted": 0, "both": 0, "far-behind": 20_000, "committed-and-far": 20_000}
+"""Group -> by how many records it is behind the last stable offset, where a transaction of 50,000 records is open."""
+
+
+@pytest.fixture(scope="module")
+def waiting(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Group -> row of group_sla; "code group" -> finding, from two samples five minutes apart."""
+    root, folder = tmp_path_factory.mktemp("root"), tmp_path_factory.mktemp("policy")
+    for name, text in {"slas": OPEN_SLAS, "tiers": TIERS, "clients": OPEN_CLIENTS}.items():
+        (folder / f"{name}.yaml").write_text(text)
+    policy = load_policy(folder)
+    for before in (5, 0):
+        one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
+        for group, behind in OPEN.items():
+            one.topic(group).offsets(group, log_start=0, log_end=150_000, last_stable=100_000)
+            one.group(group, assigned=[(group, 0)]).commit(group, group, 100_000 - behind)
+            asked = {"topic": group, "partition": 0, "read_at": READ_AT, "max_lag_seconds": 60}
+            one.add("sla_offsets", **asked, timestamp_ms=READ_MS - (before + 1) * 60_000, offset=140_000)
+        snapshot = one.write(root, READ_AT - timedelta(minutes=before), OFFSETS if before else SNAPSHOT)
+    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
+    with evidence.tables.settings():
+        rows = evidence.tables.shorten(wide_rows("group_sla", evidence, policy))
+        found = {row["group_id"]: row.asDict(recursive=True) for row in rows.collect()}
+        findings = judge(rows, load_catalogue().of_subject("group_sla"), None, PolicyColumns(policy=policy, at=READ_AT)).collect()
+    return found | {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
+
+
+@pytest.mark.parametrize(
+    ("group", "records", "figures"),
+    [
+        ("undeclared", "not_assessed", (50_000, 0, 50_000, None)),
+        ("committed", "pass", (0, 0, 50_000, "read_committed")),
+        ("uncommitted", "fail", (50_000, 50_000, 50_000, "read_uncommitted")),
+        ("both", "not_assessed", (50_000, 0, 50_000, None)),
+        ("far-behind", "fail", (70_000, 20_000, 50_000, None)),
+    ],
+)
+def test_what_an_open_transaction_holds_back_is_lag_by_the_declared_isolation_level(
+    group: str, records: str, figures: tuple[Any, ...], waiting: dict[str, dict[str, Any]]
+) -> None:
+    row, finding = waiting[group], waiting[f"CON-01 {group}"]
+    assert (row["lag_known"], row["lag_least"], row["lag_held"], row["isolation"]) == figures
+    assert finding["status"] == records, finding["reason"] or finding["observed"]
+    assert "50000 records are held back by open transactions (TXN-01)" in finding["observed"]
+    if records == "not_assessed":
+        assert "isolation.level" in finding["reason"]
+
+
+def test_the_seconds_before_an_open_transaction_are_those_of_the_declared_isolation_level(waiting: dict[str, dict[str, Any]]) -> None:
+    assert {group: waiting[f"CON-02 {group}"]["status"] for group in OPEN} == {
+        "undeclared": "not_assessed",
+        "committed": "pass",
+        "uncommitted": "fail",
+        "both": "not_assessed",
+        "far-behind": "fail",
+        "committed-and-far": "fail",
+    }
+    assert "isolation.level" in waiting["CON-02 undeclared"]["reason"]

@@ -106,3 +106,20 @@ def test_what_a_group_may_have_left_is_unknown_in_its_sums_and_what_it_left_is_n
         ("perhaps", "other"): (1, 1, None, None),
         ("level", "other"): (1, 0, 0, 0),
     }
+
+
+def test_before_an_open_transaction_neither_seconds_nor_a_standstill_are_proven(spark: SparkSession, tmp_path: Path) -> None:
+    def cluster(moved: int) -> Synthetic:
+        one = Synthetic()
+        for group, committed in {"reached": 60, "ahead": 50}.items():
+            one.topic(group).group(group, assigned=[(group, 0)]).commit(group, group, committed - moved)
+            one.offsets(group, log_start=0, log_end=100, last_stable=60)
+            one.add("sla_offsets", topic=group, partition=0, max_lag_seconds=60, timestamp_ms=READ_MS, offset=90, read_at=READ_AT)
+        return one
+
+    samples = [(READ_AT + timedelta(hours=hour), cluster(5 if hour == 0 else 0)) for hour in range(3)]
+    _, groups = taken(spark, tmp_path, samples)
+    last = {group: rows[-1] for group, rows in groups.items()}
+    figures = {name: (row.lag, row.held, row.over_seconds, row.over_held_seconds, row.still_since_ms) for name, row in last.items()}
+    assert figures == {"reached": (40, 40, None, 60, None), "ahead": (50, 40, 60, None, READ_MS + HOUR_MS)}
+    assert {group: row.still_unknown for group, row in last.items()} == {"reached": 1, "ahead": 0}

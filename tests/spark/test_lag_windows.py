@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from lag_samples import FRIDAY, cluster_at, now, policy_folder, sample, write_samples
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from snapshot_builder import CLUSTER, HOUR_MS, READ_AT
 
 from kafka_audit.errors import CollectionError, IntegrityError
@@ -50,7 +51,7 @@ def evaluated(spark: SparkSession, policy: Policy) -> Callable[[Path], Figures]:
         snapshot = place.snapshot(CLUSTER, place.snapshot_ids(CLUSTER)[-1])
         window = read_window(Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30)), policy)
         found = {f"{row.group_id}:{row.topic}-{row.partition}": row.asDict() for row in partition_figures(window).collect()}
-        samples = sla_samples(window, policy.slas, sla_number(policy, "group_id", "topic"))
+        samples = sla_samples(window, policy.slas, sla_number(policy, "group_id", "topic"), F.lit(None).cast("string"))
         judged = sla_figures(samples, window.samples.last_ms).collect()
         spans = {number: (length, quiet) for number, length, quiet, *_ in sla_spans(window.samples, policy.slas)}
         for row in judged:

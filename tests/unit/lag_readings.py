@@ -24,9 +24,19 @@ class Made:
         self.rows["topics"].append({**row, **changes})
         return self
 
-    def log(self, start: int | None, end: int | None, *, topic: str = "t", partition: int = 0, error: str | None = None) -> "Made":
-        place = {"topic": topic, "partition": partition}
-        self.rows["offsets"].append({**place, "log_start": start, "log_end": end, "error": error, "read_at": self.at})
+    def log(
+        self,
+        start: int | None,
+        end: int | None,
+        *,
+        topic: str = "t",
+        partition: int = 0,
+        error: str | None = None,
+        stable: int | None = None,
+    ) -> "Made":
+        """``stable``: the last stable offset; None: the log end."""
+        log = {"log_start": start, "log_end": end, "last_stable": end if stable is None else stable}
+        self.rows["offsets"].append({"topic": topic, "partition": partition, **log, "error": error, "read_at": self.at})
         return self
 
     def group(self, name: str = "g", *, state: str = "Stable", kind: str = "classic", error: str | None = None) -> "Made":

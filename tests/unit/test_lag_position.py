@@ -11,7 +11,9 @@ from kafka_audit.lag.rows import LagRow, lag_rows
 def reading_of(case: Standing) -> Made:
     made = Made().group(state=case.state).commit(case.committed).topic("elsewhere").log(0, 0, topic="elsewhere")
     if case.listed:
-        made.topic().log(*case.log)
+        made.topic(partitions=case.partitions)
+    if case.listed and case.partitions:
+        made.log(*case.log, stable=case.stable)
     if case.state != "Empty":
         made.member(("t" if case.assigned else "elsewhere", 0), subscribed=subscription_of(case, "t"))
     if case.assigned is None:

@@ -25,6 +25,10 @@ def only(made, sla_of=no_sla):
     return row
 
 
+def waiting(committed, end, *, stable):
+    return Made().topic().log(0, end, stable=stable).group().member(("t", 0)).commit(committed)
+
+
 @pytest.mark.parametrize(
     ("offsets", "expected"),
     [
@@ -166,6 +170,14 @@ def test_a_record_that_hides_its_time_may_be_older_than_its_offset_tells(error):
         (behind(40, 0, 100), {"max_lag_records": 60, "max_lag_seconds": 300}, None),
         (behind(40, 0, 100), {"max_no_progress_seconds": 60}, None),
         (behind(500, 0, 200), {"max_lag_records": 0}, None),
+        # Whether a group reads with read_committed one reading cannot tell.
+        (waiting(40, 100, stable=40), {"max_lag_records": 59}, None),
+        (waiting(40, 100, stable=99), {"max_lag_records": 59}, None),
+        (waiting(40, 100, stable=99), {"max_lag_records": 58}, "broken"),
+        (waiting(40, 100, stable=40), {"max_lag_records": 60}, "ok"),
+        (waiting(40, 100, stable=40).demanded(300, 41), {"max_lag_seconds": 300}, None),
+        (waiting(40, 100, stable=41).demanded(300, 41), {"max_lag_seconds": 300}, "broken"),
+        (waiting(40, 100, stable=40).demanded(300, 40), {"max_lag_seconds": 300}, "ok"),
     ],
 )
 def test_the_sla_is_ok_broken_or_not_known(made, limits, expected):
@@ -189,6 +201,16 @@ def test_a_commit_beyond_the_end_leaves_the_records_of_its_group_open_unless_the
 
     assert [row.sla for row in lag_rows(made.reading(), sla(max_lag_records=60))] == [None, None]
     assert [row.sla for row in lag_rows(made.reading(), sla(max_lag_records=59))] == ["broken", None]
+
+
+def test_what_an_open_transaction_holds_back_is_in_the_lag_and_is_said_below_the_table():
+    made = waiting(40, 100, stable=90)
+    row = only(made)
+
+    assert (row.state, row.lag, row.held) == ("BEHIND", 60, 10)
+    assert notes(made.reading(), [row]) == [
+        "LAG counts records that open transactions hold back from read_committed consumers: g:t-0 (10 of 60)"
+    ]
 
 
 def test_in_quiet_hours_no_sla_holds():

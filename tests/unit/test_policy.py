@@ -115,3 +115,21 @@ def test_rules_that_would_take_seconds_to_hold_against_each_other_are_refused(tm
         ConfigurationError, match=rf"{name}: .*{field}: the patterns have 10[0-9],[0-9]+ characters together, allowed are 50,000"
     ):
         load_policy(place)
+
+
+def test_the_isolation_level_of_a_group_is_what_all_its_consumers_are_declared_to_use(tmp_path: Path) -> None:
+    about = "kind: consumer, owner: o, declared_on: 2025-01-01, source: s"
+    clients = {
+        "by its setting": "group: a, implementation: java, settings: {isolation.level: read_committed}",
+        "by the client's default": "group: b, implementation: java",
+        "by librdkafka's default": "group: c, implementation: librdkafka",
+        "one of two": "group: d, implementation: java",
+        "the other of two": "group: d, implementation: librdkafka",
+        "of a client nobody knows": "group: e, implementation: other",
+        "with a word that is no level": "group: f, implementation: other, settings: {isolation.level: READ_COMMITTED}",
+    }
+    place = folder(tmp_path)
+    lines = "\n".join(f"  - {{name: {name}, {about}, {rest}}}" for name, rest in clients.items())
+    (place / "clients.yaml").write_text(f"version: 1\nclients:\n{lines}\n")
+
+    assert load_policy(place).isolation_levels() == {"a": "read_committed", "b": "read_uncommitted", "c": "read_committed"}

@@ -128,6 +128,7 @@ def _object(row: LagRow, found: Mapping[Place, Rate] | None) -> dict[str, Any]:
         "client_id": row.client_id,
         "lost": row.lost,
         "margin": row.margin,
+        "held_back": row.held,
         "lag_seconds": None if row.lag_seconds is None else round(row.lag_seconds.value, 3),
         "lag_seconds_bound": None if row.lag_seconds is None else row.lag_seconds.bound or "exact",
         "sla": row.sla,
@@ -197,6 +198,9 @@ def notes(reading: Reading, rows: Sequence[LagRow]) -> list[str]:
     found += [f"LAG-SECONDS is not from the unread record itself: {line}" for line in _reasons(untimed)]
     whole = [row for row in errors if row["dataset"] == "first_unread" and row["topic"] is None]
     found += [f"LAG-SECONDS is not from the unread record itself: {row['message']}" for row in whole]
+    held = [f"{place_of(row)} ({row.held} of {row.lag})" for row in rows if row.held]
+    if held:
+        found.append(f"LAG counts records that open transactions hold back from read_committed consumers: {_some(held)}")
     if any(row.lost for row in rows):
         found.append("LAG counts lost records too, as kafka-consumer-groups does: what is left to read is LAG less LOST")
     return found

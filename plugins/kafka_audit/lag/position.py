@@ -45,14 +45,20 @@ def position_of(committed: int, log_start: int, log_end: int) -> Position:
     )
 
 
-def unread_bounds(lag: int, only_markers: bool | None) -> tuple[int, int]:
-    """The least and the most records unread of a lag, which counts ends of transactions.
+def held_unread(offset: int, log_end: int, last_stable: int | None) -> int:
+    """Offsets from where a group reads on that open transactions hold back from read_committed consumers (KIP-98); 0 if not known."""
+    return 0 if last_stable is None else max(0, log_end - max(offset, last_stable))
 
-    ``only_markers``: nothing else follows the position; None where that is not known, and one offset then proves no record.
+
+def unread_bounds(lag: int, only_markers: bool | None, held: int = 0) -> tuple[int, int]:
+    """The least and the most records unread of a lag, which counts ends of transactions and what open transactions hold back.
+
+    ``only_markers``: nothing else follows the position; None where that is not known, and one offset then proves no record. ``held``: as
+    :func:`held_unread` gives it; no lag of a group that reads with read_committed, which one reading does not tell.
     """
     if only_markers:
         return 0, 0
-    return (0 if lag == 1 and only_markers is None else lag), lag
+    return (0 if lag == 1 and only_markers is None else lag - held), lag
 
 
 def is_over(limit: Mapping[str, Any], offset: int, record: Mapping[str, Any] | None) -> bool:

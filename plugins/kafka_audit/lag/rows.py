@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kafka_audit.lag.position import PERHAPS_LEFT, is_abandoned, position_of, read_topics, unread_bounds
+from kafka_audit.lag.position import PERHAPS_LEFT, held_unread, is_abandoned, position_of, read_topics, unread_bounds
 from kafka_audit.lag.reading import Reading, Row
 from kafka_audit.lag.seconds import Key, Seconds, UnreadTimes
 from kafka_audit.policy.slas import LagSla
@@ -44,6 +44,8 @@ class LagRow(NamedTuple):
     """The offset at which the group reads on."""
     unread: tuple[int, int] | None = None
     """The least and the most records that are unread."""
+    held: int | None = None
+    """How many of them open transactions hold back."""
 
 
 def lag_rows(reading: Reading, sla_of: SlaOf) -> list[LagRow]:
@@ -118,6 +120,7 @@ class _Facts:
             return row._replace(log_end=end, state=ABANDONED if abandoned else BEYOND_END)
         only_markers = self.times.only_markers(key, found.offset)
         drained = found.lag == 0 or bool(only_markers)
+        held = 0 if drained or log is None else held_unread(found.offset, end, log["last_stable"])
         state = ABANDONED if abandoned else LOST if found.lost else OK if drained else BEHIND
         perhaps_left = abandoned is None and state != OK
         return row._replace(
@@ -127,7 +130,8 @@ class _Facts:
             margin=None if found.lost else found.margin,
             lag_seconds=Seconds(0) if drained else self.times.lag(key, found.offset),
             position=found.offset,
-            unread=unread_bounds(found.lag, only_markers),
+            unread=unread_bounds(found.lag, only_markers, held),
+            held=held,
             state=NOT_ASSESSED if perhaps_left else state,
             reason=PERHAPS_LEFT if perhaps_left else None,
         )
@@ -186,5 +190,5 @@ def _seconds_within(row: LagRow, limit: int, facts: _Facts) -> bool | None:
     if row.topic is None or row.partition is None or row.position is None:
         return None
     kept = facts.times.is_within((row.topic, row.partition), row.position, limit)
-    # One offset that may be the end of a transaction is not late.
-    return None if kept is False and row.unread == (0, 1) else kept
+    # Neither one offset that may be the end of a transaction is late, nor what a read_committed group may not read yet.
+    return None if kept is False and row.unread is not None and row.unread[0] == 0 else kept

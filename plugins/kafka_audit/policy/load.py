@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kafka_audit.clients.declared import Client, ClientFile
+from kafka_audit.clients.settings import effective
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.fields import Strict
 from kafka_audit.input_files.glob import matches
@@ -20,6 +21,7 @@ from kafka_audit.policy.waivers import Waiver, WaiverFile
 _REQUIRED: dict[str, type[Strict]] = {"tiers.yaml": TierFile, "slas.yaml": SlaFile}
 _OPTIONAL: dict[str, type[Strict]] = {"clients.yaml": ClientFile, "waivers.yaml": WaiverFile}
 _FRAMEWORKS = "frameworks"
+_LEVELS = ("read_committed", "read_uncommitted")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,15 @@ class Policy:
             if matches(sla.pattern, group_id) and matches(sla.topics, topic) and sla.tier in (None, self._stricter_tier(group_id, topic)):
                 return sla
         return None
+
+    def isolation_levels(self) -> dict[str, str]:
+        """Consumer group -> isolation.level, as its consumers are declared; without groups whose consumers differ or leave it open."""
+        found: dict[str, set[str | None]] = {}
+        for client in self.clients:
+            if client.kind == "consumer" and client.group is not None:
+                setting = effective(client).get("isolation.level")
+                found.setdefault(client.group, set()).add(setting.value if setting is not None else None)
+        return {group: level for group, levels in found.items() for level in levels if level in _LEVELS and len(levels) == 1}
 
     def _stricter_tier(self, group_id: str, topic: str) -> str:
         named = {tier or self.default_tier for tier in (_tier(self.groups, group_id), _tier(self.topics, topic))}

@@ -17,7 +17,7 @@ from spark_jobs.rows.broker.broker_facts import broker_facts
 from spark_jobs.rows.broker.configs import config_by, numbers_of_all_brokers, value_of, whole_number
 from spark_jobs.rows.group.commit_behaviour import with_partition_behaviour
 from spark_jobs.rows.group.membership import groups_with_members, past_groups
-from spark_jobs.rows.tiers import sla_number, sla_policy, strictest, tier_of, tier_of_group
+from spark_jobs.rows.tiers import isolation_of, sla_number, sla_policy, strictest, tier_of, tier_of_group
 from spark_jobs.rows.topic.partition import largest_replicas
 from spark_jobs.rows.topic.topic_listing import exists, unlisted_reason, with_listing
 
@@ -33,8 +33,11 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 
 
 def with_sla(rows: DataFrame, policy: Policy) -> DataFrame:
-    """Adds sla_seconds int, the limit of the SLA of the group on the topic, and what it says (spark_jobs.lag.slas.with_behind_sla)."""
-    rows = rows.withColumn("sla", sla_number(policy, "group_id", "topic"))
+    """Adds sla_seconds int, the limit of the SLA of the group on the topic, and what it says (spark_jobs.lag.slas.with_behind_sla).
+
+    And isolation string (spark_jobs.rows.tiers.isolation_of).
+    """
+    rows = rows.withColumns({"sla": sla_number(policy, "group_id", "topic"), "isolation": isolation_of(policy, F.col("group_id"))})
     limit = sla_policy(policy, F.col("group_id"), F.col("sla"))["max_lag_ms"] / 1000
     return rows.withColumn("sla_seconds", limit.cast("int")).transform(with_behind_sla)
 
@@ -51,9 +54,13 @@ def _positions(evidence: Evidence) -> DataFrame:
     rows = rows.join(_groups(evidence), on="group_id", how="left").join(_partitions(evidence), on=_PLACE, how="left")
     rows = rows.join(largest_replicas(evidence, *_PLACE), on=_PLACE, how="left").join(_retention(evidence), on="topic", how="left")
     rows = rows.transform(with_listing, evidence)
+    rows = rows.join(evidence.table("topics").select("topic", "partition_count"), on="topic", how="left")
     rows = missing.with_item_errors(rows, evidence, missing.TOPICS, missing.PARTITIONS, missing.GROUP_PARTITIONS)
     rows = rows.withColumn("listing_reason", _listing_reason(evidence))
-    rows = rows.withColumns({"topic_exists": exists(F.col("listing_reason")), "errors": _errors(evidence)})
+    # A topic that was created again may have fewer partitions.
+    is_gone = F.coalesce(F.col("partition") >= F.col("partition_count"), F.lit(False))
+    topic_exists = F.when(is_gone, F.lit(False)).otherwise(exists(F.col("listing_reason")))
+    rows = rows.withColumns({"is_gone": is_gone, "topic_exists": topic_exists, "errors": _errors(evidence)})
     place = F.concat_ws("-", "topic", F.col("partition").cast("string"))
     minutes = numbers_of_all_brokers(evidence, "offsets.retention.minutes")
     rows = rows.withColumns(
@@ -64,7 +71,9 @@ def _positions(evidence: Evidence) -> DataFrame:
             "offsets_retention_ms": F.lit(min(minutes) * _MINUTE_MS if minutes else None).cast("bigint"),
         }
     )
-    rows = rows.drop("group_errors", "item_errors", "listing_reason", "assigned_topics", "commit_error", "offsets_error", "log_asked")
+    rows = rows.drop(
+        "group_errors", "item_errors", "listing_reason", "assigned_topics", "commit_error", "offsets_error", "log_asked", "partition_count"
+    )
     return rows.transform(with_movement, evidence).transform(with_lag_time).transform(with_loss)
 
 

@@ -9,11 +9,11 @@ from spark_jobs.engine.session import whole_stages
 from spark_jobs.engine.tables import table_of
 from spark_jobs.lag.days import LagWindow, read_window
 from spark_jobs.lag.samples import newest
-from spark_jobs.lag.slas import lag_growth, present_figures, sla_figures, sla_samples, sla_spans
+from spark_jobs.lag.slas import READ_COMMITTED, lag_growth, may_wait, present_figures, sla_figures, sla_samples, sla_spans
 from spark_jobs.rows import missing
 from spark_jobs.rows.group.group_partition import positions, with_sla
 from spark_jobs.rows.group.membership import groups_with_members, past_groups, topics_of_groups
-from spark_jobs.rows.tiers import sla_number, sla_policy
+from spark_jobs.rows.tiers import isolation_of, sla_number, sla_policy
 
 _MINUTE_MS = 60_000
 _NONE = -1
@@ -38,6 +38,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "errors": missing.joined(F.col("lacking"), F.col("errors")),
             "partition_count": F.when(known, partitions),
             **{name: F.when(known, F.coalesce(F.col(of), F.lit(0))) for name, of in counts.items()},
+            "isolation": isolation_of(policy, F.col("group_id")),
             "policy": sla_policy(policy, F.col("group_id"), F.nullif("sla", F.lit(_NONE))),
             "lag_growth": lag_growth([one.taken_ms for one in newest(evidence)]),
         }
@@ -65,7 +66,9 @@ def lag_window(evidence: Evidence, policy: Policy) -> LagWindow:
 
 def judged_samples(evidence: Evidence, policy: Policy) -> DataFrame:
     """The samples of this audit's window, judged (spark_jobs.lag.slas.sla_samples)."""
-    return sla_samples(lag_window(evidence, policy), policy.slas, sla_number(policy, "group_id", "topic"))
+    return sla_samples(
+        lag_window(evidence, policy), policy.slas, sla_number(policy, "group_id", "topic"), isolation_of(policy, F.col("group_id"))
+    )
 
 
 def _resource(policy: Policy) -> Column:
@@ -84,9 +87,13 @@ def _figures(evidence: Evidence, policy: Policy) -> DataFrame:
     rows = positions(evidence).transform(with_sla, policy).withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
     is_read = ~F.coalesce(F.col("abandoned"), F.lit(False))
     counts = F.col("has_commit") & is_read & F.coalesce(F.col("topic_exists"), F.lit(True))
-    # Where it is not known whether the group still reads the topic, no figure is known either.
-    figures_of = ("unread", "behind_sla", "lag_ms", "lag_ms_least", "lag_ms_most", "lag_ms_is_bound", "hidden_record")
-    rows = rows.withColumns({name: F.when(F.col("abandoned").isNotNull(), F.col(name)) for name in figures_of})
+    # Where it is not known whether the group still reads the topic, no figure is known either. Where a group may have to wait for an open
+    # transaction it is not known how late it is; where it is declared that it has to, it is not.
+    times = {"lag_ms": F.lit(0), "lag_ms_least": F.lit(0), "lag_ms_most": F.lit(0), "lag_ms_is_bound": F.lit(False)}
+    may, must = may_wait(F.col("waits")), F.col("waits") & (F.col("isolation") == READ_COMMITTED)
+    timed = {name: F.when(must, none).when(~may, F.col(name)) for name, none in times.items()}
+    figures_of = {**{name: F.col(name) for name in ("unread", "held", "behind_sla", "hidden_record")}, **timed}
+    rows = rows.withColumns({name: F.when(F.col("abandoned").isNotNull(), value) for name, value in figures_of.items()})
     rows = rows.withColumns({"place": F.concat_ws("-", "topic", F.col("partition").cast("string")), "counts": counts})
     lacking = missing.extra(
         offsets=_first("offsets", F.col("counts") & F.col("unread").isNull()),

@@ -73,7 +73,11 @@ GROUP_SLA = columns(f"""
     partition_count        int     partitions with a committed offset that the SLA covers; without an SLA, all of the group's
     lag_known              bigint  sum of the records behind the log end, without transaction ends where known, over those of these
         partitions of which both offsets were read and whose commit is not beyond the end
-    lag_least              bigint  lag_known without the partitions that are one offset behind, which may be the end of a transaction
+    lag_least              bigint  lag_known without what may be no lag: partitions that are one offset behind, which may be the end of a
+        transaction, and without a declared isolation level lag_held
+    lag_held               bigint  unread records that open transactions hold back from read_committed consumers; they are not in lag_known
+        if isolation is read_committed
+    isolation              string  isolation.level by the declaration of the group's consumers; NULL when it is not known
     lag_max                bigint  largest lag of these partitions
     lag_max_partition      string  where it is, as topic-partition
     unknown_partitions     int     partitions with a commit whose lag could not be computed
@@ -126,7 +130,7 @@ GROUP_PARTITION = columns(f"""
     group_type            string  classic, consumer, share, streams or unknown
     protocol_type         string  protocol type of the group; NULL for one that has only committed, without members
     state                 string  state of the group
-    topic_exists          boolean metadata lists the topic
+    topic_exists          boolean metadata lists the topic, with as many partitions
     assigned              boolean a member has the partition assigned; NULL when members could not be described
     has_commit            boolean the group has a committed offset here; NULL when it could not be read
     committed             bigint  committed offset
