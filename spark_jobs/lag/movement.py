@@ -15,8 +15,8 @@ COMMITS = 4
 """How many median distances of commits the window of a status is long."""
 LONGEST_MS = 7_200_000
 """How long that window may be, and is where no cadence of commits was seen, unless three samples are further apart."""
-_PUNCTUAL = (4, 5)
-"""A snapshot taken four fifths of a commit interval ago counts as one interval ago, because snapshots are not taken to the second."""
+_EARLY, _LATE, _WHOLE = 4, 6, 5
+"""From 4/5 of a commit interval on a sample is one interval old; one that shows the present commit from 6/5 on, for commits may be late."""
 _LOG_START_MOVES = 2
 """Retention deletes whole segments, so the log start jumps: one jump tells nothing of how often it does."""
 _HOUR_MS = 3_600_000
@@ -228,13 +228,15 @@ def _passing_facts(samples: Column) -> Column:
 
 def _window_facts(samples: Column, own: Column, idle: Column, now: Column) -> Column:
     """The window that a status is judged by: as long as a few commits take, and never fewer than three samples."""
-    has_lag, (part, of) = F.col("lag").isNotNull(), _PUNCTUAL
+    has_lag = F.col("lag").isNotNull()
 
     def in_window(it: Column, one: Column) -> Column:
         return F.coalesce(one["age"] <= it["third"], F.lit(True)) | (now - one["taken_ms"] <= it["target"])
 
     def is_before(it: Column, one: Column) -> Column:
-        return (one["age"] > 0) & ~F.coalesce((now - one["taken_ms"]) * of <= it["cadence"] * part, F.lit(False))
+        passed, shows_another = (now - one["taken_ms"]) * _WHOLE, F.coalesce(one["committed"] != F.col("committed"), F.lit(False))
+        too_new, in_time = (F.coalesce(passed <= it["cadence"] * share, F.lit(False)) for share in (_EARLY, _LATE))
+        return (one["age"] > 0) & ~too_new & (~in_time | shows_another)
 
     def facts(it: Column) -> Column:
         window, first, before, current = it["window"], it["first"], it["before"], newest_of(samples)

@@ -11,6 +11,9 @@ from spark_jobs.lag.time import reads_in_time
 LOSING_WITHIN_MS = 86_400_000
 """Every lag that does not fall is lost one day where retention deletes; LOSING is for those who have less than a day."""
 
+IDLE_MS = 600_000
+"""How long a commit must stand before it counts as standing still, as for CON-06: twice the default of max.poll.interval.ms."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
@@ -53,9 +56,10 @@ RULES = (
     ),
     Rule(
         status="ORPHAN",
-        words="committed on a topic that does not exist",
+        words="committed on a topic, or on a partition of it, that does not exist",
         condition="has_commit and not topic_exists",
-        figures="concat('committed ', committed, ' on a topic that does not exist')",
+        figures="concat('committed ', committed, ' on a ', case when is_gone then 'partition that the topic does not have' "
+        "else 'topic that does not exist' end)",
     ),
     Rule(
         status="NO_COMMIT",
@@ -111,9 +115,15 @@ RULES = (
     ),
     Rule(
         status="INSUFFICIENT_HISTORY",
-        words=f"the window has fewer than {SAMPLES} samples",
-        condition=f"samples < {SAMPLES}",
-        figures=_figures(f"concat(samples, ' of {SAMPLES} samples')", _LAG, _STANDS),
+        words=f"the window has fewer than {SAMPLES} samples, or all of them show the same commit, with unread records after it, for less "
+        f"than {IDLE_MS // 60_000} minutes",
+        condition=f"samples < {SAMPLES} or (all_idle and idle_ms < {IDLE_MS})",
+        figures=_figures(
+            f"case when samples < {SAMPLES} then concat(samples, ' of {SAMPLES} samples')"
+            f" else concat('unchanged for ', cast(idle_ms / 1000 as bigint), ' of {IDLE_MS // 1000} s') end",
+            _LAG,
+            _STANDS,
+        ),
     ),
     Rule(
         status="STOPPED",

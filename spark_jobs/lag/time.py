@@ -6,7 +6,7 @@ And the time that is left: what retention will take from a group, and when, at p
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.lag.positions import may_be_marker
+from spark_jobs.lag.positions import may_be_marker, starts_young
 
 CAUGHT_UP, BY_RECORD, INTERPOLATED, AT_LEAST = "caught up", "record timestamp", "interpolated", "at least"
 BY_RETENTION, BY_PROGRESS = "retention.ms", "measured log start progress"
@@ -62,9 +62,9 @@ def _with_record_time(rows: DataFrame, behind: Column) -> DataFrame:
 def with_loss(rows: DataFrame) -> DataFrame:
     """Adds catch_up_ms, time_to_loss_ms, time_to_loss_by and expires_in_ms (kafka_audit.catalogue.rows).
 
-    Needs has_commit, margin, lag, lag_ms, lag_ms_method, deletes, retention_ms, retention_bytes, the rates, expiry_measured and what
-    :func:`reads_in_time` needs (spark_jobs.lag.movement), and state, group_type, protocol_type, empty_within_ms, changed_within_ms,
-    offsets_retention_ms.
+    Needs has_commit, log_start, margin, lag, lag_ms, lag_ms_method, deletes, retention_ms, retention_bytes, headroom_offset, the rates,
+    expiry_measured and what :func:`reads_in_time` needs (spark_jobs.lag.movement), and state, group_type, protocol_type, empty_within_ms,
+    changed_within_ms, offsets_retention_ms.
     """
     before = rows.columns
     ahead = F.col("consumed_per_s") - F.col("produced_per_s")
@@ -113,12 +113,15 @@ def _by_retention() -> Column:
 def _by_progress() -> Column:
     """When the log start reaches the committed offset, in milliseconds from this snapshot.
 
-    Not where time alone deletes and the age of the first unread record is known: nothing younger than retention.ms is deleted. The log
-    start has moved by what was written long ago; what retention deletes from now on is not more than what is written now.
+    Not where retention.ms deletes, and no size does, and the age of the first unread record is known: nothing younger is deleted. That
+    nobody else deletes (DeleteRecords) shows the age of the log's first record, which is then a quarter of retention.ms at least. What
+    retention deletes from now on is not more than what is written now, whatever the log start has moved by.
     """
-    by_time_only = _age_is_known() & (F.col("retention_bytes") < 0)
-    retains = F.col("deletes") & ((F.col("retention_ms") >= 0) | (F.col("retention_bytes") >= 0))
-    expires = F.when(retains, F.least("expired_per_s", "produced_per_s")).otherwise(F.col("expired_per_s"))
+    timed, sized = F.col("retention_ms") >= 0, F.col("retention_bytes") >= 0
+    is_young = starts_young()
+    by_time_only = _age_is_known() & ~sized & ~is_young
+    by_retention = F.col("deletes") & (sized | (timed & ~F.coalesce(is_young, F.lit(False))))
+    expires = F.when(by_retention, F.least("expired_per_s", "produced_per_s")).otherwise(F.col("expired_per_s"))
     nearer = expires - F.col("consumed_per_s")
     measured = F.col("expiry_measured") & ~F.coalesce(by_time_only, F.lit(False))
     return F.when(measured & (F.col("margin") >= 0) & (nearer > 0), _foreseeable(F.col("margin") / nearer * 1000))

@@ -39,6 +39,8 @@ class Past:
     """Of the first unread record: its offset, or None where only markers follow, and how many milliseconds ago it was written."""
     control: bool | None = None
     """Whether the last batch ends a transaction; None = not read."""
+    headroom: int | None = None
+    """The first offset with a record younger than a quarter of retention.ms."""
     demanded: tuple[int, int] | None = None
     """SLA in seconds, and the offset that it demands."""
 
@@ -50,6 +52,13 @@ def level(offset: int, samples: int = SAMPLES) -> Offsets:
 def moving(lags: Sequence[int], step: int = 100) -> Offsets:
     """A commit that moves by ``step`` with each sample, and these lags, oldest first."""
     return [(step * (1 + number), step * (1 + number) + lag) for number, lag in enumerate(lags)]
+
+
+def half_hourly(samples_ago: int) -> Offsets:
+    """Ten records a minute, and a commit every half hour of all that is there; the newest was seen so many samples ago."""
+    newest = 60 - 5 * samples_ago - 4
+    commits = [newest - 30 * number for number in range(4)]
+    return [(1000 + 10 * max(at for at in commits if at <= now), 1000 + 10 * now) for now in range(0, 5 * SAMPLES, 5)]
 
 
 def standing(committed: int, ends: Sequence[int | None]) -> Offsets:
@@ -72,7 +81,7 @@ def snapshot(histories: Mapping[str, Past], age: int) -> Synthetic:
         if not past.deleted:
             one.topic(name, topic_id=_of(past.topic_ids, age), config=dict(past.config))
             start, stable = _of(past.starts, age), past.stable if past.stable is not None and age == 0 else end
-            log = {"log_start": start, "log_end": end, "last_stable": stable}
+            log = {"log_start": start, "log_end": end, "last_stable": stable, "headroom_offset": past.headroom if age == 0 else None}
             one.offsets(name, **({"error": "LEADER_NOT_AVAILABLE"} if end is None else log))
         state = _of(past.states, age)
         members = [(name if past.assigned else "elsewhere", 0)] if state == "Stable" else None
@@ -152,6 +161,7 @@ HISTORIES: dict[str, Past] = {
         offsets=[*moving([0] * 8), *standing(800, [900 + 50 * n for n in range(5)])], states=("Stable", *["Empty"] * 5)
     ),
     "batches": Past(offsets=[(100 * (n // 4), 25 * n) for n in range(SAMPLES + 2)]),
+    **{f"half-hourly-{number}": Past(offsets=half_hourly(number)) for number in range(6)},
     "dip": Past(offsets=moving([100, 200, 199, 400, 800])),
     "zero": Past(offsets=moving([0, 10_000, 30_000, 80_000])),
     "just-written": Past(offsets=[*level(700, 5), (700, 701)]),
@@ -173,6 +183,13 @@ HISTORIES: dict[str, Past] = {
     "in-flight": Past(offsets=[*[(5 * n, 5 * n) for n in range(1, 7)], (35, 38)], config=_HOUR, record=(35, 3_000)),
     "slow-at-night": Past(
         offsets=[(end - 1000, end) for end in _NIGHT], starts=_DAY_BEFORE, config=_A_DAY, record=(_NIGHT[-1] - 1000, 1_000_000)
+    ),
+    "falls-behind-by-day": Past(
+        offsets=[(1_500_000 + 30_000 * n, 2_000_000 + 60_000 * n) for n in range(SAMPLES)],
+        starts=[36_000 * n for n in range(SAMPLES)],
+        config=_A_DAY,
+        record=(1_860_000, 4_300_000),
+        headroom=1_000_000,
     ),
     "slow-at-night-by-size": Past(offsets=[(end - 1000, end) for end in _NIGHT], starts=_DAY_BEFORE, config=_BYTES),
     "stuck-by-size": Past(offsets=standing(900_000, [1_000_000 + start for start in _BY_DAY]), starts=_BY_DAY, config=_BYTES),

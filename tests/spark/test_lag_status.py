@@ -8,8 +8,9 @@ from lag_histories import HISTORIES, MINUTE_MS, STEP_MS, rows_over
 from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS
 
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.catalogue.rows.groups import STATUSES
-from spark_jobs.lag.status import RULES
+from spark_jobs.lag.status import IDLE_MS, RULES
 
 pytestmark = pytest.mark.spark
 
@@ -48,6 +49,7 @@ CASES: dict[str, dict[str, Any]] = {
     # 25 minutes ago there were members yet, and offsets are kept for a day.
     "left-and-lag-grows": {"status": "STOPPED", "expires_in_ms": 24 * HOUR_MS - 25 * MINUTE_MS, "status_window_ms": 4 * STEP_MS},
     "batches": {"status": "OK", "status_window_ms": 12 * STEP_MS},  # commits 20 minutes apart
+    **{f"half-hourly-{number}": {"status": "OK"} for number in range(6)},
     "dip": {"status": "GROWING", "lag": 800, "status_window_ms": 4 * STEP_MS, "detected_within_ms": 5 * STEP_MS},
     "zero": {"status": "GROWING", "lag": 80_000},
     "just-written": {"status": "OK", "lag": 1},
@@ -69,6 +71,8 @@ CASES: dict[str, dict[str, Any]] = {
     "in-flight": {"status": "OK", "lag": 3, "time_to_loss_ms": None},
     # What is 1,000 s old is not deleted within a day because yesterday's day was written two hundred times as fast as this night.
     "slow-at-night": {"status": "SLOW", "time_to_loss_ms": None, "consumed_per_s": 1},
+    # The log start would reach the commit in 71,400 s, but its record is 4,300 s old, and its age grows by half a second a second.
+    "falls-behind-by-day": {"status": "GROWING", "time_to_loss_ms": 164_200_000, "time_to_loss_by": "retention.ms"},
     "slow-at-night-by-size": {"status": "SLOW", "time_to_loss_ms": None},
     "stuck-by-size": {"status": "LOSING", "margin": 180_000, "time_to_loss_ms": 900_000, "time_to_loss_by": "measured log start progress"},
     "compacted-only": {"status": "STALLED", "compacted": True, "deletes": False, "time_to_loss_ms": None},
@@ -142,6 +146,19 @@ def test_a_gap_makes_the_window_and_the_time_of_detection_longer(irregular) -> N
     row = irregular["stalled"]
     assert (row["status"], row["status_window_ms"], row["detected_within_ms"]) == ("STALLED", 187 * MINUTE_MS, 12 * HOUR_MS)
     assert "3 samples of 11220 s" in row["status_reason"]
+
+
+def test_snapshots_seconds_apart_do_not_tell_that_a_group_stands_still(spark: SparkSession, tmp_path: Path) -> None:
+    rows = rows_over(spark, tmp_path, [number * 0.3 for number in range(1, 5)])
+    assert {name: rows[name]["status"] for name in ("stopped", "stalled", "one-record")} == dict.fromkeys(
+        ("stopped", "stalled", "one-record"), "INSUFFICIENT_HISTORY"
+    )
+    assert "unchanged for 72 of 600 s" in rows["stopped"]["status_reason"]
+
+
+def test_a_status_and_its_control_wait_for_the_same_time() -> None:
+    control = next(one for one in load_catalogue().controls if one.code == "CON-06")
+    assert control.parameters["idle_ms"].default == IDLE_MS
 
 
 def test_a_snapshot_that_overlaps_a_newer_one_shows_no_rewind(irregular) -> None:
