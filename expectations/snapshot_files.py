@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from expectations.suites import Value
-from kafka_audit.collect.datasets import DATASETS
+from kafka_audit.collect.datasets import DATASETS, is_known
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import Snapshot
 
@@ -90,7 +90,7 @@ def populations(files: SnapshotFiles) -> dict[str, Value]:
         "topics_with_partitions_missing": _short_topics(topics, partitions),
         "commits_without_group": _count(_absent(files.read("committed_offsets", ["group_id"]), groups, ["group_id"])),
         "members_without_group": _count(_absent(files.read("members", ["group_id"]), groups, ["group_id"])),
-        "errors_of_unknown_dataset": None if errors is None else sum(name not in DATASETS for name in errors["dataset"].to_pylist()),
+        "errors_of_unknown_dataset": None if errors is None else sum(not is_known(name) for name in errors["dataset"].to_pylist()),
         "hidden_topics": None if errors is None else errors["error"].to_pylist().count("TOPIC_HIDDEN"),
     }
 

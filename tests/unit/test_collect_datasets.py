@@ -2,10 +2,10 @@
 
 from fake_answers import described, fetched, listed
 from fake_brokers import SILENCE
-from kafka.protocol.admin.cluster import DescribeLogDirsResponse
+from kafka.protocol.admin.cluster import DescribeClusterResponse, DescribeLogDirsResponse
 from kafka.protocol.admin.groups import DescribeGroupsResponse
 from kafka.protocol.consumer.group import OffsetFetchResponse
-from snapshot_taking import commits, failed, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
+from snapshot_taking import commits, failed, fake_cluster, offsets_snapshot_taker, rows, snapshot_taker  # noqa: F401  (fixtures)
 
 from kafka_audit.collect import config_keys
 
@@ -93,6 +93,23 @@ def test_headroom_is_read_only_where_a_group_commits_and_time_limits_retention(f
     assert first["headroom_timestamp_ms"] == int(first["read_at"].timestamp() * 1000) - 100_000
     assert first["headroom_offset"] == 100
     assert second["headroom_timestamp_ms"] is second["headroom_offset"] is None
+
+
+def test_a_cluster_that_cannot_be_described_is_an_error_in_both_kinds_of_snapshot(fake, take, take_offsets):
+    fake.add_topic("t", [1])
+
+    def refuse(_, request):
+        return DescribeClusterResponse(
+            error_code=31, error_message=None, cluster_id="", controller_id=-1, brokers=[], authorized_operations=set()
+        )
+
+    fake.answers["DescribeCluster"] = refuse
+    wanted = [(None, None, None, None, "CLUSTER_AUTHORIZATION_FAILED")]
+    whole = take()
+
+    assert failed(whole, "cluster.authorized_operations") == wanted == failed(take_offsets(), "cluster.authorized_operations")
+    assert failed(whole, "cluster") == []
+    assert [row["authorized_operations"] for row in rows(whole, "cluster")] == [None]
 
 
 def test_a_refused_topic_has_no_configuration_at_all_and_an_error(fake, take):

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from expectations.snapshot_files import schema_problem
-from kafka_audit.collect.datasets import DATASETS
+from kafka_audit.collect.datasets import DATASETS, is_known
 
 
 def test_a_snapshot_has_these_datasets():
@@ -60,3 +60,8 @@ def test_the_gate_and_the_schemas_that_it_checks_load_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_an_error_names_a_dataset_or_a_column_of_one():
+    assert is_known("offsets") and is_known("offsets.headroom_offset")
+    assert not any(map(is_known, ("", ".", "offsets.", "offsets.nothing", "nothing", "nothing.offset", "offsets.error.error")))

@@ -57,20 +57,20 @@ class QuorumReplica:
     last_caught_up_timestamp_ms: int | None
 
 
-def describe_cluster(channel: Channel) -> tuple[tuple[BrokerAddress, ...], tuple[str, ...] | None]:
+def describe_cluster(channel: Channel) -> tuple[tuple[BrokerAddress, ...], tuple[str, ...] | None, Failure | None]:
     """Registered brokers, fenced ones included where the broker can tell (version 2, Kafka 4.0), and what the asking principal may do.
 
-    None in place of the latter where the broker did not tell.
+    None in place of the latter where the broker did not tell. The failure says why both are missing.
     """
     request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=True)
     response, failure = channel.response_of(channel.ask_any(request))
     if failure is not None:
-        return (), None
+        return (), None, failure
     nodes = tuple(
         BrokerAddress(broker_id=b.broker_id, host=b.host, port=b.port, rack=b.rack)
         for b in sorted(response.brokers, key=lambda broker: broker.broker_id)
     )
-    return nodes, operation_names(response.authorized_operations)
+    return nodes, operation_names(response.authorized_operations), None
 
 
 def describe_log_dirs(channel: Channel) -> Iterator[BrokerLogDirs]:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from kafka_audit.cluster.bootstrap import Cluster
+from kafka_audit.cluster.bootstrap import BrokerAddress, Cluster
 from kafka_audit.cluster.brokers import describe_cluster, describe_log_dirs, describe_quorum
 from kafka_audit.cluster.routing import Leaders, TopicPartition
 from kafka_audit.cluster.topics import Partition, Topic, TopicListing, list_reassignments
@@ -66,12 +66,12 @@ class Collection:
         # Last: where many groups lag far behind it takes the longest, and a deadline must cost nothing else.
         internal, commits = _internal(in_scope), reading.commits
         yield datasets.FIRST_UNREAD, records.first_unread(cluster, leaders, commits, logs, internal=internal, now=self.now, errors=log)
-        _, operations = describe_cluster(cluster)
+        _, operations = self._describe_cluster()
         self.capabilities = capabilities.words(capabilities.read_capabilities(cluster, operations))
 
     def _everything(self) -> _Tables:
         cluster, log = self.cluster, self.errors
-        registered, operations = describe_cluster(cluster)
+        registered, operations = self._describe_cluster()
         read_at, looked_at = self.now(), time.monotonic()
         listing, in_scope, listed = self._list_topics()
         running, failures = list_reassignments(cluster)
@@ -141,6 +141,13 @@ class Collection:
         in_scope = [topic for topic in listing.topics if self.scope.covers_topic(topic.name, is_internal=topic.is_internal)]
         names = {topic.name for topic in in_scope}
         return listing, in_scope, [one for one in listing.partitions if one.topic in names]
+
+    def _describe_cluster(self) -> tuple[Sequence[BrokerAddress], Sequence[str] | None]:
+        """The registered brokers, and what the audit's principal may do; where both are missing, an error says why."""
+        registered, operations, failure = describe_cluster(self.cluster)
+        if failure is not None:
+            self.errors.add(datasets.CLUSTER, failure, column="authorized_operations")
+        return registered, operations
 
     def _storage(self, listing: TopicListing) -> _Tables:
         stored = list(describe_log_dirs(self.cluster))

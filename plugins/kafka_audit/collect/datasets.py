@@ -182,3 +182,9 @@ CAPABILITIES = Dataset(
 
 DATASETS: Mapping[str, Dataset] = {one.name: one for one in tuple(globals().values()) if isinstance(one, Dataset)}
 """Every dataset by its name; a whole snapshot has them all."""
+
+
+def is_known(name: str) -> bool:
+    """Whether an error's ``dataset`` is one of these, or a column of one as ``dataset.column``."""
+    dataset, dot, column = name.partition(".")
+    return dataset in DATASETS and (not dot or column in DATASETS[dataset].schema.names)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NOTHING = Offset(offset=None, timestamp_ms=None)
+_MORE_COLUMNS = ("last_stable", "max_timestamp_ms", "headroom_offset")
 MaxLagSeconds = Callable[[str, str], int | None]
 """How many seconds a group (first) may lag on a topic (second); None where no SLA says."""
 
@@ -67,6 +68,8 @@ def offsets(
     The order is start, last stable, end, so that start <= last stable <= end holds in each row although records arrive meanwhile.
     Where a commit lies beyond the end, the end is read once more and the later one kept: a commit can overtake the first reading.
     With ``positions_only`` the columns of highest timestamp and headroom are not asked for and stay null.
+    ``error`` is set where start or end could not be read. A failure of one of the other columns leaves that column null, and is an error
+    of the column.
     """
     read_at = now()
     starts = list_offsets(cluster, leaders, dict.fromkeys(partitions, EARLIEST))
@@ -78,19 +81,23 @@ def offsets(
     if not positions_only and cluster.supports("ListOffsets", MAX_TIMESTAMP_VERSION):
         newest = list_offsets(cluster, leaders, dict.fromkeys(partitions, MAX_TIMESTAMP))
     marks = {
-        key: _milliseconds(read_at) - retention_ms[key[0]] // 4
+        key: _time_before(read_at, retention_ms[key[0]] // 4)
         for key in partitions
         if not positions_only and key in commits and retention_ms.get(key[0], -1) > 0
     }
     headroom = list_offsets(cluster, leaders, marks)
     rows: list[tuple[object, ...]] = []
     for key in sorted(partitions):
-        readings = [found.get(key, _NOTHING) for found in (starts, stable, ends, newest, headroom)]
-        # A partition without a leader fails in every reading; one row says it.
-        failure = next((reading for reading in readings if isinstance(reading, Failure)), None)
+        readings = [found.get(key, _NOTHING) for found in (starts, ends, stable, newest, headroom)]
+        failure = next((reading for reading in readings[:2] if isinstance(reading, Failure)), None)
         if failure is not None:
+            # A partition without a leader fails in every reading; one row says it.
             errors.add(OFFSETS, failure)
-        start, last_stable, end, latest, ahead = (_known(reading) for reading in readings)
+        else:
+            for column, reading in zip(_MORE_COLUMNS, readings[2:], strict=True):
+                if isinstance(reading, Failure):
+                    errors.add(OFFSETS, reading, column=column)
+        start, end, last_stable, latest, ahead = (_known(reading) for reading in readings)
         mark = marks.get(key) if isinstance(headroom.get(key), Offset) else None
         rows.append(
             (
@@ -141,7 +148,7 @@ def sla_offsets(
     rows: list[tuple[object, ...]] = []
     for limit, keys in sorted(wanted.items()):
         read_at = now()
-        timestamp = max(0, _milliseconds(read_at) - limit * 1000)
+        timestamp = _time_before(read_at, limit * 1000)
         for key, found in list_offsets(cluster, leaders, dict.fromkeys(sorted(keys), timestamp)).items():
             if isinstance(found, Failure):
                 errors.add(SLA_OFFSETS, found)
@@ -151,9 +158,9 @@ def sla_offsets(
     return table(SLA_OFFSETS.schema, sorted(rows, key=lambda row: row[:3]))
 
 
-def _milliseconds(moment: datetime) -> int:
-    """An aware time in milliseconds since the epoch, rounded down."""
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+def _time_before(moment: datetime, milliseconds: int) -> int:
+    """A time so much earlier than an aware one, in milliseconds since the epoch; 0 at least, because negative ones have other meanings."""
+    return max(0, (moment - _EPOCH) // timedelta(milliseconds=1) - milliseconds)
 
 
 def _known(reading: Offset | Failure) -> Offset:

@@ -113,9 +113,12 @@ class ErrorLog:
     def __init__(self) -> None:
         self._failures: dict[tuple[str, Failure], None] = {}
 
-    def add(self, dataset: Dataset, failure: Failure) -> None:
-        """Record that ``dataset`` lacks what the failure is about: nothing named = the whole dataset."""
-        self._failures[dataset.name, failure] = None
+    def add(self, dataset: Dataset, failure: Failure, *, column: str | None = None) -> None:
+        """Record that ``dataset`` lacks what the failure is about: nothing named = the whole dataset.
+
+        With ``column`` only that column is missing, and the rows hold all else: the error is of ``dataset.column``.
+        """
+        self._failures[dataset.name if column is None else f"{dataset.name}.{column}", failure] = None
 
     def add_all(self, dataset: Dataset, failures: Iterable[Failure]) -> None:
         """Record several failures of one dataset."""
@@ -127,6 +130,9 @@ class ErrorLog:
         return dict(sorted(Counter(dataset for dataset, _ in self._failures).items()))
 
     def to_table(self) -> pa.Table:
-        """The dataset ``errors``: one row per failure, ordered; no topic, partition, group or broker = the whole dataset is missing."""
+        """The dataset ``errors``: one row per failure, ordered; no topic, partition, group or broker = the whole dataset is missing.
+
+        Its column ``dataset`` names a dataset, or a column of one as ``dataset.column``.
+        """
         rows = [(dataset, f.api, f.broker_id, f.topic, f.partition, f.group_id, f.error, f.message) for dataset, f in self._failures]
         return table(ERRORS.schema, sorted(rows, key=lambda row: tuple((value is not None, value) for value in row)))

@@ -17,7 +17,7 @@ from spark_jobs.rows.topic.past_topics import with_past_topics
 from spark_jobs.rows.topic.writes import with_writes, write_figures
 
 _CLIENTS = "array<struct<name:string,settings:map<string,string>>>"
-_FROM_PARTITIONS = ("partitions", "reassignments", "offsets", "producers", "last_batches", "replica_sizes")
+_FROM_PARTITIONS = ("partitions", "reassignments", "offsets", "offsets.max_timestamp_ms", "producers", "last_batches", "replica_sizes")
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
@@ -53,7 +53,7 @@ def _least_if_all_known(column: str) -> Column:
 def _partition_figures(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
     """One row for each topic that has partitions, with ``lacking`` map<dataset, reason> of what its partitions lack."""
     partitions = placed_partitions(evidence, facts).transform(with_writes, evidence)
-    lacking = {dataset: missing.of_its_partitions(F.col("errors")[dataset], F.col("partition")) for dataset in _FROM_PARTITIONS}
+    lacking = {name: missing.of_its_partitions(F.col("errors")[name], F.col("partition")) for name in _FROM_PARTITIONS}
     return partitions.groupBy("topic").agg(
         F.count("*").cast("int").alias("partitions_seen"),
         _least_if_all_known("replication_factor").alias("replication_factor_min"),
