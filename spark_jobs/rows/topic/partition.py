@@ -8,7 +8,7 @@ from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.lag.positions import offsets_between
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts
-from spark_jobs.rows.broker.configs import config_by, effective_min_insync, feature_levels, numbers_of_all_brokers
+from spark_jobs.rows.broker.configs import config_by, effective_min_insync, feature_levels, numbers_of_all_brokers, whole_number
 from spark_jobs.rows.tiers import topic_policy
 from spark_jobs.rows.topic.past_topics import with_past_partitions
 
@@ -36,7 +36,8 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "leader_alive": F.array_contains(facts.alive_ids, F.col("leader")),
             "isr_count": F.size("isr"),
             "lagging_replicas": F.array_except("settled", "isr"),
-            "min_insync_replicas": effective_min_insync(F.col("replication_factor")),
+            "min_insync_configured": whole_number("min.insync.replicas").cast("int"),
+            "min_insync_replicas": effective_min_insync(F.size("replicas"), facts.bounds_min_insync(F.col("leader"))),
             "reassigning": F.coalesce("in_progress", listed),
             "elr_supported": _elr_level(evidence, "supported") >= 1,
             "elr_enabled": _elr_level(evidence, "finalized") >= 1,

@@ -48,12 +48,14 @@ PARTITION = columns(f"""
     leader_epoch               int           leader epoch
     leader_alive               boolean       the leader is a registered, unfenced broker
     replicas                   {INTS}        assigned replicas
-    replication_factor         int           target number of replicas (assigned minus being added)
+    replication_factor         int           number of assigned replicas without those being added
     isr                        {INTS}        in-sync replicas
     isr_count                  int           number of in-sync replicas
     lagging_replicas           {INTS}        assigned replicas that are not in sync and not being added
     offline_replicas           {INTS}        replicas on dead brokers or failed log dirs
-    min_insync_replicas        int           effective value: min(configured, replication factor)
+    min_insync_configured      int           min.insync.replicas as configured
+    min_insync_replicas        int           effective value: min(configured, assigned replicas, those being added too); the configured
+        value where the leader is of a release before 3.7; NULL when it exceeds the replicas and the leader's release is not known
     eligible_leader_replicas   {INTS}        ELR (KIP-966); NULL when the feature is off
     elr_supported              boolean       every broker supports eligible.leader.replicas.version 1
     elr_enabled                boolean       that level, or a higher one, is finalized
