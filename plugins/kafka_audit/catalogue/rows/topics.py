@@ -8,15 +8,24 @@ TOPIC = columns(f"""
     topic_id                     string        topic id (KIP-516)
     is_internal                  boolean       internal topic such as __consumer_offsets
     partition_count              int           number of partitions
-    replication_factor_min       int           fewest target replicas of any partition; replicas being added or removed do not count twice
-    replication_factor_max       int           most target replicas of any partition
-    min_insync_replicas          int           effective value: min(configured, replication factor)
+    replication_factor_min       int           fewest replicas of any partition; while it is reassigned the fewer of those that it has,
+        without those being added, and of those that it will have, without those being removed
+    replication_factor_max       int           most replicas of any partition, counted in the same way
+    fewest_replicas_partition    int           the first partition with the fewest replicas
+    reassigning_partitions       int           partitions with a reassignment in progress, as far as reassignments could be listed
+    min_insync_replicas          int           effective value: min(configured, fewest replicas without those being removed)
     config                       {CONFIG}      effective topic configuration with source and synonyms
     broker_values                map<string,array<string>> distinct effective values of a key, for keys that every broker answered
     racks                        int           distinct racks of the alive brokers; NULL when a broker has no rack
-    rack_spread_min              int           fewest distinct racks of any partition's replicas; NULL when a replica's rack is unknown
-    rack_survivors_min           int           fewest replicas left after losing any one rack; NULL when a replica's rack is unknown
+    rack_spread_min              int           fewest distinct racks of any partition's replicas, without those being removed; NULL when a
+        replica's rack is unknown
+    rack_spread_partition        int           the first partition with that spread, of those whose racks are known
+    rack_survivors_min           int           fewest of these replicas left after losing any one rack; NULL when a rack is unknown
     rack_survivors_best_case     int           the same with every unknown rack taken as a rack of its own: the truth cannot be better
+    rack_survivors_partition     int           the first partition where it is that few, at best
+    in_sync_survivors_min        int           fewest replicas in sync now that are left after losing any one rack; NULL as above
+    in_sync_survivors_best_case  int           the same with every unknown rack taken as a rack of its own
+    in_sync_survivors_partition  int           the first partition where it is that few, at best
     size_bytes_max               bigint        bytes of the largest partition (its largest replica)
     recent_write_partitions      int           partitions whose newest record is younger than 24 h
     identified_write_partitions  int           of those, partitions whose newest record is from an idempotent producer
