@@ -14,6 +14,7 @@ from spark_jobs.rows.broker.configs import config_by, effective_min_insync, valu
 from spark_jobs.rows.tiers import matches_any, topic_policy
 from spark_jobs.rows.topic.partition import largest_replicas, placed_partitions
 from spark_jobs.rows.topic.past_topics import with_past_topics
+from spark_jobs.rows.topic.tiered_retention import with_tiered_retention
 from spark_jobs.rows.topic.writes import with_writes, write_figures
 
 _CLIENTS = "array<struct<name:string,settings:map<string,string>>>"
@@ -42,6 +43,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "errors": _errors(evidence, facts),
         }
     )
+    rows = with_tiered_retention(rows, evidence)
     return with_past_topics(rows, evidence).withColumn("policy", topic_policy(policy, F.col("topic")))
 
 
@@ -50,8 +52,6 @@ def _least_if_all_known(column: str) -> Column:
     return F.when(F.count(column) == F.count("*"), F.min(column)).cast("int")
 
 
-def _partition_figures(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
-    """One row for each topic that has partitions, with ``lacking`` map<dataset, reason> of what its partitions lack."""
 def _partition_with_least(column: str) -> Column:
     """The number of the first partition with the least value; NULL when no value is known."""
     return F.min(F.when(F.col(column).isNotNull(), F.struct(column, "partition")))["partition"]
@@ -66,6 +66,8 @@ def _survivors(kind: str) -> list[Column]:
     ]
 
 
+def _partition_figures(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
+    """One row for each topic that has partitions, with ``lacking`` map<dataset, reason> of what its partitions lack."""
     partitions = placed_partitions(evidence, facts).transform(with_writes, evidence)
     lacking = {dataset: missing.of_its_partitions(F.col("errors")[dataset], F.col("partition")) for dataset in _FROM_PARTITIONS}
     return partitions.groupBy("topic").agg(

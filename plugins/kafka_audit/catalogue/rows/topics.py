@@ -26,6 +26,10 @@ TOPIC = columns(f"""
     in_sync_survivors_min        int           fewest replicas in sync now that are left after losing any one rack; NULL as above
     in_sync_survivors_best_case  int           the same with every unknown rack taken as a rack of its own
     in_sync_survivors_partition  int           the first partition where it is that few, at best
+    tiered_retention_ms_max      bigint        for __remote_log_metadata: longest retention.ms of any topic known to be tiered, -1 when one
+        is unlimited, 0 when none is tiered
+    tiered_retention_gap         string        for __remote_log_metadata: why further topics may be tiered or keep records for longer; NULL
+        when all are known
     size_bytes_max               bigint        bytes of the largest partition (its largest replica)
     recent_write_partitions      int           partitions whose newest record is younger than 24 h
     identified_write_partitions  int           of those, partitions whose newest record is from an idempotent producer
