@@ -52,7 +52,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 
 def _with_offsets(partitions: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds log_start, log_end and last_stable, and to ``errors`` why they are missing."""
-    names = ("topic", "partition", "log_start", "log_end", "last_stable")
+    names = ("topic", "partition", "log_start", "log_end", "last_stable", F.col("read_at").alias("ends_read_at"))
     offsets = evidence.table("offsets").select(*names, F.col("error").alias("offsets_error"))
     errors = missing.joined(missing.extra(offsets=F.col("offsets_error")), F.col("errors"))
     return partitions.join(offsets, on=_KEYS, how="left").withColumn("errors", errors)

@@ -46,7 +46,8 @@ TOPIC = columns(f"""
     {HISTORY_MS}
     {IS_NEW}
     earlier_topic_ids            array<string> other topic ids this name had in earlier snapshots, oldest first
-    partition_count_before       int           number of partitions in the nearest earlier snapshot that shows this topic id
+    partition_count_before       int           number of partitions of this topic id in the last audit's snapshot; of a topic that was not
+        there yet, in the first snapshot of any kind that shows it
     {TOPIC_POLICY}
     {ERRORS}
 """)
@@ -86,12 +87,16 @@ PARTITION = columns(f"""
     {SNAPSHOTS}
     {HISTORY_MS}
     {IS_NEW}
-    earlier_ms                 bigint        time since the nearest earlier snapshot that shows this partition of the same topic id
+    earlier_ms                 bigint        time since the last audit's snapshot, or the first one that shows this partition of this topic
+        id, if that is later
     leader_changes             int           growth of the leader epoch since that snapshot
-    log_end_before             bigint        largest log end of any earlier snapshot with the same topic id
+    log_end_before             bigint        largest log end of the same topic id that any snapshot of either kind read before this one's
     isr_counts                 {INTS}        isr_count of the snapshots, this one first, then back in time; at most 10
     behind_stable              array<bigint> log_end - last_stable of the snapshots, this one first, then back in time; at most 10
     under_replicated_ms        bigint        time since the first of the latest unbroken snapshots with replicas missing from the ISR
+    reassigning_ms             bigint        time since the first of the latest unbroken snapshots with the reassignment that is running;
+        NULL when none is
+    reassigning_at_most_ms     bigint        time since the newest snapshot without it; NULL when there is none, or none is running
     {TOPIC_POLICY}
     {ERRORS}
 """)
