@@ -9,7 +9,7 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.samples import OTHER_SCOPE, scope_of
-from kafka_audit.store.sealed import OFFSETS, SNAPSHOT, Sealed
+from kafka_audit.store.sealed import AUDIT, OFFSETS, SNAPSHOT, Place, Sealed
 from kafka_audit.times import is_id, stamp
 
 OFFSETS_SNAPSHOTS = 36
@@ -80,16 +80,16 @@ def read_history(snapshot: Snapshot, limit: int) -> History:
 
 def _last_audited(snapshot: Snapshot, whole: tuple[Snapshot, ...]) -> str | None:
     """The id of the newest of these snapshots that one of the newest sealed audits names; None when none does."""
-    folder = snapshot.root.audits(str(snapshot.manifest["cluster"]))
-    sealed = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}") if is_id(path.parent.name))
-    judged = {_judged_by(audit) for audit in sealed[-_AUDITS:]}
+    place = snapshot.root.place(str(snapshot.manifest["cluster"]), AUDIT)
+    sealed = sorted(path.parent for path in place.parent.glob(f"*/{MANIFEST}") if is_id(path.parent.name))
+    judged = {_judged_by(audit, place) for audit in sealed[-_AUDITS:]}
     return next((one.snapshot_id for one in reversed(whole) if one.snapshot_id in judged), None)
 
 
-def _judged_by(audit: Path) -> str | None:
+def _judged_by(audit: Path, place: Place) -> str | None:
     """The id of the snapshot that a sealed audit names; None when its manifest cannot be read."""
     try:
-        named = Sealed.open(audit).manifest.get("snapshot")
+        named = Sealed.open(audit, place).manifest.get("snapshot")
     except IntegrityError:
         return None
     return str(named["snapshot_id"]) if isinstance(named, dict) and "snapshot_id" in named else None
