@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kafka_audit.collect.scope import INTERNAL_TOPICS
+from kafka_audit.collect.scope import ALWAYS_COVERED
 from kafka_audit.store.behaviour_tables import Behaviour, find_behaviour
 from kafka_audit.store.history import History
 from kafka_audit.store.lag_days import day_of_id, days_in
@@ -123,9 +123,9 @@ class Evidence:
 
     @property
     def topic_scope(self) -> list[str]:
-        """Globs of the topics that were asked for, and the internal ones, which always are; empty means all."""
+        """Globs of the topics that were asked for, and those that every scope covers; empty means all."""
         asked = _patterns(self.snapshot.manifest, "topics")
-        return [*asked, *sorted(INTERNAL_TOPICS)] if asked else []
+        return [*asked, *sorted(ALWAYS_COVERED)] if asked else []
 
     @property
     def group_scope(self) -> list[str]:

@@ -159,6 +159,7 @@ def test_a_healthy_cluster_is_read_whole_and_the_snapshot_verifies(healthy):
     assert rows(healthy, "errors") == []
     assert all(row["alive"] and row["answered"] for row in rows(healthy, "brokers"))
     assert sum(row["is_controller"] for row in rows(healthy, "brokers")) == 1
+    assert {row["describe_cluster_version"] for row in rows(healthy, "brokers")} == {2}  # since 4.0; 1 since 3.7
     assert Sealed.verified(healthy.path).manifest["cluster_id"]
 
 

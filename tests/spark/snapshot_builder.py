@@ -53,10 +53,18 @@ class Synthetic:
     def error(self, dataset: str, error: str, message: str = "refused", **where: Any) -> "Synthetic":
         return self.add("errors", dataset=dataset, api="SomeApi", error=error, message=message, **where)
 
-    def brokers(self, racks: dict[int, str | None], configs: dict[int, dict[str, str]] | None = None) -> "Synthetic":
+    def brokers(
+        self,
+        racks: dict[int, str | None],
+        configs: dict[int, dict[str, str]] | None = None,
+        describe_cluster_versions: dict[int, int | None] | None = None,
+    ) -> "Synthetic":
+        """Brokers of Kafka 4 by id, unless another version is given; one before 3.7 has version 0."""
         self.add("cluster", cluster_id="cluster-id", controller_id=1, read_at=READ_AT, features=[])
         for number, rack in racks.items():
-            self.add("brokers", broker_id=number, host="h", port=9092, rack=rack, alive=True, answered=True, is_controller=number == 1)
+            broker = {"host": "h", "port": 9092, "rack": rack, "alive": True, "answered": True, "is_controller": number == 1}
+            version = (describe_cluster_versions or {}).get(number, 2)
+            self.add("brokers", broker_id=number, describe_cluster_version=version, **broker)
             self.add("log_dirs", broker_id=number, path="/data", total_bytes=1000, usable_bytes=900)
             self.add(
                 "quorum",

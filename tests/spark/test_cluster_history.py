@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from snapshot_builder import READ_AT, READ_MS, Synthetic
+from snapshot_builder import CLUSTER, READ_AT, READ_MS, Synthetic
 
 from kafka_audit.policy import load_policy
 from kafka_audit.store.history import read_history
+from kafka_audit.store.layout import EvidenceRoot, new_id, seal_audit
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows.broker.configs import feature_levels
 from spark_jobs.rows.build import wide_rows
@@ -46,6 +47,18 @@ def test_groups_that_are_all_gone_are_held_against_the_snapshot_before_of_the_sa
     assert tuple(row[name] for name in counts) == (0, 2)
     row = rows_of(whole().error("groups", "COORDINATOR_NOT_AVAILABLE", broker_id=2), "cluster")["cluster"]
     assert tuple(row[name] for name in counts) == (None, 0)
+
+
+def test_groups_are_held_against_the_last_audit_and_not_against_a_later_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+    audited = whole().group("a", state="Empty").write(tmp_path, READ_AT - timedelta(hours=2))
+    root, audit_id = EvidenceRoot(path=tmp_path), new_id(READ_AT, "audit")
+    root.audit(CLUSTER, audit_id).path.mkdir(parents=True)
+    seal_audit(root, CLUSTER, audit_id, {"snapshot": {"snapshot_id": audited.snapshot_id}})
+    whole().write(tmp_path, READ_AT - timedelta(hours=1))
+    snapshot = whole().write(tmp_path)
+    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
+    row = wide_rows("cluster", evidence, load_policy()).collect()[0]
+    assert (row["group_count"], row["group_count_before"]) == (0, 1)
 
 
 def test_gaps_silent_brokers_and_wrong_clocks_of_earlier_snapshots_are_seen(rows_of) -> None:

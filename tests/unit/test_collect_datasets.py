@@ -199,6 +199,54 @@ def test_a_partition_that_recovers_between_the_looks_is_stored_as_recovered(fake
     assert (partition["isr"], partition["confirmed"]) == ([1, 2, 3], False)
 
 
+def test_a_broker_that_came_back_between_the_looks_is_alive_and_was_not_asked(fake, take):
+    fake.add_topic("t", [3], isr=[3])
+    looks = iter([-1, 3])
+    back = []
+
+    def describe(broker_id, request):
+        response = fake._DescribeTopicPartitions(broker_id, request)
+        response.topics[0].partitions[0].leader_id = next(looks)
+        back.extend([3] * (response.topics[0].partitions[0].leader_id == 3))
+        return response
+
+    def metadata(broker_id, request):
+        response = fake._Metadata(broker_id, request)
+        response.brokers = [one for one in response.brokers if one.node_id != 3 or back]
+        return response
+
+    fake.answers |= {"DescribeTopicPartitions": describe, "Metadata": metadata}
+    result = take()
+
+    assert rows(result, "partitions")[0]["leader"] == 3
+    assert {row["broker_id"]: (row["alive"], row["answered"]) for row in rows(result, "brokers")} == {
+        1: (True, True),
+        2: (True, True),
+        3: (True, False),
+    }
+
+
+def test_a_leader_that_is_in_no_list_of_brokers_is_looked_at_twice_and_stays_dead(fake, take):
+    fake.add_topic("t", [3])
+
+    def metadata(broker_id, request):
+        response = fake._Metadata(broker_id, request)
+        response.brokers = [one for one in response.brokers if one.node_id != 3]
+        return response
+
+    fake.answers["Metadata"] = metadata
+    result = take()
+
+    assert [(row["leader"], row["confirmed"]) for row in rows(result, "partitions")] == [(3, True)]
+    assert {row["broker_id"]: row["alive"] for row in rows(result, "brokers")} == {1: True, 2: True, 3: False}
+
+
+def test_brokers_tell_by_an_api_version_whether_they_are_of_release_3_7_or_later(fake, take):
+    fake.max_versions["DescribeCluster"] = 0
+
+    assert {row["broker_id"]: row["describe_cluster_version"] for row in rows(take(), "brokers")} == {1: 0, 2: 0, 3: 0}
+
+
 def test_a_healthy_cluster_is_looked_at_only_once(fake, take):
     fake.add_topic("t", [1, 2])
     take()

@@ -9,7 +9,7 @@ import pytest
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.history import OFFSETS_SNAPSHOTS, read_history
-from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id, seal_audit
 from kafka_audit.store.samples import DAY_MS, OTHER_SCOPE, read_samples
 from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 
@@ -41,6 +41,26 @@ def test_without_earlier_ones_or_with_a_limit_of_none_it_is_empty(tmp_path: Path
     first, second = snapshot(tmp_path, 0), snapshot(tmp_path, 1)
     assert read_history(first, limit=30).snapshots == ()
     assert read_history(second, limit=0).snapshots == ()
+
+
+def audit(root: Path, judged: Snapshot, hour: float) -> None:
+    evidence, audit_id = EvidenceRoot(path=root), new_id(FIRST + timedelta(hours=hour), "audit")
+    evidence.audit("prod", audit_id).path.mkdir(parents=True)
+    seal_audit(evidence, "prod", audit_id, {"snapshot": {"snapshot_id": judged.snapshot_id}})
+
+
+def test_changes_are_counted_from_the_last_snapshot_that_a_sealed_audit_judged(tmp_path: Path) -> None:
+    taken = [snapshot(tmp_path, hour) for hour in range(5)]
+    assert read_history(taken[4], limit=30).before == taken[3]
+    audit(tmp_path, taken[1], 1)
+    audit(tmp_path, taken[0], 6)  # an older snapshot judged again
+    unsealed = EvidenceRoot(path=tmp_path).audit("prod", new_id(FIRST + timedelta(hours=7), "audit"))
+    unsealed.path.mkdir()
+    write_json(unsealed.run_file, {"snapshot_id": taken[2].snapshot_id})
+    history = read_history(taken[4], limit=30)
+    assert history.before == taken[1]
+    assert history.record()["last_audited"] == taken[1].snapshot_id
+    assert read_history(taken[0], limit=30).before is None
 
 
 def test_a_snapshot_that_was_changed_is_left_out_with_the_reason(tmp_path: Path) -> None:

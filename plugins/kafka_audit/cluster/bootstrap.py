@@ -74,10 +74,7 @@ def find_brokers(channel: Channel) -> tuple[BrokerAddress, ...]:
         if reply.failure is None and reply.response.brokers:
             channel.manager.cluster.update_metadata(reply.response)
             channel.manager.close(server.node_id)
-            return tuple(
-                BrokerAddress(broker_id=b.node_id, host=b.host, port=b.port, rack=b.rack)
-                for b in sorted(reply.response.brokers, key=lambda broker: broker.node_id)
-            )
+            return addresses_in(reply.response)
         if reply.failure is not None and reply.failure.error in _CREDENTIALS_REFUSED:
             raise _credentials_refused(channel, address, reply.failure)
         reason = "it knows no brokers yet" if reply.failure is None else _without_prefix(reply.failure)
@@ -85,6 +82,14 @@ def find_brokers(channel: Channel) -> tuple[BrokerAddress, ...]:
     raise CollectionError(
         f"no bootstrap server could be reached ({'; '.join(attempts)}). Check that address and port are right, that the brokers run and "
         f"that no firewall is between; and that the listener on this port speaks {channel.settings.security_protocol} (security.protocol)"
+    )
+
+
+def addresses_in(response: Message) -> tuple[BrokerAddress, ...]:
+    """The brokers that an answer to Metadata lists, by id: those that are alive, fenced ones left out."""
+    return tuple(
+        BrokerAddress(broker_id=b.node_id, host=b.host, port=b.port, rack=b.rack)
+        for b in sorted(response.brokers, key=lambda broker: broker.node_id)
     )
 
 

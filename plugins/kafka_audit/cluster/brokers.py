@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest
+from kafka.protocol.metadata import MetadataRequest
 
 from kafka_audit.cluster.acls import operation_names
-from kafka_audit.cluster.bootstrap import BrokerAddress
+from kafka_audit.cluster.bootstrap import BrokerAddress, addresses_in
 from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import Failure, error_name, refused
 
@@ -71,6 +72,12 @@ def describe_cluster(channel: Channel) -> tuple[tuple[BrokerAddress, ...], tuple
         for b in sorted(response.brokers, key=lambda broker: broker.broker_id)
     )
     return nodes, operation_names(response.authorized_operations), None
+
+
+def list_brokers(channel: Channel) -> tuple[BrokerAddress, ...]:
+    """The brokers that are alive now, by Metadata; none when no broker answered."""
+    reply = channel.ask_any(MetadataRequest(topics=[], allow_auto_topic_creation=False))
+    return () if reply.failure is not None else addresses_in(reply.response)
 
 
 def describe_log_dirs(channel: Channel) -> Iterator[BrokerLogDirs]:

@@ -9,6 +9,7 @@ from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, ListPart
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_audit.cluster.acls import operation_names
+from kafka_audit.cluster.bootstrap import BrokerAddress, addresses_in
 from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import Failure, error_name, refused
 
@@ -50,13 +51,17 @@ class Partition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TopicListing:
-    """The answer to Metadata for all topics the principal may see; other topics are absent without any error."""
+    """The answer to Metadata for all topics the principal may see; other topics are absent without any error.
+
+    ``brokers`` are those that the same answer lists: alive when the leaders were.
+    """
 
     cluster_id: str | None
     controller_id: int | None
     topics: tuple[Topic, ...]
     partitions: tuple[Partition, ...]
     failures: tuple[Failure, ...]
+    brokers: tuple[BrokerAddress, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,6 +110,7 @@ def list_topics(channel: Channel) -> TopicListing:
         topics=tuple(topics),
         partitions=tuple(partitions),
         failures=tuple(failures),
+        brokers=addresses_in(response),
     )
 
 

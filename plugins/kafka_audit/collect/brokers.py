@@ -1,6 +1,6 @@
 """The cluster as a whole and its brokers: identity, quorum, access control lists, log directories and the replicas in them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from operator import attrgetter
@@ -46,15 +46,18 @@ def _common(found: list[Feature]) -> Feature:
 
 def brokers(
     *,
-    alive: Sequence[BrokerAddress],
+    alive: Iterable[BrokerAddress],
     registered: Sequence[BrokerAddress],
     replica_owners: Iterable[int],
-    unanswered: Collection[int | str],
+    answering: Collection[int],
+    releases: Mapping[int, int],
     controller_id: int | None,
 ) -> pa.Table:
     """One row per broker: alive, fenced, or known only as the owner of replicas.
 
-    Host and port are null for an id that only replicas name. ``answered`` is false for all that are not alive.
+    Host and port are null for an id that only replicas name. ``alive`` are those that any list of the brokers showed while the snapshot
+    was taken. ``answering`` were asked and left nothing unanswered; a broker that came back in between was not asked. ``releases``:
+    broker -> newest version of DescribeCluster that it offers, -1 for none. Version 1 (KIP-919) tells releases since 3.7 from older ones.
     """
     living = {broker.broker_id: broker for broker in alive}
     known: dict[int, BrokerAddress | None] = dict.fromkeys(replica_owners)
@@ -64,7 +67,7 @@ def brokers(
         place = (broker.host, broker.port, broker.rack) if broker else (None, None, None)
         is_alive = broker_id in living
         is_controller = None if controller_id is None else broker_id == controller_id
-        rows.append((broker_id, *place, is_alive, is_alive and broker_id not in unanswered, is_controller))
+        rows.append((broker_id, *place, is_alive, is_alive and broker_id in answering, is_controller, releases.get(broker_id)))
     return table(BROKERS.schema, rows)
 
 

@@ -79,7 +79,9 @@ class Collection:
         features = brokers.common_features(cluster.features)
         has_elr = any(f.name == _ELR_FEATURE and (f.finalized_max or 0) > 0 for f in features)
         seen = topics.first_look(cluster, listed, in_scope, has_elr=has_elr, read_at=read_at, errors=log)
-        bad = topics.bad_partitions(seen, running)
+        # Brokers that come or go between two lists are alive in one of them: a leader that either shows is no dead one.
+        alive = {broker.broker_id: broker for broker in (*cluster.addresses, *listing.brokers)}
+        bad = topics.bad_partitions(seen, running, alive)
         names = {topic.name for topic in in_scope}
         yield datasets.REASSIGNMENTS, topics.reassignments(one for one in running if one.topic in names)
 
@@ -118,15 +120,17 @@ class Collection:
 
         if bad:
             cluster.sleep(max(0.0, self.second_look_seconds - (time.monotonic() - looked_at)))
-            seen = topics.second_look(cluster, seen, bad, has_elr=has_elr, now=self.now, errors=log)
+            seen, listed_again = topics.second_look(cluster, seen, bad, alive=alive, has_elr=has_elr, now=self.now, errors=log)
+            alive |= {broker.broker_id: broker for broker in listed_again}
         yield datasets.PARTITIONS, topics.partitions(seen)
         yield (
             datasets.BROKERS,
             brokers.brokers(
-                alive=cluster.addresses,
+                alive=alive.values(),
                 registered=registered,
                 replica_owners={replica for one in listing.partitions for replica in one.replicas},
-                unanswered=cluster.unanswered,
+                answering=set(cluster.brokers) - cluster.unanswered,
+                releases={broker: cluster.newest_version(broker, "DescribeCluster") for broker in cluster.api_versions},
                 controller_id=controller,
             ),
         )

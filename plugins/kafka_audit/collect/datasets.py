@@ -58,7 +58,11 @@ CLUSTER = Dataset(
     name="cluster", columns="cluster_id text | controller_id int32, read_at time, features features, authorized_operations texts"
 )
 BROKERS = Dataset(
-    name="brokers", columns="broker_id int32 | host text, port int32, rack text, alive bool, answered bool, is_controller bool", core=True
+    name="brokers",
+    columns=(
+        "broker_id int32 | host text, port int32, rack text, alive bool, answered bool, is_controller bool, describe_cluster_version int32"
+    ),
+    core=True,
 )
 BROKER_CONFIGS = Dataset(
     name="broker_configs", columns="broker_id int32, name text | value text, source text, is_sensitive bool, synonyms synonyms", core=True

@@ -6,12 +6,14 @@ from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.glob import matches
 
 # Internal by Kafka's own definition (org.apache.kafka.common.internals.Topic), also when Metadata hides them.
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata"})
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+ALWAYS_COVERED = INTERNAL_TOPICS | {"__remote_log_metadata"}
+"""Topics that every scope covers. Kafka does not count the last one as internal, but tiered topics of every scope depend on it (TOP-11)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """Include patterns (``*``, ``?``, ``[...]``, case matters); internal topics are always included."""
+    """Include patterns (``*``, ``?``, ``[...]``, case matters); internal topics and ALWAYS_COVERED are always included."""
 
     topics: tuple[str, ...] = ("*",)
     groups: tuple[str, ...] = ("*",)
@@ -28,7 +30,7 @@ class Scope:
 
     def covers_topic(self, name: str, *, is_internal: bool = False) -> bool:
         """True when this topic belongs to the snapshot."""
-        return is_internal or name in INTERNAL_TOPICS or _matches_any(self.topics, name)
+        return is_internal or name in ALWAYS_COVERED or _matches_any(self.topics, name)
 
     def covers_group(self, group_id: str) -> bool:
         """True when this group belongs to the snapshot."""

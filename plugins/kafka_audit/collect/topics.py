@@ -1,13 +1,14 @@
 """Topics and their partitions, running reassignments, and topics that are hidden from the audit; bad partitions are looked at twice."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
 
 import pyarrow as pa
 
-from kafka_audit.cluster.bootstrap import Cluster
+from kafka_audit.cluster.bootstrap import BrokerAddress, Cluster
+from kafka_audit.cluster.brokers import list_brokers
 from kafka_audit.cluster.failures import Failure
 from kafka_audit.cluster.routing import TopicPartition
 from kafka_audit.cluster.topics import Partition, Reassignment, Topic, TopicListing, describe_partitions, list_reassignments, list_topics
@@ -78,13 +79,15 @@ def first_look(
     return {one.key: SeenPartition(partition=_with_elr(detailed.get(one.key, one), has_elr), read_at=read_at) for one in listed}
 
 
-def bad_partitions(seen: Mapping[TopicPartition, SeenPartition], running: Iterable[Reassignment]) -> list[TopicPartition]:
-    """Partitions without a leader, or with a replica out of sync that no running reassignment is just adding."""
+def bad_partitions(
+    seen: Mapping[TopicPartition, SeenPartition], running: Iterable[Reassignment], alive: Collection[int]
+) -> list[TopicPartition]:
+    """Partitions without a leader among the brokers that are alive, or with a replica out of sync that no reassignment is just adding."""
     adding = {(one.topic, one.partition): set(one.adding_replicas) for one in running}
     return [
         key
         for key, one in seen.items()
-        if one.partition.leader < 0 or not set(one.partition.replicas) - adding.get(key, set()) <= set(one.partition.isr)
+        if one.partition.leader not in alive or not set(one.partition.replicas) - adding.get(key, set()) <= set(one.partition.isr)
     ]
 
 
@@ -93,13 +96,15 @@ def second_look(
     seen: Mapping[TopicPartition, SeenPartition],
     bad: Sequence[TopicPartition],
     *,
+    alive: Collection[int],
     has_elr: bool,
     now: Callable[[], datetime],
     errors: ErrorLog,
-) -> dict[TopicPartition, SeenPartition]:
-    """All partitions, those that were ``bad`` at the first look as they are now, ``confirmed`` if they are still bad.
+) -> tuple[dict[TopicPartition, SeenPartition], tuple[BrokerAddress, ...]]:
+    """All partitions, those that were ``bad`` at the first look as they are now, ``confirmed`` if they are still bad; and who is alive now.
 
-    So a restart or an election of a second is told apart from a fault that stays.
+    So a restart or an election of a second is told apart from a fault that stays. ``alive`` are the brokers of the first look: one that
+    came back since may lead a partition now, so brokers are listed again, after the leaders.
     """
     read_at = now()
     running, _ = list_reassignments(cluster)
@@ -107,14 +112,16 @@ def second_look(
     if cluster.supports(_DESCRIBE_PARTITIONS):
         counts = {name: sum(1 for topic, _ in seen if topic == name) for name in names}
         found, failures = describe_partitions(cluster, counts)
+        brokers = list_brokers(cluster)
     else:
         listed = list_topics(cluster)
-        found, failures = {one.key: one for one in listed.partitions}, listed.failures
+        found, failures, brokers = {one.key: one for one in listed.partitions}, listed.failures, listed.brokers
     for failure in failures:
         errors.add(PARTITIONS, replace(failure, message=f"second look at a bad partition: {failure.message}"))
     later = {key: SeenPartition(partition=_with_elr(found[key], has_elr), read_at=read_at) for key in bad if key in found}
-    later |= {key: replace(later[key], confirmed=True) for key in bad_partitions(later, running)}
-    return {**seen, **later}
+    known = {*alive, *(broker.broker_id for broker in brokers)}
+    later |= {key: replace(later[key], confirmed=True) for key in bad_partitions(later, running, known)}
+    return {**seen, **later}, brokers
 
 
 def partitions(seen: Mapping[TopicPartition, SeenPartition]) -> pa.Table:

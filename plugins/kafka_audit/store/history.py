@@ -2,30 +2,46 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import Snapshot
+from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.samples import OTHER_SCOPE, scope_of
-from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
-from kafka_audit.times import stamp
+from kafka_audit.store.sealed import AUDIT, OFFSETS, SNAPSHOT, Place, Sealed
+from kafka_audit.times import is_id, stamp
 
 OFFSETS_SNAPSHOTS = 36
 """How many offsets snapshots are read one by one: three hours of one every five minutes. What is older is in the rolled-up days."""
 _READABLE = 20
+_AUDITS = 100
+"""How many of the newest audits are asked which snapshot they judged."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class History:
     """Usable earlier snapshots, oldest first: whole ones, and ``offsets`` snapshots of groups and log ends only.
 
-    ``unusable`` ones with the reason; ``foreign``: ids of another cluster's of the same name.
+    ``unusable`` ones with the reason; ``foreign``: ids of another cluster's of the same name. ``audited``: id of the newest of
+    ``snapshots`` that a sealed audit judged.
     """
 
     snapshots: tuple[Snapshot, ...] = ()
     offsets: tuple[Snapshot, ...] = ()
     unusable: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
+    audited: str | None = None
+
+    @property
+    def before(self) -> Snapshot | None:
+        """The snapshot of the last audit: changes since it were not judged by any; where none is known, the newest whole one.
+
+        What lies between may have been taken by hand, or by a run that failed, or be an offsets snapshot: nobody was told of a change
+        that it shows already.
+        """
+        audited = (one for one in self.snapshots if self.audited and one.snapshot_id == self.audited)
+        return next(audited, self.snapshots[-1] if self.snapshots else None)
 
     @property
     def all(self) -> tuple[Snapshot, ...]:
@@ -39,6 +55,7 @@ class History:
             "used_offsets": _named(self.offsets),
             "left_out": list(self.unusable),
             "of_another_cluster": list(self.foreign),
+            "last_audited": self.audited,
         }
 
 
@@ -52,7 +69,30 @@ def read_history(snapshot: Snapshot, limit: int) -> History:
     foreign: list[str] = []
     whole = _usable(snapshot, SNAPSHOT, limit, unusable, foreign)
     offsets = _usable(snapshot, OFFSETS, OFFSETS_SNAPSHOTS if limit else 0, unusable, foreign)
-    return History(snapshots=whole, offsets=offsets, unusable=tuple(unusable[-_READABLE:]), foreign=tuple(foreign[-_READABLE:]))
+    return History(
+        snapshots=whole,
+        offsets=offsets,
+        unusable=tuple(unusable[-_READABLE:]),
+        foreign=tuple(foreign[-_READABLE:]),
+        audited=_last_audited(snapshot, whole),
+    )
+
+
+def _last_audited(snapshot: Snapshot, whole: tuple[Snapshot, ...]) -> str | None:
+    """The id of the newest of these snapshots that one of the newest sealed audits names; None when none does."""
+    place = snapshot.root.place(str(snapshot.manifest["cluster"]), AUDIT)
+    sealed = sorted(path.parent for path in place.parent.glob(f"*/{MANIFEST}") if is_id(path.parent.name))
+    judged = {_judged_by(audit, place) for audit in sealed[-_AUDITS:]}
+    return next((one.snapshot_id for one in reversed(whole) if one.snapshot_id in judged), None)
+
+
+def _judged_by(audit: Path, place: Place) -> str | None:
+    """The id of the snapshot that a sealed audit names; None when its manifest cannot be read."""
+    try:
+        named = Sealed.open(audit, place).manifest.get("snapshot")
+    except IntegrityError:
+        return None
+    return str(named["snapshot_id"]) if isinstance(named, dict) and "snapshot_id" in named else None
 
 
 def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], foreign: list[str]) -> tuple[Snapshot, ...]:

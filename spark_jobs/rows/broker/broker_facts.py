@@ -18,14 +18,20 @@ PER_BROKER = (
     *("groups", "members", "committed_offsets", "transactions"),
 )
 """Datasets that are asked of each broker."""
+_SINCE_3_7 = 1  # KIP-919 gave DescribeCluster version 1 in 3.7, with ZooKeeper and with KRaft
 
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerFacts:
-    """``alive`` and ``racks`` (broker -> rack) are None when metadata could not be read; ``unread``: dataset -> broker -> reason."""
+    """``alive`` and ``racks`` (broker -> rack) are None when metadata could not be read; ``unread``: dataset -> broker -> reason.
+
+    ``bounds``: broker -> whether it bounds min.insync.replicas by the number of replicas, as releases since 3.7 do (KAFKA-15583);
+    without those of which the release is not known.
+    """
 
     alive: tuple[int, ...] | None
     racks: Mapping[int, str | None] | None
+    bounds: Mapping[int, bool]
     unread: Mapping[str, Mapping[int, str]]
 
     @property
@@ -44,6 +50,12 @@ class BrokerFacts:
         if not self.racks:
             return F.lit(None).cast("string")
         return constant(self.racks, "map<string,string>")[broker.cast("string")]
+
+    def bounds_min_insync(self, broker: Column) -> Column:
+        """Whether a broker bounds min.insync.replicas by the number of replicas; NULL when its release is not known."""
+        if not self.bounds:
+            return F.lit(None).cast("boolean")
+        return constant(self.bounds, "map<string,boolean>")[broker.cast("string")]
 
     def unread_of(self, dataset: str, broker: Column) -> Column | None:
         """Why a dataset is missing from one broker: NULL where it is not, None when no broker left it out."""
@@ -75,7 +87,9 @@ def broker_facts(evidence: Evidence) -> BrokerFacts:
 
 
 def _read(evidence: Evidence) -> BrokerFacts:
-    brokers = sorted(evidence.small("brokers", "broker_id", "rack", "alive", "answered"), key=lambda row: row["broker_id"])
+    columns = ("broker_id", "rack", "alive", "answered", "describe_cluster_version")
+    brokers = sorted(evidence.small("brokers", *columns), key=lambda row: row["broker_id"])
+    releases = {row["broker_id"]: row.get("describe_cluster_version") for row in brokers}  # older snapshots lack the column
     unread: dict[str, dict[int, str]] = {}
     for row in evidence.broker_errors:
         reason = f"{row['error']} ({row['api']} on broker {row['broker_id']}): {row['message']}"
@@ -89,5 +103,6 @@ def _read(evidence: Evidence) -> BrokerFacts:
     return BrokerFacts(
         alive=tuple(row["broker_id"] for row in brokers if row["alive"]) if brokers else None,
         racks={row["broker_id"]: row["rack"] for row in brokers} if brokers else None,
+        bounds={broker: version >= _SINCE_3_7 for broker, version in releases.items() if version is not None},
         unread={dataset: dict(sorted(reasons.items())) for dataset, reasons in unread.items()},
     )

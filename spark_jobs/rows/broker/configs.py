@@ -47,11 +47,18 @@ def whole_number(key: str) -> Column:
     return value_of(key).try_cast("bigint")
 
 
-def effective_min_insync(replication_factor: Column) -> Column:
-    """min(configured min.insync.replicas, replication factor) as int, as brokers apply it; NULL when either is not known."""
+def effective_min_insync(replicas: Column, bounded: Column | None = None) -> Column:
+    """min(configured min.insync.replicas, number of replicas) as int, as brokers apply it; NULL when either is not known.
+
+    ``replicas`` are all that are assigned, those that a reassignment is adding too (Partition.effectiveMinIsr; KAFKA-21377).
+    ``bounded``: whether the leader applies the bound, which came with KAFKA-15583 (3.7): else it applies what is configured, and where
+    that is not known, neither is the value if the bound decides it. None: the bound always holds.
+    """
     configured = whole_number("min.insync.replicas")
+    applies = F.lit(True) if bounded is None else bounded
     # least() would skip a NULL and so invent the missing one of the two.
-    return F.when(configured <= replication_factor, configured).when(configured > replication_factor, replication_factor).cast("int")
+    bound = F.when(configured > replicas, F.when(applies, replicas).when(~applies, configured))
+    return F.when(configured <= replicas, configured).otherwise(bound).cast("int")
 
 
 def feature_levels(evidence: Evidence) -> Column:

@@ -142,7 +142,10 @@ def _groups_listed(evidence: Evidence) -> dict[str, Column]:
     """Columns group_count and group_count_before: a cluster that had groups and shows none has lost them, or has not been read."""
     scope, listed = _group_scope(evidence.snapshot), evidence.rows("groups")
     untold = missing.failed(evidence, "groups") or broker_facts(evidence).unread_of_any("groups")
-    before = next((one for one in reversed(evidence.history.snapshots) if _group_scope(one) == scope), None)
+    last = evidence.history.before
+    # Snapshots after the last audit's were judged by none: one of them may have shown the loss already.
+    judged = [one for one in evidence.history.snapshots if last is not None and one.taken_ms <= last.taken_ms]
+    before = next((one for one in reversed(judged) if _group_scope(one) == scope), None)
     return {
         "group_count": F.lit(listed if listed or not untold else None).cast("bigint"),
         "group_count_before": F.lit(0 if before is None else before.manifest["files"].get("groups.parquet", {}).get("rows")).cast("bigint"),

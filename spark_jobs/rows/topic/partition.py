@@ -8,13 +8,14 @@ from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.lag.positions import offsets_between
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts
-from spark_jobs.rows.broker.configs import config_by, effective_min_insync, feature_levels, numbers_of_all_brokers
+from spark_jobs.rows.broker.configs import config_by, effective_min_insync, feature_levels, numbers_of_all_brokers, whole_number
 from spark_jobs.rows.tiers import topic_policy
 from spark_jobs.rows.topic.past_topics import with_past_partitions
 
 # The cluster's answer about a partition that has no leader or lacks a replica is evidence, not a lack of it.
 _STATES = ("LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE")
 _KEYS = ["topic", "partition"]
+_CHANGES = {"settled": "adding", "target": "removing"}
 _LISTED = 20
 _HIDDEN = (
     "a transaction is open and no coordinator lists any transactional id: without Describe on transactional ids they are left out "
@@ -36,7 +37,8 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "leader_alive": F.array_contains(facts.alive_ids, F.col("leader")),
             "isr_count": F.size("isr"),
             "lagging_replicas": F.array_except("settled", "isr"),
-            "min_insync_replicas": effective_min_insync(F.col("replication_factor")),
+            "min_insync_configured": whole_number("min.insync.replicas").cast("int"),
+            "min_insync_replicas": effective_min_insync(F.size("replicas"), facts.bounds_min_insync(F.col("leader"))),
             "reassigning": F.coalesce("in_progress", listed),
             "elr_supported": _elr_level(evidence, "supported") >= 1,
             "elr_enabled": _elr_level(evidence, "finalized") >= 1,
@@ -50,7 +52,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 
 def _with_offsets(partitions: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds log_start, log_end and last_stable, and to ``errors`` why they are missing."""
-    names = ("topic", "partition", "log_start", "log_end", "last_stable")
+    names = ("topic", "partition", "log_start", "log_end", "last_stable", F.col("read_at").alias("ends_read_at"))
     offsets = evidence.table("offsets").select(*names, F.col("error").alias("offsets_error"))
     errors = missing.joined(missing.extra(offsets=F.col("offsets_error")), F.col("errors"))
     return partitions.join(offsets, on=_KEYS, how="left").withColumn("errors", errors)
@@ -64,34 +66,41 @@ def _elr_level(evidence: Evidence, which: str) -> Column:
 
 @shortened
 def placed_partitions(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
-    """The partitions dataset plus in_progress, settled, replication_factor, rack figures and errors.
+    """The partitions dataset plus in_progress, adding_replicas and removing_replicas, replicas by state, rack figures and errors.
 
-    ``settled`` array<int> are the assigned replicas without those still being added. ``rack_spread`` and ``rack_survivors`` int are
-    NULL when a replica's rack is not known, ``rack_survivors_best_case`` int takes each unknown rack as a rack of its own.
+    ``settled`` array<int> are the assigned replicas without those still being added, ``target`` those that stay when a running
+    reassignment ends; ``replication_factor`` counts the former, ``target_replicas`` the latter, ``lasting_replicas`` the fewer of both.
+    ``rack_spread`` and ``rack_survivors`` int are of the target, ``in_sync_survivors`` int of the replicas that are in sync now: NULL when
+    a replica's rack is not known. Those with ``_best_case`` take each unknown rack as a rack of its own.
     ``errors`` map<dataset, reason> holds what is missing for this partition.
     """
-    reassignments = evidence.table("reassignments").select("topic", "partition", "adding_replicas", F.lit(True).alias("in_progress"))
+    moved = ("topic", "partition", "adding_replicas", "removing_replicas")
+    reassignments = evidence.table("reassignments").select(*moved, F.lit(True).alias("in_progress"))
     rows = evidence.table("partitions").join(reassignments, on=_KEYS, how="left")
     rows = missing.with_item_errors(rows, evidence, missing.TOPICS, missing.PARTITIONS)
-    adding = F.coalesce(F.col("adding_replicas"), F.array().cast("array<int>"))
-    rows = rows.withColumns({"settled": F.array_except(F.col("replicas"), adding), "errors": _errors(evidence, facts)})
-    racks = F.transform("settled", facts.rack_of) if facts.racks else F.lit(None).cast("array<string>")
-    rows = rows.withColumns({"replication_factor": F.size("settled"), "replica_racks": racks})
-    return rows.withColumns(_rack_figures())
+    none = F.array().cast("array<int>")
+    without = {name: F.array_except("replicas", F.coalesce(f"{change}_replicas", none)) for name, change in _CHANGES.items()}
+    rows = rows.withColumns({**without, "errors": _errors(evidence, facts)})
+    settled, target = F.size("settled"), F.size("target")
+    racks = {f"{name}_racks": F.transform(name, facts.rack_of) if facts.racks else F.lit(None) for name in ("target", "isr")}
+    rows = rows.withColumns({name: found.cast("array<string>") for name, found in racks.items()})
+    counts = {"replication_factor": settled, "target_replicas": target, "lasting_replicas": F.least(settled, target)}
+    return rows.withColumns({**counts, **_rack_figures("target_racks", "rack"), **_rack_figures("isr_racks", "in_sync")})
 
 
-def _rack_figures() -> dict[str, Column]:
-    """From the settled replicas' racks: how many there are, and how many replicas are left when the most crowded rack is lost."""
-    known = F.filter("replica_racks", lambda rack: rack.isNotNull())
-    complete = F.size(known) == F.size("replica_racks")
+def _rack_figures(racks: str, name: str) -> dict[str, Column]:
+    """From the racks of some replicas: how many there are, and how many replicas are left when the most crowded rack is lost."""
+    known = F.filter(racks, lambda rack: rack.isNotNull())
+    complete = F.size(known) == F.size(racks)
     unknown = F.when(complete, 0).otherwise(1)
-    crowds = F.transform(F.array_distinct(known), lambda rack: F.size(F.filter("replica_racks", lambda other: other == rack)))
+    crowds = F.transform(F.array_distinct(known), lambda rack: F.size(F.filter(racks, lambda other: other == rack)))
     crowd = F.coalesce(F.array_max(crowds), F.lit(0))  # no known rack at all: the largest known crowd is empty
-    best_case = F.size("replica_racks") - F.when(crowd > unknown, crowd).otherwise(unknown)
+    left = F.size(racks) - F.when(crowd > unknown, crowd).otherwise(unknown)
+    best_case = F.when(left > 0, left).when(left <= 0, F.lit(0))
     return {
-        "rack_survivors_best_case": best_case,
-        "rack_survivors": F.when(complete, best_case),
-        "rack_spread": F.when(complete, F.size(F.array_distinct(known))),
+        f"{name}_survivors_best_case": best_case,
+        f"{name}_survivors": F.when(complete, best_case),
+        f"{name}_spread": F.when(complete, F.size(F.array_distinct(known))),
     }
 
 

@@ -14,6 +14,7 @@ from spark_jobs.rows.broker.configs import config_by, effective_min_insync, valu
 from spark_jobs.rows.tiers import matches_any, topic_policy
 from spark_jobs.rows.topic.partition import largest_replicas, placed_partitions
 from spark_jobs.rows.topic.past_topics import with_past_topics
+from spark_jobs.rows.topic.tiered_retention import with_tiered_retention
 from spark_jobs.rows.topic.writes import with_writes, write_figures
 
 _CLIENTS = "array<struct<name:string,settings:map<string,string>>>"
@@ -34,7 +35,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         {
             "resource": F.col("topic"),
             "partition_count": F.coalesce("partition_count", "partitions_seen"),
-            "min_insync_replicas": effective_min_insync(F.col("replication_factor_min")),
+            "min_insync_replicas": effective_min_insync(F.col("target_replicas_min")),
             "broker_values": constant(values_of_all_brokers(evidence), "map<string,array<string>>"),
             "racks": facts.alive_racks,
             "declared_producers": _declared_clients(policy, "producer", F.col("topic")),
@@ -42,6 +43,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "errors": _errors(evidence, facts),
         }
     )
+    rows = with_tiered_retention(rows, evidence)
     return with_past_topics(rows, evidence).withColumn("policy", topic_policy(policy, F.col("topic")))
 
 
@@ -50,17 +52,35 @@ def _least_if_all_known(column: str) -> Column:
     return F.when(F.count(column) == F.count("*"), F.min(column)).cast("int")
 
 
+def _partition_with_least(column: str) -> Column:
+    """The number of the first partition with the least value; NULL when no value is known."""
+    return F.min(F.when(F.col(column).isNotNull(), F.struct(column, "partition")))["partition"]
+
+
+def _survivors(kind: str) -> list[Column]:
+    """The fewest replicas that are left when any one rack is lost, the same at best, and on which partition that is."""
+    return [
+        _least_if_all_known(f"{kind}_survivors").alias(f"{kind}_survivors_min"),
+        _least_if_all_known(f"{kind}_survivors_best_case").alias(f"{kind}_survivors_best_case"),
+        _partition_with_least(f"{kind}_survivors_best_case").alias(f"{kind}_survivors_partition"),
+    ]
+
+
 def _partition_figures(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
     """One row for each topic that has partitions, with ``lacking`` map<dataset, reason> of what its partitions lack."""
     partitions = placed_partitions(evidence, facts).transform(with_writes, evidence)
     lacking = {name: missing.of_its_partitions(F.col("errors")[name], F.col("partition")) for name in _FROM_PARTITIONS}
     return partitions.groupBy("topic").agg(
         F.count("*").cast("int").alias("partitions_seen"),
-        _least_if_all_known("replication_factor").alias("replication_factor_min"),
-        F.max("replication_factor").alias("replication_factor_max"),
+        _least_if_all_known("lasting_replicas").alias("replication_factor_min"),
+        F.max("lasting_replicas").alias("replication_factor_max"),
+        _partition_with_least("lasting_replicas").alias("fewest_replicas_partition"),
+        _least_if_all_known("target_replicas").alias("target_replicas_min"),
+        F.count_if("in_progress").cast("int").alias("reassigning_partitions"),
         _least_if_all_known("rack_spread").alias("rack_spread_min"),
-        _least_if_all_known("rack_survivors").alias("rack_survivors_min"),
-        _least_if_all_known("rack_survivors_best_case").alias("rack_survivors_best_case"),
+        _partition_with_least("rack_spread").alias("rack_spread_partition"),
+        *_survivors("rack"),
+        *_survivors("in_sync"),
         *write_figures(),
         missing.joined(missing.extra(**lacking)).alias("lacking"),
     )

@@ -53,7 +53,8 @@ CLUSTER = columns(f"""
     own_rights_unread          bigint        of the cluster, its topics and its groups, those whose brokers did not tell the auditor's
         rights; groups that are Empty, which are not asked, do not count
     group_count                bigint        groups that brokers list; NULL when none is listed and not every broker told
-    group_count_before         bigint        groups in the nearest earlier snapshot of this scope; 0 without one, NULL when it does not tell
+    group_count_before         bigint        groups in the last audit's snapshot, or the nearest of this scope before it; 0 without one,
+        NULL when it does not tell
     {SNAPSHOTS}
     {HISTORY_MS}
     longest_gap_ms             bigint        longest time between two snapshots that follow each other in the history

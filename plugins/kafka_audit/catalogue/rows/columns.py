@@ -45,7 +45,7 @@ RESOURCE = "resource string name of the judged thing, unique within the subject"
 ERRORS = "errors map<string,string> dataset -> why its evidence for this row is missing; empty when nothing is missing"
 SNAPSHOTS = "snapshots int snapshots that show this thing, this one and the earlier ones of the history together"
 HISTORY_MS = "history_ms bigint time from the first of these snapshots to this one, in milliseconds; 0 when there is only this one"
-IS_NEW = "is_new boolean it came after the snapshot before, which had the same scope and read every topic and partition"
+IS_NEW = "is_new boolean it came after the last audit's snapshot, which had the same scope and read every topic and partition"
 
 _TOPIC_POLICY = (
     "struct<tier:string,owner:string,rpo_ms:bigint,replication_factor:int,min_insync_replicas:int,retention_ms:bigint,"

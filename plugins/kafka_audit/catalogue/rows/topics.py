@@ -8,15 +8,28 @@ TOPIC = columns(f"""
     topic_id                     string        topic id (KIP-516)
     is_internal                  boolean       internal topic such as __consumer_offsets
     partition_count              int           number of partitions
-    replication_factor_min       int           fewest target replicas of any partition; replicas being added or removed do not count twice
-    replication_factor_max       int           most target replicas of any partition
-    min_insync_replicas          int           effective value: min(configured, replication factor)
+    replication_factor_min       int           fewest replicas of any partition; while it is reassigned the fewer of those that it has,
+        without those being added, and of those that it will have, without those being removed
+    replication_factor_max       int           most replicas of any partition, counted in the same way
+    fewest_replicas_partition    int           the first partition with the fewest replicas
+    reassigning_partitions       int           partitions with a reassignment in progress, as far as reassignments could be listed
+    min_insync_replicas          int           effective value: min(configured, fewest replicas without those being removed)
     config                       {CONFIG}      effective topic configuration with source and synonyms
     broker_values                map<string,array<string>> distinct effective values of a key, for keys that every broker answered
     racks                        int           distinct racks of the alive brokers; NULL when a broker has no rack
-    rack_spread_min              int           fewest distinct racks of any partition's replicas; NULL when a replica's rack is unknown
-    rack_survivors_min           int           fewest replicas left after losing any one rack; NULL when a replica's rack is unknown
+    rack_spread_min              int           fewest distinct racks of any partition's replicas, without those being removed; NULL when a
+        replica's rack is unknown
+    rack_spread_partition        int           the first partition with that spread, of those whose racks are known
+    rack_survivors_min           int           fewest of these replicas left after losing any one rack; NULL when a rack is unknown
     rack_survivors_best_case     int           the same with every unknown rack taken as a rack of its own: the truth cannot be better
+    rack_survivors_partition     int           the first partition where it is that few, at best
+    in_sync_survivors_min        int           fewest replicas in sync now that are left after losing any one rack; NULL as above
+    in_sync_survivors_best_case  int           the same with every unknown rack taken as a rack of its own
+    in_sync_survivors_partition  int           the first partition where it is that few, at best
+    tiered_retention_ms_max      bigint        for __remote_log_metadata: longest retention.ms of any topic known to be tiered, -1 when one
+        is unlimited, 0 when none is tiered
+    tiered_retention_gap         string        for __remote_log_metadata: why further topics may be tiered or keep records for longer; NULL
+        when all are known
     size_bytes_max               bigint        bytes of the largest partition (its largest replica)
     recent_write_partitions      int           partitions whose newest record is younger than 24 h
     identified_write_partitions  int           of those, partitions whose newest record is from an idempotent producer
@@ -33,7 +46,8 @@ TOPIC = columns(f"""
     {HISTORY_MS}
     {IS_NEW}
     earlier_topic_ids            array<string> other topic ids this name had in earlier snapshots, oldest first
-    partition_count_before       int           number of partitions in the nearest earlier snapshot that shows this topic id
+    partition_count_before       int           number of partitions of this topic id in the last audit's snapshot; of a topic that was not
+        there yet, in the first snapshot of any kind that shows it
     {TOPIC_POLICY}
     {ERRORS}
 """)
@@ -48,12 +62,14 @@ PARTITION = columns(f"""
     leader_epoch               int           leader epoch
     leader_alive               boolean       the leader is a registered, unfenced broker
     replicas                   {INTS}        assigned replicas
-    replication_factor         int           target number of replicas (assigned minus being added)
+    replication_factor         int           number of assigned replicas without those being added
     isr                        {INTS}        in-sync replicas
     isr_count                  int           number of in-sync replicas
     lagging_replicas           {INTS}        assigned replicas that are not in sync and not being added
     offline_replicas           {INTS}        replicas on dead brokers or failed log dirs
-    min_insync_replicas        int           effective value: min(configured, replication factor)
+    min_insync_configured      int           min.insync.replicas as configured
+    min_insync_replicas        int           effective value: min(configured, assigned replicas, those being added too); the configured
+        value where the leader is of a release before 3.7; NULL when it exceeds the replicas and the leader's release is not known
     eligible_leader_replicas   {INTS}        ELR (KIP-966); NULL when the feature is off
     elr_supported              boolean       every broker supports eligible.leader.replicas.version 1
     elr_enabled                boolean       that level, or a higher one, is finalized
@@ -71,12 +87,16 @@ PARTITION = columns(f"""
     {SNAPSHOTS}
     {HISTORY_MS}
     {IS_NEW}
-    earlier_ms                 bigint        time since the nearest earlier snapshot that shows this partition of the same topic id
+    earlier_ms                 bigint        time since the last audit's snapshot, or the first one that shows this partition of this topic
+        id, if that is later
     leader_changes             int           growth of the leader epoch since that snapshot
-    log_end_before             bigint        largest log end of any earlier snapshot with the same topic id
+    log_end_before             bigint        largest log end of the same topic id that any snapshot of either kind read before this one's
     isr_counts                 {INTS}        isr_count of the snapshots, this one first, then back in time; at most 10
     behind_stable              array<bigint> log_end - last_stable of the snapshots, this one first, then back in time; at most 10
     under_replicated_ms        bigint        time since the first of the latest unbroken snapshots with replicas missing from the ISR
+    reassigning_ms             bigint        time since the first of the latest unbroken snapshots with the reassignment that is running;
+        NULL when none is
+    reassigning_at_most_ms     bigint        time since the newest snapshot without it; NULL when there is none, or none is running
     {TOPIC_POLICY}
     {ERRORS}
 """)
