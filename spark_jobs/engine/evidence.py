@@ -149,7 +149,7 @@ def files_read(snapshot: Snapshot, history: History, window_days: int) -> Iterat
     first = day_of(snapshot.taken_ms - window_days * DAY_MS)
     days = [folder for folder in days_in(root, cluster) if date.fromisoformat(folder.name) >= first]
     samples = [
-        root.snapshot_dir(cluster, name, OFFSETS) for name in root.snapshot_ids(cluster, OFFSETS) if (day_of_id(name) or first) >= first
+        root.snapshot_dir(cluster, name, OFFSETS) for name in root.sealed_ids(cluster, OFFSETS) if (day_of_id(name) or first) >= first
     ]
     for folder in dict.fromkeys([*(one.path for one in (snapshot, *history.all)), *days, *samples]):
         yield from sorted(folder.glob("*.parquet"))

@@ -61,9 +61,9 @@ def unread() -> Column:
 
 
 def held_unread() -> Column:
-    """Of the unread records those that open transactions hold back from read_committed consumers (KIP-98); of the columns of :func:`unread`
+    """Of the unread records those that open transactions hold back from read_committed consumers (KIP-98).
 
-    and last_stable. NULL where the unread records are not known, 0 where the last stable offset is not.
+    Needs last_stable and the columns of :func:`unread`. NULL where the unread records are not known, 0 where the last stable offset is not.
     """
     position = position_of(F.col("committed"), F.col("log_start"))
     held = F.when(F.col("last_stable").isNotNull(), offsets_between(F.greatest(position, "last_stable"), F.col("log_end")))

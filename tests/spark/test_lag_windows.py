@@ -48,7 +48,7 @@ def evaluated(spark: SparkSession, policy: Policy) -> Callable[[Path], Figures]:
 
     def evaluate(root: Path) -> Figures:
         place = EvidenceRoot(path=root)
-        snapshot = place.snapshot(CLUSTER, place.snapshot_ids(CLUSTER)[-1])
+        snapshot = place.snapshot(CLUSTER, place.sealed_ids(CLUSTER)[-1])
         window = read_window(Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30)), policy)
         found = {f"{row.group_id}:{row.topic}-{row.partition}": row.asDict() for row in partition_figures(window).collect()}
         samples = sla_samples(window, policy.slas, sla_number(policy, "group_id", "topic"), F.lit(None).cast("string"))
@@ -210,7 +210,7 @@ def test_without_its_snapshots_a_rolled_up_day_gives_the_same_figures_and_stays(
     spark: SparkSession, rolled_root: Path, raw: Figures, evaluated: Callable[[Path], Figures], tmp_path: Path
 ) -> None:
     place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
-    for snapshot_id in place.snapshot_ids(CLUSTER, OFFSETS):
+    for snapshot_id in place.sealed_ids(CLUSTER, OFFSETS):
         if snapshot_id.startswith("20250228"):
             shutil.rmtree(place.snapshot_dir(CLUSTER, snapshot_id, OFFSETS))
     assert evaluated(place.path) == raw
@@ -231,7 +231,7 @@ def test_a_changed_snapshot_and_one_of_another_cluster_or_scope_are_left_out(
     cluster_at(at - timedelta(hours=1), lag=900).write(place.path, at - timedelta(hours=1), scope={"topics": ["late"]})
     cluster_at(at, lag=900).write(place.path, at - timedelta(hours=2), OFFSETS, "narrow", scope={"groups": ["late"]})
     assert evaluated(place.path) == raw
-    changed = place.snapshot_ids(CLUSTER, OFFSETS)[3]
+    changed = place.sealed_ids(CLUSTER, OFFSETS)[3]
     with place.snapshot(CLUSTER, changed, OFFSETS).dataset("offsets").open("ab") as stream:
         stream.write(b"x")
     figures = evaluated(place.path)["late part"]  # the sample of 02:00 stands for 03:00, too
@@ -277,7 +277,7 @@ def test_a_broken_day_is_made_again_only_while_its_snapshots_are_there(spark: Sp
     broken.write_bytes(b"x")
     assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
     broken.write_bytes(b"x")
-    shutil.rmtree(place.snapshot_dir(CLUSTER, place.snapshot_ids(CLUSTER, OFFSETS)[3], OFFSETS))
+    shutil.rmtree(place.snapshot_dir(CLUSTER, place.sealed_ids(CLUSTER, OFFSETS)[3], OFFSETS))
     with pytest.raises(IntegrityError, match=str(broken.parent)):
         roll_up(spark, place, CLUSTER, DAY, 3600)
     assert broken.read_bytes() == b"x"

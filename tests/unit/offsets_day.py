@@ -49,7 +49,7 @@ class Day:
 
     @property
     def kept(self) -> set[str]:
-        return set(self.root.snapshot_ids("prod", OFFSETS))
+        return set(self.root.sealed_ids("prod", OFFSETS))
 
 
 def names(snapshots: Sequence[Snapshot]) -> list[str]:

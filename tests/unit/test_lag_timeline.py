@@ -105,7 +105,7 @@ def test_a_log_that_could_not_be_read_is_not_a_lag_of_0(root: EvidenceRoot) -> N
     "harm", [lambda file: file.write_bytes(b"PAR1"), Path.unlink, lambda file: file.write_bytes(file.read_bytes() + b"x")]
 )
 def test_a_changed_snapshot_is_left_out_and_named(root: EvidenceRoot, harm: Callable[[Path], object]) -> None:
-    changed = root.snapshot("kafka", root.snapshot_ids("kafka", OFFSETS)[0], OFFSETS)
+    changed = root.snapshot("kafka", root.sealed_ids("kafka", OFFSETS)[0], OFFSETS)
     harm(changed.dataset("committed_offsets"))
     entries, problems = lag_timeline(root, "kafka", "gone")
     assert "first of 3 samples" in entries[0].what

@@ -42,7 +42,7 @@ def test_a_sealed_snapshot_verifies_and_is_found_again(tmp_path: Path) -> None:
     folder = sealed(root, sid)
     assert Sealed.verified(folder).manifest["files"]["partitions.parquet"]["rows"] == 1
     assert root.snapshot("prod", sid).manifest["cluster_id"] == "abc"
-    assert root.snapshot_ids("prod") == [sid]
+    assert root.sealed_ids("prod") == [sid]
 
 
 def test_an_edited_a_missing_and_an_added_file_are_each_named(tmp_path: Path) -> None:

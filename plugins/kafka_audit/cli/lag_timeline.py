@@ -33,9 +33,9 @@ class _Found:
 
 
 def lag_timeline(root: EvidenceRoot, cluster: str, group: str) -> tuple[list[Entry], list[str]]:
-    """The first and last sample of each partition that the group has committed and the one with the most records unread, by time; and
+    """Of each partition that the group has committed the first and last sample and the one with the most unread, by time; and problems.
 
-    the problems of days and snapshots that were left out. ConfigurationError when no sample shows a commit of the group.
+    The problems are of days and snapshots that were left out. ConfigurationError when no sample shows a commit of the group.
     """
     found = _found(root, cluster, group)
     if not found.rows:
@@ -93,7 +93,7 @@ def _found(root: EvidenceRoot, cluster: str, group: str) -> _Found:
         rows += _rows_of(day.path / GROUP_PARTITIONS, _ROW, "group_id", group)
     rolled_up = {day.day for day in days}
     for kind in (OFFSETS, SNAPSHOT):
-        for snapshot_id in root.snapshot_ids(cluster, kind):
+        for snapshot_id in root.sealed_ids(cluster, kind):
             try:
                 one = root.snapshot(cluster, snapshot_id, kind)
                 if kind == SNAPSHOT or day_of(one.taken_ms) not in rolled_up:

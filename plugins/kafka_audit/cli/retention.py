@@ -34,7 +34,7 @@ def retention(cluster: Cluster = "kafka", root: Root = Path("audit-root"), polic
         )
     history, today = load_policy(named).history, datetime.now(timezone.utc).date()
     found = EvidenceRoot(path=root.resolve())
-    snapshots, days = len(found.snapshot_ids(cluster, OFFSETS)), len(days_in(found, cluster))
+    snapshots, days = len(found.sealed_ids(cluster, OFFSETS)), len(days_in(found, cluster))
     if not snapshots and not days and not found.commit_history(cluster).is_dir():
         raise ConfigurationError(
             f"{found.path} holds no offsets snapshot, rolled-up day or commit history of cluster {cluster}: check --root and --cluster"

@@ -7,10 +7,9 @@ from typing import Any
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import Snapshot
-from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.samples import OTHER_SCOPE, scope_of
 from kafka_audit.store.sealed import AUDIT, OFFSETS, SNAPSHOT, Place, Sealed
-from kafka_audit.times import is_id, stamp
+from kafka_audit.times import stamp
 
 OFFSETS_SNAPSHOTS = 36
 """How many offsets snapshots are read one by one: three hours of one every five minutes. What is older is in the rolled-up days."""
@@ -80,9 +79,9 @@ def read_history(snapshot: Snapshot, limit: int) -> History:
 
 def _last_audited(snapshot: Snapshot, whole: tuple[Snapshot, ...]) -> str | None:
     """The id of the newest of these snapshots that one of the newest sealed audits names; None when none does."""
-    place = snapshot.root.place(str(snapshot.manifest["cluster"]), AUDIT)
-    sealed = sorted(path.parent for path in place.parent.glob(f"*/{MANIFEST}") if is_id(path.parent.name))
-    judged = {_judged_by(audit, place) for audit in sealed[-_AUDITS:]}
+    cluster = str(snapshot.manifest["cluster"])
+    place = snapshot.root.place(cluster, AUDIT)
+    judged = {_judged_by(place.parent / audit_id, place) for audit_id in snapshot.root.sealed_ids(cluster, AUDIT)[-_AUDITS:]}
     return next((one.snapshot_id for one in reversed(whole) if one.snapshot_id in judged), None)
 
 
@@ -104,7 +103,7 @@ def _usable(snapshot: Snapshot, kind: str, most: int, unusable: list[str], forei
     scope = scope_of(snapshot.manifest)
     found: list[Snapshot] = []
     looked_at = 0
-    for snapshot_id in reversed([name for name in root.snapshot_ids(cluster, kind) if name <= latest and name != snapshot.snapshot_id]):
+    for snapshot_id in reversed([name for name in root.sealed_ids(cluster, kind) if name <= latest and name != snapshot.snapshot_id]):
         if looked_at == most:
             break
         try:

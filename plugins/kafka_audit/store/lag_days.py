@@ -65,7 +65,7 @@ def read_days(root: EvidenceRoot, cluster: str, first: date, last: date) -> tupl
 
 def snapshot_days(root: EvidenceRoot, cluster: str) -> list[date]:
     """The UTC days that offsets snapshots may belong to by their ids, oldest first."""
-    return sorted({day for name in root.snapshot_ids(cluster, OFFSETS) if (day := day_of_id(name)) is not None})
+    return sorted({day for name in root.sealed_ids(cluster, OFFSETS) if (day := day_of_id(name)) is not None})
 
 
 def day_of_id(snapshot_id: str) -> date | None:

@@ -174,8 +174,8 @@ class EvidenceRoot:
             raise IntegrityError(f"no sealed snapshot {snapshot_id} of cluster {cluster} below {folder}: take one first")
         return found
 
-    def snapshot_ids(self, cluster: str, kind: str = SNAPSHOT) -> list[str]:
-        """Ids of the sealed snapshots of a cluster, oldest first; their manifests may still turn out unreadable."""
+    def sealed_ids(self, cluster: str, kind: str = SNAPSHOT) -> list[str]:
+        """Ids of the sealed snapshots or audits of a cluster, oldest first; their manifests may still turn out unreadable."""
         folder = self.place(cluster, kind).parent
         return sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}") if is_id(path.parent.name))
 

@@ -89,7 +89,7 @@ def _snapshots(pass_: _Retention, before: date) -> set[date]:
     """Delete the snapshots of days before ``before``; returns the days of which some stay."""
     accounts: dict[date, _Account | str] = {}
     staying: set[date] = set()
-    for snapshot_id in pass_.root.snapshot_ids(pass_.cluster, OFFSETS):
+    for snapshot_id in pass_.root.sealed_ids(pass_.cluster, OFFSETS):
         try:
             one = pass_.root.snapshot(pass_.cluster, snapshot_id, OFFSETS)
             day = day_of(one.taken_ms)

@@ -152,7 +152,7 @@ def first_of_each_interval(snapshots: Sequence[Snapshot], interval_ms: int) -> t
 def _ids(root: EvidenceRoot, cluster: str, first_ms: int, last_ms: int) -> Iterator[str]:
     """Ids are stamped with a time that may differ from when the work began: by less than a day."""
     earliest, latest = (stamp(datetime.fromtimestamp(ms / 1000, timezone.utc)) for ms in (first_ms - DAY_MS, last_ms + DAY_MS))
-    return (name for name in root.snapshot_ids(cluster, OFFSETS) if earliest <= name <= latest)
+    return (name for name in root.sealed_ids(cluster, OFFSETS) if earliest <= name <= latest)
 
 
 def _time_problems(one: Snapshot) -> list[str]:
