@@ -13,7 +13,7 @@ from generated_snapshot import CLUSTER, GROUPS, PARTITIONS, READ, TAKEN, TOPICS,
 
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot, new_id
-from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS
+from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, with_class_data
 
 _EARLIER = 2
 
@@ -50,7 +50,7 @@ def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
 def _submit(arguments: list[str], log: Path, memory: str) -> tuple[dict[str, float], float]:
     """Run the application under spark-submit; returns the seconds that it reports, and the peak resident memory of JVM and Python in MB."""
     conf = [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
-    options = ["--master", "local[2]", "--driver-memory", memory, "--driver-java-options", DRIVER_JAVA_OPTIONS]
+    options = ["--master", "local[2]", "--driver-memory", memory, "--driver-java-options", with_class_data(DRIVER_JAVA_OPTIONS)]
     script = Path(__file__).with_name("judge_snapshot.py")
     command = [shutil.which("spark-submit") or "spark-submit", *options, *conf, str(script), *arguments]
     with log.open("wb") as stream:

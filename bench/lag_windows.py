@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_audit.store.lag_days import GROUP_PARTITIONS, GROUPS, day_start_ms
-from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS
+from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, with_class_data
 
 DAYS, SAMPLES, INTERVAL_MS = 30, 288, 300_000
 CORES = 2
@@ -162,7 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scales", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--driver-memory", default="4g")
-    parser.add_argument("--java", default=DRIVER_JAVA_OPTIONS, help="default: the options of an audit's own Spark job")
+    parser.add_argument("--java", default=with_class_data(DRIVER_JAVA_OPTIONS), help="default: the options of an audit's own Spark job")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kafka-audit-bench-") as work:
         measure(Path(work), tuple(asked.scales), asked.driver_memory, asked.java)

@@ -11,7 +11,15 @@ from py4j.java_gateway import JavaClass, JavaMember, JavaPackage, JVMView  # typ
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, LOOPBACK_CONF, READ_COMMITS_CONF, is_local
+from spark_jobs.engine.submit import (
+    DEFAULT_CONF,
+    DRIVER_JAVA_OPTIONS,
+    JAVA_OPTIONS,
+    LOOPBACK_CONF,
+    READ_COMMITS_CONF,
+    is_local,
+    with_class_data,
+)
 
 # A verdict depends on these, so they hold whatever spark-submit was told.
 _FIXED = (
@@ -69,13 +77,15 @@ def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> Spark
     builder = SparkSession.builder.appName(app_name)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # set by spark-submit: a JVM with its own configuration is already there
     if not submitted:
-        builder = builder.master("local[2]").config("spark.driver.extraJavaOptions", DRIVER_JAVA_OPTIONS)
+        builder = builder.master("local[2]")
     wanted = {name: value for name, value in DEFAULT_CONF.items() if not submitted or name.startswith("spark.sql.")}
     if submitted:
         SparkContext._ensure_initialized()  # before that, SparkConf() knows nothing of what spark-submit was told
     local = not submitted or is_local(str(SparkConf().get("spark.master")))
     for name, value in {**wanted, **(conf or {}), **(LOOPBACK_CONF if local else {})}.items():
         builder = builder.config(name, value)
+    if not submitted:
+        builder = builder.config(JAVA_OPTIONS, with_class_data((conf or {}).get(JAVA_OPTIONS, DRIVER_JAVA_OPTIONS)))
     remember_lookups()
     session = builder.getOrCreate()
     hold_settings(session, conf or {})

@@ -1,6 +1,7 @@
 """What a caller of spark-submit needs to know about the jobs, without Spark: paths, default configuration and driver options."""
 
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,12 +9,19 @@ from kafka_audit.errors import ConfigurationError
 
 JOBS = ("verify", "roll_up_offsets", "read_commits")
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+"""The setting of Spark that DRIVER_JAVA_OPTIONS are for."""
+
 DRIVER_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
-"""For ``--driver-java-options``: a job lives for seconds, so the quick compiler wins over the thorough one.
+"""A job lives for seconds, so the quick compiler wins over the thorough one.
 
 With the quick one alone a JVM reserves 48 MB for compiled code, which sixty rules fill: then it compiles no more, or dies.
 """
 
+CLASS_DATA = Path(sys.prefix, "share", "kafka-audit", "spark-classes.jsa")
+"""Spark's classes as this environment's JVM has loaded them once (class_data.py); beside it stands the size it must have."""
+
+CLASS_DATA_BYTES = CLASS_DATA.with_suffix(".bytes")
 
 DEFAULT_CONF: Mapping[str, str] = {
     "spark.ui.enabled": "false",
@@ -54,7 +62,7 @@ SECRET_SETTINGS = "(?i)secret|password|token|access[.]?key|jaas|keystore[.]key"
 
 READ_COMMITS_CONF: Mapping[str, str] = {
     # It may run for long.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+    JAVA_OPTIONS: "-XX:+UseParallelGC",
     "spark.executor.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.driver.memory": "2g",
     # Unlike the jobs that judge, this one is few expressions over many rows.
@@ -71,6 +79,19 @@ READ_COMMITS_CONF: Mapping[str, str] = {
 def is_local(master: str) -> bool:
     """Whether the executors are threads of the driver."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def with_class_data(java_options: str) -> str:
+    """Java options of a driver on this machine, with the archive of Spark's classes if this environment has a whole one.
+
+    A JVM ignores an archive that was made by another JVM or from other jars, and warns on standard output, which is switched off. An
+    archive that was cut short would kill it, hence the comparison of sizes.
+    """
+    try:
+        whole = CLASS_DATA.stat().st_size == int(CLASS_DATA_BYTES.read_text())
+    except (OSError, ValueError):
+        whole = False
+    return f'{java_options} "-XX:SharedArchiveFile={CLASS_DATA}" -Xlog:disable' if whole else java_options
 
 
 def job_path(name: str) -> Path:

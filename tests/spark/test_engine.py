@@ -1,9 +1,11 @@
 """The engine's verdicts: three-valued logic, missing evidence, rules that raise, and the columns of a finding."""
 
 import json
+import os
 from datetime import datetime, timezone
 from pathlib import Path
 
+import psutil
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -11,6 +13,7 @@ from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
+from spark_jobs.engine.submit import CLASS_DATA
 from spark_jobs.judge.controls import check_rules, judge
 from spark_jobs.judge.policy_columns import PolicyColumns
 
@@ -237,3 +240,9 @@ def test_the_first_waiver_in_force_covers_a_failure_and_nothing_else(
         "a-unknown": None,
     }
     assert {row["status"] for row in found if row["waiver"]} == {"fail"}
+
+
+def test_a_session_starts_from_the_archive_of_classes_that_the_installation_made(spark: SparkSession) -> None:
+    assert CLASS_DATA.is_file(), "make install writes it"
+    jvm = spark.sparkContext._gateway.proc.pid  # spark-submit, which has become the JVM
+    assert os.fspath(CLASS_DATA) in {mapped.path for mapped in psutil.Process(jvm).memory_maps()}, "a JVM refuses one that does not fit"

@@ -21,7 +21,7 @@ from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id, seal_audit
 from kafka_audit.store.sealed import OFFSETS, Sealed
 from spark_jobs import verify
-from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path
+from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path, with_class_data
 from spark_jobs.judge.controls import COLUMNS
 
 pytestmark = pytest.mark.spark
@@ -61,7 +61,7 @@ def test_spark_submit_runs_both_parts_and_leaves_complete_findings(tmp_path: Pat
     before = files(snapshot.path)
     submit = Path(sys.executable).parent / "spark-submit"
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    command = [str(submit), "--master", "local[2]", "--driver-java-options", DRIVER_JAVA_OPTIONS]
+    command = [str(submit), "--master", "local[2]", "--driver-java-options", with_class_data(DRIVER_JAVA_OPTIONS)]
     command += [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
     command += [str(job_path("verify")), "--snapshot", str(snapshot.path), "--audit", str(audit.path)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)

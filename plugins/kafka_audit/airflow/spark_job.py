@@ -19,7 +19,7 @@ from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.step import audit_step, checked_plan
 from kafka_audit.audit.request import AuditPlan
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
-from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path
+from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path, with_class_data
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
@@ -39,7 +39,7 @@ class SparkJob(SparkSubmitOperator):
     def __init__(self, *, job: str, conn_id: str = "spark_default", **kwargs: Any) -> None:  # noqa: ANN401  (the operator's own)
         super().__init__(
             application=str(job_path(job)),
-            conf={**DEFAULT_CONF, "spark.driver.extraJavaOptions": DRIVER_JAVA_OPTIONS},
+            conf={**DEFAULT_CONF, JAVA_OPTIONS: DRIVER_JAVA_OPTIONS},
             name=f"kafka_audit_{job}",
             conn_id=conn_id,
             **kwargs,
@@ -77,7 +77,7 @@ class SparkJob(SparkSubmitOperator):
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
         if is_local(str(hook._connection["master"])):
-            hook._conf = {**hook._conf, **LOOPBACK_CONF}
+            hook._conf = {**hook._conf, **LOOPBACK_CONF, JAVA_OPTIONS: with_class_data(hook._conf[JAVA_OPTIONS])}
         binary, submit = hook._get_spark_binary_path, hook.submit
         # A task that is killed leaves no job behind, nor does one whose supervisor is: Airflow takes it for failed then, and repeats it.
         hook._get_spark_binary_path = lambda: guarded(binary(), needs=[os.getppid()])  # type: ignore[method-assign]
