@@ -125,13 +125,15 @@ def _write(part: Part, rows: DataFrame, target: Path) -> None:
 
 
 def _raising(part: Part) -> dict[str, str]:
-    """The controls whose SQL raises on some row, each tried alone, with the message."""
+    """The controls whose SQL raises on some row, each tried alone, with the message; rows are computed once for all of them."""
     broken = {}
-    for control in part.controls:
-        try:
-            judge(part.wide_rows[control.subject], [control], None, part.policy_columns).write.format("noop").mode("overwrite").save()
-        except PySparkException as problem:
-            broken[control.id] = " ".join(str(problem).split())[:500]
+    for subject, computed in part.wide_rows.items():
+        rows = part.evidence.tables.checkpoint(computed)
+        for control in part.catalogue.of_subject(subject):
+            try:
+                judge(rows, [control], None, part.policy_columns).write.format("noop").mode("overwrite").save()
+            except PySparkException as problem:
+                broken[control.id] = " ".join(str(problem).split())[:500]
     return broken
 
 
