@@ -114,6 +114,21 @@ class Evidence:
         return [row for row in self._broad_errors if row["broker_id"] is not None]
 
     @cached_property
+    def coordinator_errors(self) -> dict[str, str]:
+        """``groups`` and ``transactions`` -> why some were not listed: the first partition of the coordinators' topic that has no leader.
+
+        Such errors name the topic and the partition; there are at most as many as these topics have partitions.
+        """
+        batches = self._footer("errors").iter_batches(columns=["dataset", "api", "error", "message", "topic", "partition", "group_id"])
+        kinds = pa.array(["groups", "transactions"])
+        of_lists = (one.filter(pc.and_(pc.is_in(one["dataset"], kinds), pc.is_null(one["group_id"]))) for one in batches)
+        rows = (row for batch in of_lists for row in batch.to_pylist() if row["topic"] is not None)
+        found: dict[str, str] = {}
+        for row in rows:
+            found.setdefault(row["dataset"], f"{row['error']} ({row['api']}, {row['topic']}-{row['partition']}): {row['message']}")
+        return found
+
+    @cached_property
     def _broad_errors(self) -> list[dict[str, Any]]:
         """The errors that name no topic and no group, read batch by batch, so that a long dataset does not have to fit in memory."""
         batches = self._footer("errors").iter_batches(columns=["dataset", "api", "broker_id", "error", "message", "topic", "group_id"])

@@ -1,6 +1,6 @@
 """Three brokers that a test can stop, kill and restart by number."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -71,13 +71,14 @@ class LagCluster:
 
 
 @contextmanager
-def lag_cluster(directory: Path) -> Iterator[LagCluster]:
-    """Start the brokers in a new folder; kills them at the end."""
+def lag_cluster(directory: Path, config: Mapping[str, str] | None = None) -> Iterator[LagCluster]:
+    """Start the brokers in a new folder, with ``config`` on top of their own; kills them at the end."""
+    definition = _BROKERS.model_copy(update={"config": {**_BROKERS.config, **(config or {})}})
     folder = Folder(directory)
     folder.claim()
-    planned = brokers.plan(_BROKERS, folder)
+    planned = brokers.plan(definition, folder)
     for broker in planned:
-        brokers.write_properties(brokers.properties(_BROKERS, planned, broker, folder), folder.properties(broker.id))
+        brokers.write_properties(brokers.properties(definition, planned, broker, folder), folder.properties(broker.id))
     cluster = LagCluster(folder, planned)
     try:
         brokers.format_storage(broker_classpath(lambda _: None), brokers.new_cluster_id(), planned, folder)

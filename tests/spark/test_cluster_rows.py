@@ -190,3 +190,16 @@ def test_a_declared_group_is_absent_only_when_every_broker_listed_its_groups(row
     rows = rows_of(cluster.error("groups", "COORDINATOR_NOT_AVAILABLE", broker_id=2), "declared_group", policy)
     assert {name: row["present"] for name, row in rows.items()} == {"alive": True, "gone": None, "outside": None}
     assert "COORDINATOR_NOT_AVAILABLE" in rows["gone"]["errors"]["groups"]
+
+
+def test_a_declared_group_is_unknown_while_a_partition_of_the_offsets_topic_has_no_leader(rows_of, policy) -> None:
+    cluster = Synthetic().brokers(RACKS).topic("t").group("alive", assigned=[("t", 0)])
+    cluster.error("groups", "COORDINATOR_NOT_AVAILABLE", "no leader", topic="__consumer_offsets", partition=7)
+    rows = rows_of(cluster, "declared_group", policy)
+    assert {name: row["present"] for name, row in rows.items()} == {"alive": True, "gone": None, "outside": None}
+    assert rows["gone"]["errors"]["groups"] == "COORDINATOR_NOT_AVAILABLE (SomeApi, __consumer_offsets-7): no leader"
+    row = rows_of(cluster, "cluster", policy)["cluster"]
+    assert (row["unread_items"], row["group_count"]) == (1, 1)
+    empty = Synthetic().brokers(RACKS).topic("t")
+    empty.error("groups", "COORDINATOR_NOT_AVAILABLE", "no leader", topic="__consumer_offsets", partition=7)
+    assert rows_of(empty, "cluster", policy)["cluster"]["group_count"] is None, "the groups may all lie there"

@@ -227,11 +227,15 @@ def test_share_groups_have_no_row_and_are_named_below():
 
 
 def test_what_is_missing_as_a_whole_is_said_below_the_table():
-    made = behind(40, 90, 100).error("groups", "REQUEST_TIMED_OUT", broker_id=2).unread(90, None, error="TOPIC_AUTHORIZATION_FAILED")
+    made = behind(40, 90, 100).error("groups", "REQUEST_TIMED_OUT", broker_id=2)
+    made.error("groups", "COORDINATOR_NOT_AVAILABLE", topic="__consumer_offsets", partition=7).unread(
+        90, None, error="TOPIC_AUTHORIZATION_FAILED"
+    )
     made.rows["groups"][0]["error"] = "GROUP_AUTHORIZATION_FAILED"
 
     assert notes(made.reading(), lag_rows(made.reading(), no_sla)) == [
-        "the groups of broker 2 are missing: why (REQUEST_TIMED_OUT)",
+        "groups are missing from this table: broker 2: why (REQUEST_TIMED_OUT)",
+        "groups are missing from this table: __consumer_offsets-7: why (COORDINATOR_NOT_AVAILABLE)",
         "members not known (GROUP_AUTHORIZATION_FAILED): g",
         "LAG-SECONDS is not from the unread record itself: TOPIC_AUTHORIZATION_FAILED: t-0",
         "LAG counts lost records too, as kafka-consumer-groups does: what is left to read is LAG less LOST",

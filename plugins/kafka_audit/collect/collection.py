@@ -56,9 +56,9 @@ class Collection:
 
     def _offsets_only(self) -> _Tables:
         cluster, log = self.cluster, self.errors
-        _, in_scope, partitions = self._list_topics()
+        listing, in_scope, partitions = self._list_topics()
         leaders = Leaders(cluster, partitions)
-        reading, _, logs = yield from self._groups_and_ends(leaders, sorted(one.key for one in partitions), {})
+        reading, _, logs = yield from self._groups_and_ends(listing, leaders, sorted(one.key for one in partitions), {})
         yield datasets.TOPICS, topics.topics(in_scope, log)
         with_commits = {commit.topic for commits in reading.commits.values() for commit in commits if commit.committed is not None}
         names = [name for name in _described(in_scope) if name in with_commits]
@@ -110,13 +110,13 @@ class Collection:
         retention_ms = configs.retention_ms(of_topics)
         del of_topics
         leaders, internal, now = Leaders(cluster, (one.partition for one in seen.values())), _internal(in_scope), self.now
-        reading, ends, logs = yield from self._groups_and_ends(leaders, sorted(seen), retention_ms)
+        reading, ends, logs = yield from self._groups_and_ends(listing, leaders, sorted(seen), retention_ms)
         yield datasets.FIRST_UNREAD, records.first_unread(cluster, leaders, reading.commits, logs, internal=internal, now=now, errors=log)
         yield datasets.LAST_BATCHES, records.last_batches(cluster, leaders, ends, internal=internal, now=now, errors=log)
         yield datasets.GROUP_CONFIGS, configs.group_configs(cluster, reading.listed, log)
         of_clients = [key for key in sorted(seen) if key[0] not in internal]
         yield datasets.PRODUCERS, producers.producers(cluster, leaders, of_clients, log)
-        yield datasets.TRANSACTIONS, producers.transactions(cluster, log)
+        yield datasets.TRANSACTIONS, producers.transactions(cluster, listing.partitions, log)
 
         if bad:
             cluster.sleep(max(0.0, self.second_look_seconds - (time.monotonic() - looked_at)))
@@ -161,11 +161,11 @@ class Collection:
         topics.note_hidden(on_disk, (topic.name for topic in listing.topics), self.scope, self.errors)
 
     def _groups_and_ends(
-        self, leaders: Leaders, keys: Sequence[TopicPartition], retention_ms: Mapping[str, int]
+        self, listing: TopicListing, leaders: Leaders, keys: Sequence[TopicPartition], retention_ms: Mapping[str, int]
     ) -> Generator[tuple[Dataset, pa.Table], None, tuple[GroupReading, pa.Table, dict[TopicPartition, Log]]]:
         """Groups and commits, then the ends of the logs; returns what was read of groups, the dataset ``offsets``, and the known logs."""
         cluster, log, now = self.cluster, self.errors, self.now
-        reading = groups.read_groups(cluster, self.scope, now, log)
+        reading = groups.read_groups(cluster, self.scope, listing.partitions, now, log)
         self.hosts = reading.client_hosts()
         ends = offsets.offsets(
             cluster,

@@ -1,6 +1,6 @@
 """Groups of every type with their members, and the offsets they have committed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
@@ -12,6 +12,8 @@ from kafka_audit.cluster.commits import Commit, fetch_commits
 from kafka_audit.cluster.failures import Failure
 from kafka_audit.cluster.groups import DescribedGroup, Group, describe_groups, list_groups
 from kafka_audit.cluster.routing import GROUP, Coordinators, TopicPartition
+from kafka_audit.cluster.topics import Partition
+from kafka_audit.collect.coordinators import without_leader
 from kafka_audit.collect.datasets import COMMITTED_OFFSETS, GROUPS, MEMBERS
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.tables import ErrorLog, table
@@ -22,9 +24,10 @@ _TYPES = frozenset({"classic", "consumer", "share", "streams"})
 
 @dataclass(frozen=True, kw_only=True)
 class GroupReading:
-    """Groups in scope as listed and described, their commits, when these were read, and the brokers that could not list their groups.
+    """Groups in scope as listed and described, their commits, when these were read, and why groups are missing from the list.
 
-    ``described`` and ``commits`` are by group id.
+    ``described`` and ``commits`` are by group id. ``unlisted`` names brokers that did not answer, and partitions of
+    ``__consumer_offsets`` without a leader.
     """
 
     listed: tuple[Group, ...]
@@ -52,12 +55,15 @@ class GroupReading:
         }
 
 
-def read_groups(cluster: Cluster, scope: Scope, now: Callable[[], datetime], errors: ErrorLog) -> GroupReading:
-    """List the groups, describe them and fetch their commits.
+def read_groups(
+    cluster: Cluster, scope: Scope, partitions: Iterable[Partition], now: Callable[[], datetime], errors: ErrorLog
+) -> GroupReading:
+    """List the groups, describe them and fetch their commits. ``partitions`` are those of all topics, as listed before.
 
     Log ends are to be read later: the other order would show groups beyond the end.
     """
-    found, unlisted = list_groups(cluster)
+    found, unanswered = list_groups(cluster)
+    unlisted = (*unanswered, *without_leader(cluster, "ListGroups", partitions))
     listed = tuple(group for group in found if scope.covers_group(group.group_id))
     coordinators = Coordinators(cluster, GROUP, {group.group_id: group.coordinator_id for group in listed})
     described = describe_groups(cluster, coordinators, listed)

@@ -1,6 +1,6 @@
 """Producers that partition leaders remember, and transactions that coordinators remember."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 import pyarrow as pa
@@ -9,7 +9,9 @@ from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.failures import Failure, unsupported
 from kafka_audit.cluster.offsets import describe_producers
 from kafka_audit.cluster.routing import Leaders, TopicPartition
+from kafka_audit.cluster.topics import Partition
 from kafka_audit.cluster.transactions import TransactionDetail, describe_transactions, list_transactions
+from kafka_audit.collect.coordinators import without_leader
 from kafka_audit.collect.datasets import PRODUCERS, TRANSACTIONS
 from kafka_audit.collect.tables import ErrorLog, table
 
@@ -29,13 +31,16 @@ def producers(cluster: Cluster, leaders: Leaders, partitions: Sequence[TopicPart
     return table(PRODUCERS.schema, rows)
 
 
-def transactions(cluster: Cluster, errors: ErrorLog) -> pa.Table:
-    """One row per transactional id; timeout, start and partitions are null where it could not be described."""
+def transactions(cluster: Cluster, partitions: Iterable[Partition], errors: ErrorLog) -> pa.Table:
+    """One row per transactional id; timeout, start and partitions are null where it could not be described.
+
+    ``partitions`` are those of all topics, as listed before.
+    """
     if not cluster.supports("ListTransactions"):
         errors.add(TRANSACTIONS, unsupported("ListTransactions", "3.0"))
         return table(TRANSACTIONS.schema, ())
     listed, failures = list_transactions(cluster)
-    errors.add_all(TRANSACTIONS, failures)
+    errors.add_all(TRANSACTIONS, (*failures, *without_leader(cluster, "ListTransactions", partitions)))
     details = describe_transactions(cluster, listed)
     rows: list[tuple[object, ...]] = []
     for one in listed:

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from rich.cells import cell_len, set_cell_size
 
 from kafka_audit.errors import CollectionError
-from kafka_audit.lag.reading import Place, Rate, Reading, rates
+from kafka_audit.lag.reading import Place, Rate, Reading, Row, rates
 from kafka_audit.lag.rows import NOT_ASSESSED, LagRow, SlaOf, lag_rows
 from kafka_audit.safe_text import shortened, utc, visible
 
@@ -188,7 +188,7 @@ def notes(reading: Reading, rows: Sequence[LagRow]) -> list[str]:
     """One sentence for each thing that a reader of the table must know."""
     errors, groups = reading.datasets["errors"], reading.datasets["groups"]
     unlisted = [row for row in errors if row["dataset"] == "groups" and row["group_id"] is None]
-    found = [f"the groups of broker {row['broker_id']} are missing: {row['message']} ({row['error']})" for row in unlisted]
+    found = [f"groups are missing from this table: {_where(row)}{row['message']} ({row['error']})" for row in unlisted]
     found += _reasons((f"members not known ({row['error']})", row["group_id"]) for row in groups if row["error"])
     found += _reasons((row.reason, place_of(row)) for row in rows if row.state == NOT_ASSESSED and row.reason)
     share = [row["group_id"] for row in groups if row["group_type"] == "share"]
@@ -204,6 +204,13 @@ def notes(reading: Reading, rows: Sequence[LagRow]) -> list[str]:
     if any(row.lost for row in rows):
         found.append("LAG counts lost records too, as kafka-consumer-groups does: what is left to read is LAG less LOST")
     return found
+
+
+def _where(error: Row) -> str:
+    """What an error is about, before its message: a broker, or a partition."""
+    if error["topic"] is not None:
+        return f"{error['topic']}-{error['partition']}: "
+    return "" if error["broker_id"] is None else f"broker {error['broker_id']}: "
 
 
 def place_of(row: LagRow) -> str:

@@ -26,13 +26,15 @@ class BrokerFacts:
     """``alive`` and ``racks`` (broker -> rack) are None when metadata could not be read; ``unread``: dataset -> broker -> reason.
 
     ``bounds``: broker -> whether it bounds min.insync.replicas by the number of replicas, as releases since 3.7 do (KAFKA-15583);
-    without those of which the release is not known.
+    without those of which the release is not known. ``coordinators``: ``groups`` and ``transactions`` -> why a part of them is missing,
+    because a partition of the coordinators' topic has no leader.
     """
 
     alive: tuple[int, ...] | None
     racks: Mapping[int, str | None] | None
     bounds: Mapping[int, bool]
     unread: Mapping[str, Mapping[int, str]]
+    coordinators: Mapping[str, str]
 
     @property
     def alive_ids(self) -> Column:
@@ -70,8 +72,8 @@ class BrokerFacts:
         return F.coalesce(*[F.when(concerned(number), F.lit(reason)) for number, reason in missing.items()]) if missing else None
 
     def unread_of_any(self, dataset: str) -> str | None:
-        """Why a dataset is missing from at least one broker; None when it is not."""
-        return next(iter(self.unread.get(dataset, {}).values()), None)
+        """Why a dataset is missing from at least one broker, or from a coordinator that no broker is; None when it is whole."""
+        return next(iter(self.unread.get(dataset, {}).values()), self.coordinators.get(dataset))
 
 
 def ints(values: Sequence[int] | None) -> Column:
@@ -105,4 +107,5 @@ def _read(evidence: Evidence) -> BrokerFacts:
         racks={row["broker_id"]: row["rack"] for row in brokers} if brokers else None,
         bounds={broker: version >= _SINCE_3_7 for broker, version in releases.items() if version is not None},
         unread={dataset: dict(sorted(reasons.items())) for dataset, reasons in unread.items()},
+        coordinators=evidence.coordinator_errors,
     )
