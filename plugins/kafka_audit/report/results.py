@@ -1,5 +1,6 @@
 """Reads the results of the controls: counts per control from the summaries, and a limited number of findings per control."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -65,12 +66,19 @@ class Finding:
     catalogue_severity: str
     loosened: str | None
     waiver: str | None
+    remediation: str | None
 
     @property
-    def names(self) -> dict[str, str]:
-        """The names for a remediation's placeholders; for a result of a group or broker, the name is the resource."""
+    def values(self) -> dict[str, str]:
+        """The values that were computed for the remediation's commands; those that are NULL are left out."""
+        computed = json.loads(self.remediation) if self.remediation else {}
+        return {name: value for name, value in computed.items() if value is not None}
+
+    @property
+    def placeholders(self) -> dict[str, str]:
+        """What fills the placeholders of the remediation's commands; for a result of a group or broker, its name is the resource."""
         known = {"topic": self.topic, "partition": self.partition, "group": self.group_id, "broker": self.broker_id}
-        return {key: str(value) for key, value in known.items() if value is not None}
+        return {**self.values, **{key: str(value) for key, value in known.items() if value is not None}}
 
 
 _FINDING = tuple(one.name for one in fields(Finding))
