@@ -85,7 +85,10 @@ def refuse(findings: Sequence[Finding]) -> None:
     open_ones = [one for one in applicable if one["status"] in (Status.NOT_ASSESSED.value, Status.ERROR.value)]
     critical = sorted({one["resource"] for one in open_ones if one["severity"] == Severity.CRITICAL.value})
     if critical:
-        raise IncompleteError(f"a critical control could not be assessed on {', '.join(critical[:5])}: set its values in the file")
+        named = ", ".join(critical[:5])
+        raise IncompleteError(
+            f"a critical control could not be assessed on {named}: set its values, or name the client's release (--release)"
+        )
     if not applicable or len(applicable) - len(open_ones) < _LEAST_ASSESSED * len(applicable):
         raise IncompleteError("too little could be assessed for a verdict: name the clients' files, or declare them in a clients.yaml")
 
