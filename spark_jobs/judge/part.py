@@ -31,7 +31,7 @@ from spark_jobs.rows.client.client_declarations import clients_of, user_topics
 from spark_jobs.rows.client.consumer import consumer_groups
 from spark_jobs.rows.group.commit_behaviour import group_table
 from spark_jobs.rows.group.group_sla import covered, judged_samples, lag_window
-from spark_jobs.rows.group.membership import assignments
+from spark_jobs.rows.group.membership import assignments, that_consume
 from spark_jobs.rows.tiers import matches_any
 
 _LARGE = 50_000
@@ -203,8 +203,8 @@ def _group_partitions(evidence: Evidence) -> int:
 
 
 def _group_slas(evidence: Evidence, policy: Policy) -> int:
-    """Each SLA that covers a topic of a group, and the groups that none covers."""
-    return evidence.table("groups").select("group_id").join(covered(evidence, policy), on="group_id", how="left").count()
+    """Each SLA that covers a topic of a group that consumes, and the groups that none covers."""
+    return that_consume(evidence.table("groups")).select("group_id").join(covered(evidence, policy), on="group_id", how="left").count()
 
 
 def _consumers(evidence: Evidence, policy: Policy) -> int:

@@ -147,7 +147,8 @@ class Synthetic:
         **row: Any,
     ) -> "Synthetic":
         """A group, with one member if ``assigned`` is given; ``subscribed`` None: the member does not tell."""
-        self.add("groups", group_id=group_id, group_type=kind, state=state, protocol_type="consumer", coordinator_id=1, **row)
+        about = {"group_id": group_id, "group_type": kind, "state": state, "protocol_type": "consumer", "coordinator_id": 1}
+        self.add("groups", **about | row)
         if assigned is not None:
             listed = [{"topic": topic, "partition": number} for topic, number in assigned]
             member = {"member_id": f"{group_id}-1", "client_id": "client", "assignment": listed}
