@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.control import PARAMETERS, Control
 from kafka_audit.catalogue.load import Catalogue, load_catalogue
@@ -17,13 +18,14 @@ from spark_jobs.engine.session import spark_session
 from spark_jobs.engine.tables import rows_of
 from spark_jobs.judge.controls import judge
 
+FIRST_AUDIT = "first_audit"
 Key = tuple[str, str]
 
 
 def rows_ddl(subject: str, controls: Sequence[Control]) -> str:
-    """The DDL of a subject's wide rows with the parameters of these controls."""
+    """The DDL of a subject's wide rows with the parameters of these controls, and whether the row is of a first audit."""
     fields = ",".join(f"{name}:{one.type}" for control in controls for name, one in control.parameters.items())
-    return SUBJECTS[subject].ddl + (f", `{PARAMETERS}` struct<{fields}>" if fields else "")
+    return SUBJECTS[subject].ddl + (f", `{PARAMETERS}` struct<{fields}>" if fields else "") + f", `{FIRST_AUDIT}` boolean"
 
 
 def judged_examples(spark: SparkSession, catalogue: Catalogue) -> dict[Key, dict[str, Any]]:
@@ -32,13 +34,14 @@ def judged_examples(spark: SparkSession, catalogue: Catalogue) -> dict[Key, dict
     for subject in SUBJECTS:
         controls = catalogue.of_subject(subject)
         values = [
-            {**control.example_row(example), "resource": json.dumps([control.id, example.name])}
+            {**control.example_row(example), "resource": json.dumps([control.id, example.name]), FIRST_AUDIT: example.first_audit}
             for control in controls
             for example in control.examples
         ]
         if not values:
             continue
-        for finding in judge(rows_of(spark, values, rows_ddl(subject, controls)), controls).collect():
+        rows = rows_of(spark, values, rows_ddl(subject, controls))
+        for finding in judge(rows, controls, first_audit=F.col(FIRST_AUDIT)).collect():
             control_id, example = json.loads(finding["resource"])
             if control_id == finding["control_id"]:
                 found[control_id, example] = finding.asDict()

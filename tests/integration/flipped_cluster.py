@@ -39,7 +39,12 @@ SETTINGS = (
     ("topics", "orders", "min.insync.replicas=1", "min.insync.replicas=2"),
     ("topics", "invoices", "min.insync.replicas=3", None),
     ("topics", "payments", "unclean.leader.election.enable=true", None),
-    ("topics", "inventory", "retention.ms=3600000", None),
+    (
+        "topics",
+        "inventory",
+        "retention.ms=3600000,leader.replication.throttled.replicas=*,follower.replication.throttled.replicas=0:2",
+        None,
+    ),
     ("topics", "customers", "cleanup.policy=delete", "cleanup.policy=compact"),
     ("topics", "shipments", "max.message.bytes=1000", None),
     ("topics", "clickstream", "message.timestamp.after.max.ms=9223372036854775807,flush.messages=1", None),
@@ -48,6 +53,7 @@ SETTINGS = (
     ("topics", "__transaction_state", "min.insync.replicas=1", "min.insync.replicas=2"),
     ("brokers", "2", "transaction.partition.verification.enable=false", None),
     ("brokers", "3", "num.replica.fetchers=2", None),
+    ("brokers", "1", "leader.replication.throttled.rate=10000000,follower.replication.throttled.rate=10000000", None),
 )
 _GROUP_SETTING = "kafka-configs --alter --entity-type groups --entity-name shipping-kip848"
 _KINDS = {"topics": ResourceType.TOPIC, "brokers": ResourceType.BROKER}

@@ -8,7 +8,7 @@ import pytest
 from secured_broker import AUDITOR, VISITOR, connection, secured_broker
 
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.collect.config_keys import BROKER_KEYS, GROUP_KEYS
+from kafka_audit.collect.config_keys import BROKER_KEYS, GROUP_KEYS, THROTTLE_RATE_KEYS
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError
 from kafka_audit.store.layout import EvidenceRoot, new_id
@@ -119,7 +119,7 @@ def test_settings_that_plug_ins_read_are_known_to_be_set_and_their_values_are_no
     assert settings["authorizer.class.name"] == ("org.apache.kafka.metadata.authorizer.StandardAuthorizer", False)
     assert settings["allow.everyone.if.no.acl.found"] == (None, True)
     assert settings["rlmm.config.remote.log.metadata.topic.replication.factor"] == (None, True)
-    assert set(settings) == BROKER_KEYS - {"rlmm.config.remote.log.metadata.topic.min.isr"}
+    assert set(settings) == BROKER_KEYS - {"rlmm.config.remote.log.metadata.topic.min.isr"} - THROTTLE_RATE_KEYS
     assert "super.users" not in settings
 
 

@@ -32,6 +32,8 @@ FAILING: frozenset[Pair] = frozenset(
         ("TOP-04", "payments"),
         ("TXN-04", "consumer fraud-check"),  # it reads transactions whose markers an unclean election may drop
         ("TOP-06", "inventory"),
+        ("TOP-16", "inventory"),
+        ("BRK-10", "1"),
         ("TOP-07", "customers"),
         ("TOP-08", "shipments"),
         ("TOP-09", "clickstream"),

@@ -286,7 +286,8 @@ class FakeAudit:
     def _step(self, name: str, rows: list[dict[str, object]], summaries: list[dict[str, object]], parts: int) -> None:
         spark_folder(self.audit.path / name / "findings.parquet", rows, FINDINGS, parts)
         spark_folder(self.audit.path / name / "summary.parquet", summaries, SUMMARY)
-        write_json(self.audit.path / name / "history.json", {"used": self.history, "left_out": self.left_out})
+        record = {"used": self.history, "left_out": self.left_out, "first_audit": False}
+        write_json(self.audit.path / name / "history.json", record)
 
     def gates(self, evidence: tuple[str, int] = ("PASS", 0), findings: tuple[str, int] = ("FAIL", 3), **changes: object) -> None:
         write_json(self.audit.gate / "evidence.json", gate("evidence", *evidence))

@@ -350,3 +350,15 @@ def test_controls_check_refuses_a_folder_without_controls(tmp_path: Path, capsys
         main(lambda: app(["controls", "check", str(own), str(empty)], standalone_mode=False))
     assert ended.value.code == 2
     assert f"{empty}: holds no control (*.yaml)" in capsys.readouterr().err
+
+
+def test_a_control_that_takes_a_baseline_has_an_example_of_a_first_audit(tmp_path: Path) -> None:
+    write(tmp_path, baseline_when="leader_changes is null")
+    assert "baseline_when has none with first_audit: true and status not_applicable" in refusal(tmp_path)
+    first = {"name": "first", "row": {"isr_count": 3}, "status": "not_applicable", "first_audit": True}
+    write(tmp_path, baseline_when="leader_changes is null", examples=[*GOOD["examples"], first])
+    control = load_catalogue([tmp_path]).controls[0]
+    assert "leader_changes" in [reference.label for reference in control.reads]
+    assert "leader_changes" not in [reference.label for reference in control.decides_on]
+    write(tmp_path, baseline_when="no_such_column is null", examples=[*GOOD["examples"], first])
+    assert "baseline_when" in refusal(tmp_path)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kafka.protocol.admin.topics import ListPartitionReassignmentsResponse
 from snapshot_taking import SNAPSHOT, START, commits, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
 
 from kafka_audit.cluster.connection import ConnectionSettings
@@ -68,6 +69,19 @@ def test_patterns_limit_topics_and_groups_but_never_internal_topics(fake, take):
     assert [row["topic"] for row in rows(result, "topics")] == ["__consumer_offsets", "orders"]
     assert {(row["group_id"], row["topic"]) for row in rows(result, "committed_offsets")} == {("a", "orders")}
     assert {row["topic"] for row in rows(result, "offsets")} == {"__consumer_offsets", "orders"}
+
+
+def test_reassignments_of_hidden_topics_are_kept_and_those_outside_of_the_scope_are_not(fake, take):
+    answer = ListPartitionReassignmentsResponse
+    moved = answer.OngoingTopicReassignment
+    running = moved.OngoingPartitionReassignment(partition_index=0, replicas=[1, 2], adding_replicas=[2], removing_replicas=[])
+    topics = [moved(name=name, partitions=[running]) for name in ("orders", "ordered-secretly", "payments")]
+    for name in ("orders", "payments"):
+        fake.add_topic(name, [1])
+    fake.answers["ListPartitionReassignments"] = lambda *_: answer(throttle_time_ms=0, error_code=0, error_message=None, topics=topics)
+    result = take(scope=Scope.from_text(topics="ord*"))
+
+    assert {row["topic"] for row in rows(result, "reassignments")} == {"orders", "ordered-secretly"}
 
 
 def test_an_empty_scope_is_refused():

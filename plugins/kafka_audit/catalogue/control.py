@@ -58,6 +58,7 @@ class Example(_Strict):
     """One wide row and the verdict it must get. Columns that are left out are NULL; ``reason`` is a part of the expected reason.
 
     ``values``: the values that the commands of the remediation must get, as text; the others must be NULL.
+    ``first_audit``: the row is judged as in the first audit of its cluster.
     """
 
     name: _Text
@@ -65,13 +66,15 @@ class Example(_Strict):
     status: Status
     reason: str | None = None
     values: dict[str, str] | None = None
+    first_audit: bool = False
 
 
 class Control(_Strict):
     """One rule with all that people need to act on it; ``references`` are documents, :attr:`reads` is what the rule reads.
 
     ``parameters`` are read in the rule as ``parameters.<name>``. ``evidence_of_row`` is SQL for the evidence class of one row, where it
-    is not the same for all; NULL stands for ``evidence``.
+    is not the same for all; NULL stands for ``evidence``. ``baseline_when`` is SQL that is true where nothing but earlier snapshots is
+    missing for a verdict: in the first audit of a cluster such a row is not applicable, in any later one it is not assessed.
     """
 
     id: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -88,6 +91,7 @@ class Control(_Strict):
     observed: _Text
     expected: _Text
     not_assessed_reason: _Text | None = None
+    baseline_when: _Text | None = None
     rationale: _Text
     failure_scenario: _Text
     remediation: Remediation
@@ -149,6 +153,7 @@ class Control(_Strict):
             "not_assessed_reason": self.not_assessed_reason,
             "evidence_of_row": self.evidence_of_row,
             **{f"remediation.values.{name}": sql for name, sql in self.remediation.values.items()},
+            "baseline_when": self.baseline_when,
         }
         return {name: sql for name, sql in fields.items() if sql is not None}
 
@@ -161,7 +166,7 @@ class Control(_Strict):
     @property
     def reads(self) -> tuple[Reference, ...]:
         """Everything the control's expressions read: the evidence that is kept with a finding."""
-        shown = [sql for name, sql in self.expressions.items() if name in ("observed", "expected")]
+        shown = [sql for name, sql in self.expressions.items() if name in ("observed", "expected", "baseline_when")]
         more = [reference for sql in shown for reference in references_of(sql, self.wide_row)]
         return tuple(dict.fromkeys(reference for reference in (*self.decides_on, *more) if reference.column != "errors"))
 
@@ -193,6 +198,9 @@ class Control(_Strict):
         found += [
             f"examples: no failing one has a value for remediation.values.{name}" for name in self.remediation.values if name not in filled
         ]
+        baseline = any(example.first_audit and example.status is Status.NOT_APPLICABLE for example in self.examples)
+        if self.baseline_when is not None and not baseline:
+            found.append("examples: baseline_when has none with first_audit: true and status not_applicable; add one")
         names = Counter(example.name for example in self.examples)
         return found + [f"examples: {name!r} stands there twice; give each its own name" for name, count in names.items() if count > 1]
 

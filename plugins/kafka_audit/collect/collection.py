@@ -83,7 +83,8 @@ class Collection:
         alive = {broker.broker_id: broker for broker in (*cluster.addresses, *listing.brokers)}
         bad = topics.bad_partitions(seen, running, alive)
         names = {topic.name for topic in in_scope}
-        yield datasets.REASSIGNMENTS, topics.reassignments(one for one in running if one.topic in names)
+        covered = (one for one in running if one.topic in names or self.scope.covers_topic(one.topic))  # hidden topics, too
+        yield datasets.REASSIGNMENTS, topics.reassignments(covered)
 
         replicas, failures = describe_quorum(cluster)
         log.add_all(datasets.QUORUM, failures)

@@ -15,9 +15,13 @@ TOPIC_KEYS = _keys(
     "retention.bytes retention.ms local.retention.bytes local.retention.ms",
     "remote.storage.enable remote.log.copy.disable remote.log.delete.on.disable",
     "message.timestamp.type message.timestamp.after.max.ms message.timestamp.before.max.ms message.timestamp.difference.max.ms",
+    "leader.replication.throttled.replicas follower.replication.throttled.replicas",
 )
 
-BROKER_KEYS = _keys(
+# Brokers define these for dynamic configuration only: they list them where they are set, and nowhere else (seen on Kafka 4.3.1).
+THROTTLE_RATE_KEYS = _keys("leader.replication.throttled.rate follower.replication.throttled.rate")
+
+BROKER_KEYS = THROTTLE_RATE_KEYS | _keys(
     "process.roles broker.rack controlled.shutdown.enable authorizer.class.name delete.topic.enable unclean.leader.election.enable",
     "auto.create.topics.enable auto.leader.rebalance.enable default.replication.factor min.insync.replicas num.partitions",
     "replica.lag.time.max.ms replica.selector.class replica.fetch.max.bytes replica.fetch.response.max.bytes num.replica.fetchers",

@@ -20,13 +20,14 @@ class _Strict(BaseModel):
 
 
 class Node(_Strict):
-    """One broker process; a voter also runs the controller role."""
+    """One broker process; a voter also runs the controller role. ``dynamic_config`` is set while it runs, ``config`` when it starts."""
 
     id: Count
     rack: str | None = None
     voter: bool = True
     log_dirs: Annotated[int, Field(ge=1, le=4)] = 1
     config: ConfigMap = {}
+    dynamic_config: ConfigMap = {}
 
 
 class Brokers(_Strict):

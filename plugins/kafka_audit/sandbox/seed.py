@@ -55,8 +55,10 @@ def execute(seed: Seed, state: State, folder: Folder, launch_workload: Callable[
         with refusals("finishing"):
             if seed.delete_records:
                 admin.delete_records({disks.partition_named(name): before for name, before in seed.delete_records.items()})
-            if own and seed.internal_topics:
-                _alter_topics(admin, seed.internal_topics)
+            if own:
+                dynamic = {str(node.id): node.dynamic_config for node in seed.brokers.nodes if node.dynamic_config}
+                _alter(admin, ConfigResourceType.TOPIC, seed.internal_topics)
+                _alter(admin, ConfigResourceType.BROKER, dynamic)
             if failing and seed.log_dir_failure:
                 progress(f"Failing log dir {failing.log_dirs[-1]} of broker {failing.id}")
                 disks.fail_last_log_dir(admin, seed.log_dir_failure, failing)
@@ -134,12 +136,13 @@ def _wait_until_stable(admin: KafkaAdminClient, expected: set[str]) -> None:
         time.sleep(0.25)
 
 
-def _alter_topics(admin: KafkaAdminClient, changes: Mapping[str, Mapping[str, str]]) -> None:
-    resources = [ConfigResource(ConfigResourceType.TOPIC, name, configs=dict(values)) for name, values in changes.items()]
-    answers = admin.alter_configs(resources)
+def _alter(admin: KafkaAdminClient, kind: ConfigResourceType, changes: Mapping[str, Mapping[str, str]]) -> None:
+    """Set the dynamic configuration of topics or brokers, also keys that brokers list only where they are set."""
+    resources = [ConfigResource(kind, name, configs=dict(values)) for name, values in changes.items()]
+    answers = admin.alter_configs(resources, raise_on_unknown=False) if resources else {}
     refused = {name: words for named in answers.values() for name, words in named.items() if words != "OK"}
     if refused:
-        raise CollectionError(f"The brokers refused topic settings: {refused}")
+        raise CollectionError(f"The brokers refused settings of a {kind.name.lower()}: {refused}")
 
 
 @contextmanager

@@ -1,8 +1,9 @@
-"""Wide rows of brokers: configuration, rack, log dirs, free space on disks, and how soon they are full at the pace of the last day."""
+"""Wide rows of brokers: configuration, throttles, log dirs, free space on disks, and how soon they are full at the pace of the last day."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.collect.config_keys import THROTTLE_RATE_KEYS
 from kafka_audit.policy import Policy
 from kafka_audit.store.samples import DAY_MS
 from spark_jobs.engine.evidence import Evidence
@@ -12,6 +13,7 @@ from spark_jobs.rows.broker.configs import config_by
 
 _PACE_MS = 23 * 3_600_000  # a day, less what a daily schedule may jitter: a shorter look would take the busy hours for the whole day
 _NEVER_DAYS = 3650.0
+_NO_THROTTLE = "9223372036854775807"
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
@@ -35,7 +37,35 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         replica_sizes=missing.first_known(said["replica_sizes"], said["log_dirs"], without_dirs),
     )
     errors = missing.joined(of_row, missing.whole_datasets(evidence))
-    return rows.withColumns({"resource": F.col("broker_id").cast("string"), "errors": errors})
+    return rows.withColumns(
+        {
+            "resource": F.col("broker_id").cast("string"),
+            "replication_throttles": _throttles(),
+            "reassigning_partitions": F.lit(_reassigning(evidence)).cast("bigint"),
+            "errors": errors,
+        }
+    )
+
+
+def _throttles() -> Column:
+    """The rates that the dynamic configuration sets, as texts; NULL when the configuration was not read.
+
+    Brokers read these rates from nowhere else, and list them only where they are set, or else with the largest number for none.
+    """
+    texts = []
+    for key in sorted(THROTTLE_RATE_KEYS):
+        entry = F.col("config")[key]
+        dynamic = F.col("config").isNotNull() & F.coalesce(entry["source"].startswith("DYNAMIC_"), F.lit(False))
+        text = F.concat(F.lit(f"{key}="), F.coalesce(entry["value"], F.lit("unknown")), F.lit(" (bytes per second)"))
+        texts.append(F.when(dynamic & ~entry["value"].eqNullSafe(_NO_THROTTLE), text))
+    return F.when(F.col("config").isNotNull(), F.array_compact(F.array(*texts)))
+
+
+def _reassigning(evidence: Evidence) -> int | None:
+    """How many partitions are being reassigned; None when that is not known of the whole cluster and none is seen."""
+    seen = evidence.rows("reassignments")
+    whole = not evidence.topic_scope or "*" in evidence.topic_scope
+    return seen if seen or (whole and not missing.failed(evidence, "reassignments")) else None
 
 
 def _log_dirs(evidence: Evidence) -> DataFrame:

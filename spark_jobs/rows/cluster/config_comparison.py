@@ -11,6 +11,7 @@ from spark_jobs.rows.broker.configs import numbers_of_all_brokers, values_of_all
 
 _OF_ONE_BROKER = re.compile(
     r"broker\.(id|rack)|node\.id|process\.roles|log\.dirs?|metadata\.log\.dir|.*listeners?(\..*)?|listener\..*|controller\..*|ssl\..*"
+    r"|(leader|follower)\.replication\.throttled\.rate"
 )
 _DRIFTS, _OVERRIDES = 50, 20
 _TOPIC_OVERRIDE = "DYNAMIC_TOPIC_CONFIG"

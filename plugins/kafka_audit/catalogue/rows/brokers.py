@@ -9,6 +9,10 @@ BROKER = columns(f"""
     alive               boolean       registered in the cluster's metadata
     answered            boolean       answered every request that was sent to it
     config              {CONFIG}      effective broker configuration with source and synonyms
+    replication_throttles array<string> throttle rates in its dynamic configuration, as 'leader.replication.throttled.rate=1000 (bytes per
+        second)'; empty when none is set, NULL when its configuration could not be read
+    reassigning_partitions bigint     partitions of the cluster with a reassignment in progress; NULL when they could not be listed, or when
+        none is seen and the snapshot does not cover every topic
     log_dirs            int           number of log dirs it reports
     failed_log_dirs     array<string> log dirs that report an error, with the error's name
     fullest_log_dir     string        of the log dirs that tell their size (KIP-827), the one with the smallest share of free space
