@@ -85,7 +85,10 @@ def refuse(findings: Sequence[Finding]) -> None:
     open_ones = [one for one in applicable if one["status"] in (Status.NOT_ASSESSED.value, Status.ERROR.value)]
     critical = sorted({one["resource"] for one in open_ones if one["severity"] == Severity.CRITICAL.value})
     if critical:
-        raise IncompleteError(f"a critical control could not be assessed on {', '.join(critical[:5])}: set its values in the file")
+        named = ", ".join(critical[:5])
+        raise IncompleteError(
+            f"a critical control could not be assessed on {named}: set its values, or name the client's release (--release)"
+        )
     if not applicable or len(applicable) - len(open_ones) < _LEAST_ASSESSED * len(applicable):
         raise IncompleteError("too little could be assessed for a verdict: name the clients' files, or declare them in a clients.yaml")
 
@@ -94,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Read, judge and print; returns the exit code of kafka_audit.errors, 0 when nothing grave failed."""
     arguments = _arguments(argv)
     try:
-        reading = read_clients(arguments.path, kind=arguments.kind, implementation=arguments.implementation)
+        reading = read_clients(arguments.path, kind=arguments.kind, implementation=arguments.implementation, release=arguments.release)
         if not reading.clients:
             listed = "".join(f"\n  {one}" for one in reading.without)
             raise IncompleteError(f"{arguments.path}: no client settings found; name a file, or say what it is with --kind{listed}")
@@ -117,6 +120,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("path", type=Path, help="a file of client settings, or a folder with some")
     parser.add_argument("--kind", choices=get_args(Kind), help="what the files configure, where their settings do not tell")
     parser.add_argument("--implementation", choices=get_args(Implementation), help="the client that reads them")
+    parser.add_argument("--release", help="the release of that client, which decides its defaults")
     parser.add_argument("--policy", type=Path, help="folder of a policy (default: the shipped one)")
     parser.add_argument("--controls", type=Path, action="append", default=[], help="folder of further controls; may be repeated")
     return parser.parse_args(argv)

@@ -63,7 +63,7 @@ class PolicyColumns:
     def waiver(self) -> Column:
         """The id of the first waiver that covers a failure, NULL for any other row."""
         covering = [
-            F.when((F.col("code") == waiver.control) & F.col("resource").rlike(glob_to_regex(waiver.resource)), F.lit(waiver.id))
+            F.when((F.col("code") == waiver.control) & F.col("resource").rlike(glob_to_regex(waiver.pattern)), F.lit(waiver.id))
             for waiver in in_force(self.policy.waivers, self.at)
         ]
         return F.when(F.col("status") == Status.FAIL.value, F.coalesce(F.lit(None).cast("string"), *covering))

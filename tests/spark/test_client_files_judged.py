@@ -12,11 +12,17 @@ pytestmark = pytest.mark.spark
 DECLARED = """
 version: 1
 clients:
-  - {name: shop, kind: producer, implementation: java, owner: shop team, declared_on: 2026-11-01, source: repo, topics: [orders],
+  - {name: shop, kind: producer, implementation: java, release: "3.9", owner: shop team, declared_on: 2026-11-01, source: repo, topics: [orders],
      settings: {acks: all}, attests: [send_errors_handled]}
 """
 CASES = {
     "safe settings": ("clients.yaml", DECLARED, 0, "pass          critical  PRD-02"),
+    "a release that nobody named": (
+        "p.properties",
+        "linger.ms=5\n",
+        4,
+        "acks unknown (default of the Java client, which depends on its release",
+    ),
     "a critical failure": ("p.properties", "acks=1\n", 3, "fail          critical  PRD-02"),
     "a high one": ("c.conf", "group.id=g\nenable.auto.commit=false\n", 3, "fail          high      CON-11"),
     "a critical control that is open": ("p.properties", "acks=${ACKS}\n", 4, "not_assessed  critical  PRD-02"),

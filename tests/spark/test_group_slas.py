@@ -36,6 +36,7 @@ groups: [{pattern: "*", tier: tin}]
 SLAS = """
 version: 1
 groups:
+  - {pattern: "connect-*", name: unused, max_lag_records: 1}
   - {pattern: "a*", topics: "pay*", name: pay, max_lag_records: 10, max_lag_seconds: 60}
   - {pattern: "a*", tier: tin, name: cheap, max_lag_records: 1000}
   - {pattern: "b*", name: all, max_lag_records: 10}
@@ -51,6 +52,7 @@ def covered_cluster() -> Synthetic:
         one.group(group, assigned=[(topic, 0) for topic in topics])
         for topic in topics:
             one.commit(group, topic, 80)
+    one.group("connect-cluster", protocol_type="connect", assigned=[])
     return one.add("sla_offsets", topic="pay", partition=0, max_lag_seconds=60, offset=81, read_at=READ_AT)
 
 
@@ -68,7 +70,8 @@ def covered(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tu
 
 def test_a_group_has_a_row_for_each_sla_that_covers_a_topic_of_it(covered: tuple[dict[str, Any], int]) -> None:
     rows, counted = covered
-    # "orders" of group a has no SLA: its tier is gold. An id that looks like a row with a name gets one of its own.
+    # "orders" of group a has no SLA: its tier is gold. An id that looks like a row with a name gets one of its own. The group of Connect's
+    # workers consumes nothing.
     assert {resource: row["policy"]["sla"] for resource, row in rows.items()} == {
         "a [pay]": "pay",
         "a [cheap]": "cheap",

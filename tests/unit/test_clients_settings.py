@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from kafka_audit.clients.names import DEFAULTS, JUDGED, canonical_value
-from kafka_audit.clients.settings import Setting, effective, start_problems, unknown_settings
+from kafka_audit.clients.defaults import JUDGED, Setting, defaults
+from kafka_audit.clients.names import canonical_value
+from kafka_audit.clients.settings import effective, start_problems, unknown_settings
 
+RELEASES = {"java": "4.3", "spring-kafka": "4.3", "kafka-connect": "4.3", "librdkafka": "2.16", "kafka-python": "3.0.12"}
 IN_FLIGHT = "max.in.flight.requests.per.connection"
 
 
@@ -17,14 +19,15 @@ class Client:
     kind: str
     implementation: str
     settings: dict[str, Any] = field(default_factory=dict)
+    release: str | None = None
 
 
 def producer(settings: dict[str, Any], implementation: str = "java") -> Client:
-    return Client("producer", implementation, settings)
+    return Client("producer", implementation, settings, RELEASES.get(implementation))
 
 
 def consumer(settings: dict[str, Any], implementation: str = "java") -> Client:
-    return Client("consumer", implementation, settings)
+    return Client("consumer", implementation, settings, RELEASES.get(implementation))
 
 
 VALUES = {
@@ -62,7 +65,7 @@ VALUES = {
         producer({"enable.idempotence": "true"}, "librdkafka"),
         IN_FLIGHT,
         "5",
-        "lowered by the client because enable.idempotence is true",
+        "set by the client because enable.idempotence is true",
     ),
     "a delivery timeout that nobody set is raised": (
         producer({"linger.ms": 200_000}),
@@ -89,6 +92,81 @@ VALUES = {
         "declared",
     ),
 }
+
+
+OF_JAVA = "acks", "enable.idempotence", "retries", "delivery.timeout.ms", "linger.ms"
+# What KafkaProducer of these releases was seen to use with these settings; None where releases differ or have no such setting.
+BY_RELEASE = {
+    ("2.0.1", ""): ("1", "false", "0", None, "0"),
+    ("2.8", ""): ("1", "false", "2147483647", "120000", "0"),
+    ("2", ""): ("1", "false", None, None, "0"),
+    ("3.0.0", ""): ("all", "false", "2147483647", "120000", "0"),
+    ("3.0", ""): ("all", None, "2147483647", "120000", "0"),
+    ("3.0.2", ""): ("all", "true", "2147483647", "120000", "0"),
+    ("3.1.0", ""): ("all", "false", "2147483647", "120000", "0"),
+    ("3.9", ""): ("all", "true", "2147483647", "120000", "0"),
+    ("4.3.1", ""): ("all", "true", "2147483647", "120000", "5"),
+    (None, ""): (None, None, None, None, None),
+    (None, "enable.idempotence=true"): ("all", "true", "2147483647", None, None),
+    ("2.0.1", "transactional.id=t"): ("all", "true", "2147483647", None, "0"),
+    (None, "transactional.id=t"): ("all", "true", "2147483647", None, None),
+    (None, "acks=1"): ("1", "false", None, None, None),
+    ("3.2", "acks=1"): ("1", "false", "2147483647", "120000", "0"),
+    ("3.2", f"{IN_FLIGHT}=6"): ("all", "false", "2147483647", "120000", "0"),
+    (None, f"{IN_FLIGHT}=6"): (None, "false", None, None, None),
+    ("3.9", "request.timeout.ms=130000"): ("all", "true", "2147483647", "130000", "0"),
+    ("4.0.0", "request.timeout.ms=130000"): ("all", "true", "2147483647", "130005", "5"),
+    ("1.0", ""): (None, None, None, None, None),
+    ("5.0", ""): (None, None, None, None, None),
+}
+
+
+@pytest.mark.parametrize(("release", "given"), BY_RELEASE, ids=str)
+def test_what_nobody_set_depends_on_the_clients_release(release: str | None, given: str) -> None:
+    settings = dict([given.split("=")]) if given else {}
+    found = effective(Client("producer", "java", settings, release))
+    assert tuple(found[name].value for name in OF_JAVA) == BY_RELEASE[release, given]
+    assert start_problems(Client("producer", "java", settings, release)) == []
+
+
+OTHERS = {
+    ("librdkafka", None, "acks"): None,
+    ("librdkafka", "0.11.6", "acks"): "1",
+    ("librdkafka", "1.4", "retries"): "2",
+    ("librdkafka", "1.5", "retries"): None,
+    ("librdkafka", "1.5.2", "retries"): "2147483647",
+    ("librdkafka", None, "enable.idempotence"): "false",
+    ("kafka-python", "2.0.2", "acks"): "1",
+    ("kafka-python", "2.0.2", "retries"): "0",
+    ("kafka-python", None, "acks"): None,
+    ("kafka-connect", None, "acks"): "all",
+    ("kafka-connect", None, "enable.idempotence"): "false",
+    ("spring-kafka", "3.4", "acks"): "all",
+}
+
+
+@pytest.mark.parametrize(("implementation", "release", "name"), OTHERS, ids=str)
+def test_other_producers_defaults_depend_on_their_release(implementation: str, release: str | None, name: str) -> None:
+    assert effective(Client("producer", implementation, {}, release))[name].value == OTHERS[implementation, release, name]
+
+
+def test_a_default_that_differs_says_in_which_releases() -> None:
+    assert effective(Client("producer", "java"))["acks"].source == (
+        "default of the Java client, which depends on its release (1 from 1.1, all from 3.0)"
+    )
+    assert effective(Client("producer", "java"))["request.timeout.ms"].source == "default of the Java client in all releases from 1.1"
+    assert effective(Client("producer", "java", {}, "5.0"))["acks"].source == (
+        "default of the Java client 5.0, which is not known (known are those of 1.1 to 4.4)"
+    )
+    assert (
+        effective(Client("producer", "kafka-python", {}, "2.0.2"))["delivery.timeout.ms"].source == "kafka-python 2.0.2 has no such setting"
+    )
+
+
+@pytest.mark.parametrize("release", ["2.8", "3.9", None])
+def test_a_reset_by_duration_needs_kafka_4(release: str | None) -> None:
+    client = Client("consumer", "java", {"auto.offset.reset": "by_duration:PT1H"}, release)
+    assert start_problems(client) == ([] if release is None else ["auto.offset.reset=by_duration:PT1H does not exist"])
 
 
 @pytest.mark.parametrize("case", VALUES)
@@ -157,7 +235,9 @@ STARTS = [
 ]
 
 
-@pytest.mark.parametrize("client", [*STARTS, *(Client(kind, each) for each in DEFAULTS for kind in JUDGED)], ids=str)
+@pytest.mark.parametrize(
+    "client", [*STARTS, *(Client(kind, each, release=release) for each, release in RELEASES.items() for kind in JUDGED)], ids=str
+)
 def test_a_client_that_starts_has_no_problem(client: Client) -> None:
     assert start_problems(client) == []
 
@@ -170,10 +250,10 @@ def test_a_misspelt_name_is_found_with_what_may_have_been_meant() -> None:
 
 @pytest.mark.parametrize(("kind", "real"), [("producer", KafkaProducer), ("consumer", KafkaConsumer)])
 def test_kafka_pythons_defaults_are_the_installed_ones(kind: str, real: Any) -> None:
-    for name, value in DEFAULTS["kafka-python"][kind].items():
+    for name, value in defaults("kafka-python", kind, "3.0.12").items():
         own = name.replace(".", "_")
         found = real.DEFAULT_CONFIG.get(own)
         if own in real.DEFAULT_CONFIG and found is not None:
             text = ",".join(each.name for each in found) if isinstance(found, tuple) else str(found)
             text = text.lower() if isinstance(found, bool) else text
-            assert value == canonical_value(name, text, "kafka-python"), name
+            assert value.value == canonical_value(name, text, "kafka-python"), name

@@ -122,9 +122,9 @@ def test_the_isolation_level_of_a_group_is_what_all_its_consumers_are_declared_t
     clients = {
         "by its setting": "group: a, implementation: java, settings: {isolation.level: read_committed}",
         "by the client's default": "group: b, implementation: java",
-        "by librdkafka's default": "group: c, implementation: librdkafka",
+        "by librdkafka's default": "group: c, implementation: librdkafka, release: '2.16'",
         "one of two": "group: d, implementation: java",
-        "the other of two": "group: d, implementation: librdkafka",
+        "the other of two": "group: d, implementation: librdkafka, release: '2.16'",
         "of a client nobody knows": "group: e, implementation: other",
         "with a word that is no level": "group: f, implementation: other, settings: {isolation.level: READ_COMMITTED}",
     }

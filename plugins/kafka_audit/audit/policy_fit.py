@@ -74,9 +74,9 @@ def _waiver_problems(policy: Policy, controls: "dict[str, Control]") -> list[str
             continue
         raised = [tier.severities.get(waiver.control) for tier in policy.tiers.values()]
         critical = Severity.CRITICAL in (controls[waiver.control].severity, *raised)
-        if critical and _WILDCARDS.intersection(_ESCAPED_WILDCARD.sub("", waiver.resource)):
+        if critical and _WILDCARDS.intersection(_ESCAPED_WILDCARD.sub("", waiver.pattern)):
             problems.append(
-                f"{where}: resource: {waiver.control} is critical, so {waiver.resource!r} must name one thing, without * ? [ "
+                f"{where}: resource: {waiver.control} is critical, so {waiver.resource!r} must name one thing, without * and ? "
                 "(write [*] for a star that is part of the name)"
             )
     return problems

@@ -90,12 +90,19 @@ def check_client_files(
     path: Annotated[Path, typer.Argument(help="File with client settings, or a folder: its *.properties, *.conf, *.ini and clients.yaml.")],
     kind: Annotated[Kind | None, typer.Option(help="What the file configures, if its settings do not show it.")] = None,
     implementation: Annotated[Implementation | None, typer.Option(help="The client that reads the file; default: detected.")] = None,
+    release: Annotated[str | None, typer.Option(help="The client's release, such as 3.9, which decides its defaults.")] = None,
     policy: PolicyFolder = None,
     controls: Controls = None,
 ) -> None:
     """Judge producers and consumers by their configuration files, before deployment. Exit code 3: a high or critical failure."""
     need_java()
-    options = (("kind", kind), ("implementation", implementation), ("policy", policy), *(("controls", folder) for folder in controls or []))
+    options = (
+        ("kind", kind),
+        ("implementation", implementation),
+        ("release", release),
+        ("policy", policy),
+        *(("controls", folder) for folder in controls or []),
+    )
     given = [f"--{name}={value}" for name, value in options if value is not None]
     done = subprocess.run([sys.executable, "-m", "spark_jobs.check_clients", *given, "--", str(path)], check=False)
     raise typer.Exit(done.returncode)

@@ -8,8 +8,9 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from kafka_audit.clients.defaults import check_release
 from kafka_audit.clients.names import BOOLEANS, NUMBERS, canonical_name
 from kafka_audit.clients.properties import read_pairs
 from kafka_audit.clients.sections import settings_of
@@ -28,16 +29,27 @@ _YAML_1_1_NUMBER = re.compile(r"[+-]?(?:0[xob][0-9a-f_]+|[0-9][0-9_]*_[0-9_]*)",
 Attestation = Literal["send_errors_handled", "commits_after_processing"]
 
 
+def _quoted(value: Any) -> Any:  # noqa: ANN401 - whatever YAML made of it
+    if isinstance(value, (int, float)):
+        raise ValueError("is a number: write it in quotes, such as '3.10', which YAML would read as 3.1")
+    return value
+
+
+Release = Annotated[str, BeforeValidator(_quoted)]
+
+
 class Client(Strict):
     """One declared producer or consumer. ``settings`` use the names and values of its implementation; ``topics`` are shell globs.
 
     ``settings_file``: a properties or key=value file, relative to the policy folder, instead of ``settings``. ``source``: where the
-    owner read the settings. ``attests``: facts that no setting shows and that the owner vouches for.
+    owner read the settings. ``attests``: facts that no setting shows and that the owner vouches for. ``release``: of the client library
+    (for spring-kafka that of its kafka-clients, for kafka-connect Kafka's), or its beginning, such as ``3.9``: it decides the defaults.
     """
 
     name: Name
     kind: Kind
     implementation: Implementation
+    release: Release | None = None
     owner: Name
     declared_on: Date
     source: Name
@@ -57,6 +69,11 @@ class Client(Strict):
             raise ValueError("group is missing: name the consumer group of this consumer")
         if self.settings and self.settings_file is not None:
             raise ValueError("settings and settings_file exclude each other: keep one")
+        if self.release is not None:
+            try:
+                check_release(self.implementation, self.release)
+            except ConfigurationError as problem:
+                raise ValueError(f"release: {problem}") from problem
         for setting, value in self.settings.items():
             if isinstance(value, str):
                 _refuse_yaml_1_1(setting, canonical_name(setting, self.implementation), value.strip())
@@ -124,7 +141,7 @@ def settings_row(client: HasSettings, *, source: str) -> dict[str, Any]:
     return {
         "declared": True,
         "implementation": client.implementation,
-        "declaration": "; ".join([f"read from {source} ({client.implementation})", *odd]),
+        "declaration": "; ".join([f"read from {source} ({' '.join(filter(None, (client.implementation, client.release)))})", *odd]),
         "source": source,
         "settings": {name: {"value": one.value, "source": one.source} for name, one in effective(client).items()},
         "unknown_settings": unknown,

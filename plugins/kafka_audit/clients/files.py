@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_audit.clients.declared import Client, load_client_file
+from kafka_audit.clients.defaults import check_release
 from kafka_audit.clients.properties import INI_SUFFIXES, JAVA_SUFFIX, read_pairs
 from kafka_audit.clients.sections import sections
 from kafka_audit.errors import ConfigurationError
@@ -20,10 +21,15 @@ class FoundClient:
     name: str
     kind: str
     implementation: str
+    release: str | None = None
     settings: Mapping[str, str | int | float | bool]
     source: str
     group: str | None = None
     declaration: Client | None = None
+
+    def __post_init__(self) -> None:
+        if self.release is not None:
+            check_release(self.implementation, self.release)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +40,8 @@ class Reading:
     without: tuple[str, ...]
 
 
-def read_clients(path: Path, *, kind: str | None = None, implementation: str | None = None) -> Reading:
-    """Every client of the file, or of the files below the folder, sorted by name.
+def read_clients(path: Path, *, kind: str | None = None, implementation: str | None = None, release: str | None = None) -> Reading:
+    """Every client of the file, or of the files below the folder, sorted by name. ``release`` is that of clients in no clients.yaml.
 
     ConfigurationError (exit 2) lists every broken file: none is silently left out. In a folder, a ``.conf`` that is not a key=value file
     is taken for another program's and only listed.
@@ -56,7 +62,7 @@ def read_clients(path: Path, *, kind: str | None = None, implementation: str | N
             problems.append(str(problem))
             continue
         used |= {(file.parent / one.settings_file).resolve() for one in clients if one.settings_file is not None}
-        same = {"kind", "implementation", "settings", "source", "group"}
+        same = {"kind", "implementation", "release", "settings", "source", "group"}
         name = _relative(file, top)
         found += [FoundClient(name=f"{name}: {one.name}", declaration=one, **one.model_dump(include=same)) for one in clients]
         if not clients:
@@ -79,7 +85,7 @@ def read_clients(path: Path, *, kind: str | None = None, implementation: str | N
         for part in parts:
             label = name if len(parts) == 1 else f"{name} ({part.kind})"
             group = part.settings.get("group.id") or part.settings.get("group_id")
-            found.append(FoundClient(name=label, source=name, group=group, **vars(part)))
+            found.append(FoundClient(name=label, source=name, group=group, release=release, **vars(part)))
     if problems:
         raise ConfigurationError("these client files are not valid:\n  " + "\n  ".join(problems))
     return Reading(clients=tuple(sorted(found, key=lambda one: (one.name, one.kind))), without=tuple(sorted(without)))

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from kafka_audit.clients.names import JUDGED, all_names, canonical_name, known_names
+from kafka_audit.clients.defaults import JUDGED
+from kafka_audit.clients.names import all_names, canonical_name, known_names
 from kafka_audit.errors import ConfigurationError
 
 _KINDS = ("producer", "consumer")

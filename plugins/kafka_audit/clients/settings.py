@@ -2,16 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from kafka_audit.clients.defaults import JAVA_CLIENTS, JUDGED, Setting, began_with, defaults, known
 from kafka_audit.clients.names import (
     BOOLEANS,
-    DEFAULTS,
-    JAVA_CLIENTS,
-    JUDGED,
     NUMBERS,
-    SOURCES,
     all_names,
     canonical_name,
     canonical_value,
@@ -36,30 +32,21 @@ class HasSettings(Protocol):
     @property
     def implementation(self) -> str: ...
     @property
+    def release(self) -> str | None: ...
+    @property
     def settings(self) -> Mapping[str, str | int | float | bool]: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """A value as the client uses it, and its source: declared, the client's default, or why the client changed it.
-
-    ``value`` is None if it is known only when the client starts, like ``${ACKS}`` in a settings file.
-    """
-
-    value: str | None
-    source: str
 
 
 def effective(client: HasSettings) -> dict[str, Setting]:
     """The settings that matter for reliability, as the client would use them: the Java client's name -> Setting, sorted.
 
-    Sources: the observed behaviour of Kafka 4.3.1's clients, librdkafka 2.16.0 and kafka-python 3.0.12; KIP-679, KIP-848.
+    Sources: the observed behaviour of the producers of kafka-clients 2.0.1 to 4.3.1, of librdkafka 2.16.0 and kafka-python 3.0.12;
+    KIP-679, KIP-848.
     """
     given = _declared(client)
-    if client.implementation not in DEFAULTS:
+    if not known(client.implementation):
         return dict(sorted(given.items()))
-    source, defaults = SOURCES[client.implementation], DEFAULTS[client.implementation][client.kind]
-    found = {name: Setting(value=value, source=source) for name, value in defaults.items()} | given
+    found = defaults(client.implementation, client.kind, client.release) | given
     if client.kind == "producer":
         found |= _changed_by_producer(client, given, found)
     elif _value_of(found, "group.protocol") == "consumer":
@@ -111,26 +98,29 @@ def _against_idempotence(settings: Mapping[str, Setting]) -> dict[str, str]:
 
 
 def _least_delivery_timeout(settings: Mapping[str, Setting]) -> int | None:
-    """linger.ms + request.timeout.ms in milliseconds; None if either is not known."""
+    """linger.ms + request.timeout.ms in milliseconds; without the first if only that is not known, None without the second."""
     linger, request = _number_of(settings, "linger.ms"), _number_of(settings, "request.timeout.ms")
-    return None if linger is None or request is None else linger + request
+    return None if request is None else (linger or 0) + request
 
 
 def _idempotence(client: HasSettings, given: Mapping[str, Setting], found: Mapping[str, Setting]) -> Setting | None:
     """The value that the client gives enable.idempotence if nobody set it; None if it keeps its default."""
-    transactional = bool(_value_of(found, "transactional.id"))
+    by_default = _value_of(found, _IDEMPOTENCE)
     if _IDEMPOTENCE in given:
         return None
-    if client.implementation == "librdkafka":
-        return Setting(value="true", source="turned on by the client because transactional.id is set") if transactional else None
-    if transactional or _value_of(found, _IDEMPOTENCE) != "true":
+    if _value_of(found, "transactional.id"):
+        return Setting(value="true", source="turned on by the client because transactional.id is set") if by_default != "true" else None
+    if by_default == "false":
         return None
-    # With too many requests in flight, Java's producer refuses to start; kafka-python's turns idempotence off.
-    silent = ("acks", "retries") if client.implementation in JAVA_CLIENTS else ("acks", "retries", _IN_FLIGHT)
-    conflicts = _against_idempotence(found)
+    # From 4.0 on, Java's producer refuses to start with too many requests in flight; before, and in kafka-python, it turns idempotence off.
+    refuses = client.implementation in JAVA_CLIENTS and began_with(client.implementation, client.release, "4.0")
+    silent = ("acks", "retries") if refuses else ("acks", "retries", _IN_FLIGHT)
+    conflicts = _against_idempotence(given)
     for name in silent:
         if name in conflicts:
             return Setting(value="false", source=f"turned off by the client because {conflicts[name]}")
+    if by_default is None:
+        return None
     unknown = next((name for name in silent if _value_of(found, name) is None), None)
     return Setting(value=None, source=f"depends on {unknown}, which is not known") if unknown is not None else None
 
@@ -140,8 +130,14 @@ def _changed_by_producer(client: HasSettings, given: Mapping[str, Setting], foun
     idempotence = _idempotence(client, given, found)
     if idempotence is not None:
         changed[_IDEMPOTENCE] = idempotence
-    if client.implementation == "librdkafka" and _IN_FLIGHT not in given and _value_of({**found, **changed}, _IDEMPOTENCE) == "true":
-        changed[_IN_FLIGHT] = Setting(value=str(_MOST_IN_FLIGHT), source="lowered by the client because enable.idempotence is true")
+    if _value_of({**found, **changed}, _IDEMPOTENCE) == "true":
+        # In every release, an idempotent producer uses these values, or does not start.
+        needed = {"acks": "all", "retries": "2147483647"}
+        if client.implementation == "librdkafka":
+            needed[_IN_FLIGHT] = str(_MOST_IN_FLIGHT)
+        for name, value in needed.items():
+            if name not in given and _value_of(found, name) != value:
+                changed[name] = Setting(value=value, source="set by the client because enable.idempotence is true")
     least, delivery = _least_delivery_timeout(found), _number_of(found, _DELIVERY)
     if client.implementation in JAVA_CLIENTS and _DELIVERY not in given and least is not None and delivery is not None and delivery < least:
         changed[_DELIVERY] = Setting(value=str(least), source="raised by the client to linger.ms + request.timeout.ms")
@@ -151,9 +147,9 @@ def _changed_by_producer(client: HasSettings, given: Mapping[str, Setting], foun
 def start_problems(client: HasSettings) -> list[str]:
     """Why the client refuses to start with these settings, as sentences; empty if no reason is known.
 
-    Source: the observed behaviour of Kafka 4.3.1's Java clients, librdkafka 2.16.0 and kafka-python 3.0.12.
+    Source: the observed behaviour of kafka-clients 2.0.1 to 4.3.1, librdkafka 2.16.0 and kafka-python 3.0.12.
     """
-    if client.implementation not in DEFAULTS:
+    if not known(client.implementation):
         return []
     given, found = _declared(client), effective(client)
     own = _of_producer(client, given, found) if client.kind == "producer" else _of_consumer(client, given, found)
@@ -167,7 +163,12 @@ def _of_producer(client: HasSettings, given: Mapping[str, Setting], found: Mappi
         problems += [f"{text}, which idempotence does not allow" for text in conflicts.values()]
     elif _value_of(found, "transactional.id"):
         problems.append("transactional.id needs enable.idempotence=true")
-    elif _IN_FLIGHT in conflicts and _IDEMPOTENCE not in given and client.implementation in ("java", "spring-kafka"):
+    elif (
+        _IN_FLIGHT in conflicts
+        and _IDEMPOTENCE not in given
+        and client.implementation in ("java", "spring-kafka")
+        and began_with(client.implementation, client.release, "4.0")
+    ):
         problems.append(f"{conflicts[_IN_FLIGHT]}, which the Java client accepts only with enable.idempotence=false")
     acks = _value_of(found, "acks")
     if acks not in (None, "all", "0", "1") and client.implementation != "librdkafka":
@@ -196,7 +197,10 @@ def _of_consumer(client: HasSettings, given: Mapping[str, Setting], found: Mappi
         if librdkafka and len(assignors) > 1 and "cooperative-sticky" in assignors:
             problems.append(f"{_STRATEGY} mixes cooperative-sticky with eager assignors")
     reset = _value_of(given, "auto.offset.reset")
-    by_duration = client.implementation in JAVA_CLIENTS and (reset or "").startswith("by_duration:P")
+    has_durations = (
+        client.implementation in JAVA_CLIENTS and began_with(client.implementation, client.release, "4.0") is not False
+    )  # KIP-1106
+    by_duration = has_durations and (reset or "").startswith("by_duration:P")
     if reset is not None and reset not in ("earliest", "latest", "none") and not by_duration and client.implementation != "kafka-python":
         problems.append(f"auto.offset.reset={reset} does not exist")
     isolation = _value_of(given, "isolation.level")

@@ -1,5 +1,6 @@
 """``waivers.yaml``: failures that somebody accepts until a date. A waived failure stays a failure in the report."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from enum import Enum
@@ -12,6 +13,7 @@ from kafka_audit.input_files.fields import Code, Date, Moment, Name, Pattern, St
 from kafka_audit.input_files.glob import matches
 from kafka_audit.times import parse_time
 
+_BRACKET = re.compile(r"\[[*?[]\]|\[")
 _FURTHEST_EAST = timedelta(hours=14)
 
 
@@ -24,7 +26,11 @@ class WaiverState(str, Enum):
 
 
 class Waiver(Strict):
-    """One accepted failure: of a control, on the resources that a glob matches, until ``expires``; the approver is not the owner."""
+    """One accepted failure: of a control, on the resources that a glob matches, until ``expires``; the approver is not the owner.
+
+    In ``resource``, brackets are ordinary characters, because resources have some (``billing [payments]``): a resource that is copied
+    from a report names itself. Only ``[*]``, ``[?]`` and ``[[]`` stand for the one character in them.
+    """
 
     id: Name
     control: Code
@@ -44,6 +50,11 @@ class Waiver(Strict):
             raise ValueError("expires is not after approved_on: write a date after the approval, in UTC, like 2027-01-31T00:00:00Z")
         return self
 
+    @property
+    def pattern(self) -> str:
+        """The glob that the resource must match."""
+        return _BRACKET.sub(lambda found: "[[]" if found[0] == "[" else found[0], self.resource)
+
     def state(self, at: datetime) -> WaiverState:
         """The state at an aware datetime."""
         if at >= self.expires:
@@ -52,7 +63,7 @@ class Waiver(Strict):
 
     def covers(self, code: str | None, resource: str | None) -> bool:
         """Whether the waiver accepts a failure of that control on that resource."""
-        return code == self.control and resource is not None and matches(self.resource, resource)
+        return code == self.control and resource is not None and matches(self.pattern, resource)
 
 
 class WaiverFile(Strict):

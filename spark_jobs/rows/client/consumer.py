@@ -20,7 +20,7 @@ from spark_jobs.rows.client.client_declarations import (
     with_absence,
 )
 from spark_jobs.rows.group.commit_behaviour import with_group_behaviour
-from spark_jobs.rows.group.membership import groups_with_members, topics_of_groups
+from spark_jobs.rows.group.membership import groups_with_members, that_consume, topics_of_groups
 from spark_jobs.rows.tiers import tier_of, tier_of_group, tier_of_rank, tier_rank
 from spark_jobs.rows.topic.topic_listing import hidden_topics, perhaps_hidden
 
@@ -29,9 +29,8 @@ _UNCLEAN = "unclean.leader.election.enable"
 
 
 def consumer_groups(evidence: Evidence) -> DataFrame:
-    """The groups dataset without share groups and without groups that are no consumers', such as those of Connect's workers."""
-    consumes = F.coalesce(F.col("protocol_type").isin("", "consumer", "streams"), F.lit(True))
-    return evidence.table("groups").where(consumes & F.coalesce(F.col("group_type") != "share", F.lit(True)))
+    """The groups that consume, without share groups."""
+    return that_consume(evidence.table("groups")).where(F.coalesce(F.col("group_type") != "share", F.lit(True)))
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:

@@ -12,7 +12,7 @@ from spark_jobs.lag.samples import newest
 from spark_jobs.lag.slas import READ_COMMITTED, lag_growth, may_wait, present_figures, sla_figures, sla_samples, sla_spans
 from spark_jobs.rows import missing
 from spark_jobs.rows.group.group_partition import positions, with_sla
-from spark_jobs.rows.group.membership import groups_with_members, past_groups, topics_of_groups
+from spark_jobs.rows.group.membership import groups_with_members, past_groups, that_consume, topics_of_groups
 from spark_jobs.rows.tiers import isolation_of, sla_number, sla_policy
 
 _MINUTE_MS = 60_000
@@ -21,8 +21,8 @@ _NONE = -1
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
-    """One row for each group and lag SLA that covers one of its topics; one without an SLA for each group that none covers."""
-    groups = groups_with_members(evidence).join(past_groups(evidence), on="group_id", how="left")
+    """One row for each group that consumes and lag SLA that covers one of its topics; one without an SLA for each that none covers."""
+    groups = that_consume(groups_with_members(evidence)).join(past_groups(evidence), on="group_id", how="left")
     rows = groups.join(covered(evidence, policy), on="group_id", how="left").withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
     rows = rows.join(_figures(evidence, policy), on=["group_id", "sla"], how="left")
     rows = rows.join(_window_figures(evidence, policy), on=["group_id", "sla"], how="left")
@@ -53,7 +53,7 @@ def covered(evidence: Evidence, policy: Policy) -> DataFrame:
     A group of which no topic is known has the SLA that holds for all topics.
     """
     topics = topics_of_groups(evidence)
-    listed = evidence.table("groups").select("group_id")
+    listed = that_consume(evidence.table("groups")).select("group_id")
     by_topic = topics.join(listed, on="group_id", how="left_semi").withColumn("sla", sla_number(policy, "group_id", "topic"))
     bare = listed.join(topics, on="group_id", how="left_anti").withColumn("sla", sla_number(policy, "group_id", None))
     return by_topic.select("group_id", "sla").union(bare).where("sla is not null").distinct()

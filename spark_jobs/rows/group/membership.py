@@ -34,6 +34,11 @@ def groups_with_members(evidence: Evidence) -> DataFrame:
     )
 
 
+def that_consume(groups: DataFrame) -> DataFrame:
+    """The groups dataset without groups of other protocols, such as that of Kafka Connect's workers: they share work and commit nothing."""
+    return groups.where(F.coalesce(F.col("protocol_type").isin("", "consumer", "share", "streams"), F.lit(True)))
+
+
 @shortened
 def assignments(evidence: Evidence) -> DataFrame:
     """group_id, topic, partition of everything that is assigned to a member."""
