@@ -1,13 +1,28 @@
 """Turns the states of cases into snapshots. The names of a case begin with its id, so that many cases fit into one cluster."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from snapshot_builder import READ_AT, READ_MS, TOPIC_DEFAULTS, Synthetic
 
-RACKS = {1: {"rack": "a"}, 2: {"rack": "b"}, 3: {"rack": "c"}}
+from kafka_audit.store.layout import Snapshot
+
+BROKERS: dict[int, dict[str, Any]] = {
+    **{1: {"rack": "a"}, 2: {"rack": "b"}, 3: {"rack": "c"}, 4: {"rack": "a"}, 5: {"rack": "a"}},
+    **{6: {"rack": "b", "release": "before 3.7"}, 7: {"rack": "b", "release": "unknown"}},
+}
+CONFIGS = {
+    "group.max.session.timeout.ms": "1800000",
+    "group.min.session.timeout.ms": "6000",
+    "replica.fetch.response.max.bytes": "10485760",
+    "transaction.max.timeout.ms": "900000",
+    "transaction.partition.verification.enable": "true",
+    "transactional.id.expiration.ms": "604800000",
+}
 _OF_PARTITION = {"replicas": "replicas", "isr": "isr", "leader": "leader", "epoch": "leader_epoch", "elr": "eligible_leader_replicas"}
+_TIMES = {"last_caught_up_timestamp_ms", "last_fetch_timestamp_ms", "last_timestamp_ms", "max_timestamp_ms", "timestamp_ms"}
 _BEFORE_3_7 = 0  # of DescribeCluster's versions
 
 
@@ -24,11 +39,14 @@ def place_of(text: str) -> tuple[str, int]:
 
 def cluster(about: Mapping[str, Any]) -> Synthetic:
     """A cluster without topics, as the section ``cluster`` of a state describes it."""
-    brokers = {int(number): one or {} for number, one in about.get("brokers", RACKS).items()}
+    brokers = {int(number): one or {} for number, one in about.get("brokers", BROKERS).items()}
     versions = {number: {"before 3.7": _BEFORE_3_7, "unknown": None}.get(one.get("release"), 2) for number, one in brokers.items()}
-    configs = {number: {**about.get("configs", {}), **one.get("configs", {})} for number, one in brokers.items()}
+    configs = {number: {**CONFIGS, **one.get("configs", {})} for number, one in brokers.items()}
     texts = {number: {name: str(value) for name, value in one.items()} for number, one in configs.items()}
     one = Synthetic().brokers({number: row.get("rack") for number, row in brokers.items()}, texts, versions)
+    for setting in one.tables["broker_configs"]:
+        if setting["name"].endswith(".throttled.rate"):
+            setting["source"] = "DYNAMIC_BROKER_CONFIG"  # it has no other
     for number, row in brokers.items():
         of_broker = {name: next(each for each in one.tables[name] if each["broker_id"] == number) for name in ("brokers", "log_dirs")}
         of_broker["brokers"] |= {name: row[name] for name in ("alive", "answered") if name in row}
@@ -54,9 +72,11 @@ def cluster(about: Mapping[str, Any]) -> Synthetic:
     return one
 
 
-def add_case(one: Synthetic, case_id: str, state: Mapping[str, Any]) -> None:
-    """Adds the topics and groups of a case to a cluster, as they are at one sample."""
-    topics = {name: about or {} for name, about in state.get("topics", {}).items() if about != "absent"}
+def add_case(one: Synthetic, case_id: str, state: Mapping[str, Any], *, now: bool) -> None:
+    """Adds the topics and groups of a case to a cluster, as they are at one sample. The ages of records are those of now."""
+    topics = {name: dict(about or {}) for name, about in state.get("topics", {}).items() if about != "absent"}
+    for about in () if now else topics.values():
+        about.pop("records", None)
     for name, about in topics.items():
         _add_topic(one, named(case_id, name), about)
     limit = state.get("sla", {}).get("max_lag_seconds")
@@ -117,10 +137,12 @@ def _add_partition(one: Synthetic, name: str, number: int, part: Mapping[str, An
             retention = int({**TOPIC_DEFAULTS, **part.get("configs", {})}["retention.ms"])
             log["headroom_offset"] = _first_younger(part, retention / 4000) if retention >= 0 else part.get("start", 0)
         one.offsets(name, number, **log)
+        if "end_read_minutes_later" in part:
+            one.tables["offsets"][-1]["read_at"] = timedelta(minutes=part["end_read_minutes_later"])
     if "last_batch" in part:
         batch, last = part["last_batch"], part["end"] - 1
         columns = {"is_control": batch.get("control", False), "is_transactional": batch.get("transactional", False)}
-        columns |= {"producer_id": batch.get("producer", -1), "error": batch.get("error")}
+        columns = {"error": batch["error"]} if "error" in batch else columns | {"producer_id": batch.get("producer", -1)}
         one.add("last_batches", topic=name, partition=number, base_offset=last, last_offset=last, read_at=READ_AT, **columns)
     for producer in part.get("producers", ()):
         _add_producer(one, name, number, producer)
@@ -178,5 +200,13 @@ def _add_first_unread(one: Synthetic, topic: str, committed: int, about: Mapping
         one.add("first_unread", topic=topic, partition=0, offset=position, record_offset=offset, read_at=READ_AT, **time)
 
 
-def taken_at(minutes_ago: float) -> datetime:
-    return READ_AT - timedelta(minutes=minutes_ago)
+def write(one: Synthetic, root: Path, minutes_ago: float) -> Snapshot:
+    """Writes the sample of so many minutes ago; its times are moved back by as much."""
+    taken = READ_AT - timedelta(minutes=minutes_ago)
+    for table in one.tables.values():
+        for row in table:
+            if isinstance(row.get("read_at"), timedelta):
+                row["read_at"] = taken + row["read_at"]
+            for name in _TIMES & row.keys():
+                row[name] = None if row[name] is None else row[name] - int(minutes_ago * 60_000)
+    return one.write(root, taken)

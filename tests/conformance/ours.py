@@ -4,13 +4,14 @@ Cases with the same brokers and the same times of samples share one cluster, so 
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from conformance.cases import UNKNOWN, Answer, Case, load_questions
-from conformance.evidence import add_case, cluster, named, taken_at
+from conformance.evidence import add_case, cluster, named, write
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from snapshot_builder import READ_AT
@@ -42,12 +43,15 @@ def answers(spark: SparkSession, root: Path, cases: Iterable[Case]) -> dict[str,
 
 
 def _clusters(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Cases by the cluster that they share. Two cases with the same one of Kafka's own topics need two clusters."""
     found: dict[str, list[Case]] = {}
+    used: Counter[str] = Counter()
     for case in cases:
         regular = case.minutes_ago == tuple(STEP * age for age in reversed(range(len(case.minutes_ago))))
-        own = sorted(name for name in case.now.get("topics", {}) if name.startswith("__")) and case.id
         times = "steps" if regular and len(case.minutes_ago) > 1 else case.minutes_ago
-        found.setdefault(json.dumps([case.state.get("cluster"), times, own or None]), []).append(case)
+        own = [name for name in case.now.get("topics", {}) if name.startswith("__")]
+        used.update(own)
+        found.setdefault(json.dumps([case.state.get("cluster"), times, max((used[name] for name in own), default=0)]), []).append(case)
     return found
 
 
@@ -84,8 +88,8 @@ def _written(root: Path, cases: list[Case]) -> Snapshot:
         one = cluster(_section(cases[0], age))
         for case in cases:
             if age < len(case.samples):
-                add_case(one, case.id, case.samples[-1 - age])
-        snapshot = one.write(root, taken_at(minutes))
+                add_case(one, case.id, case.samples[-1 - age], now=age == 0)
+        snapshot = write(one, root, minutes)
     return snapshot
 
 
@@ -152,9 +156,9 @@ def _answer(
         return (
             ours["words"].get(value, UNKNOWN) if "words" in ours else value / ours.get("divided_by", 1) if "divided_by" in ours else value
         )
-    given = {verdicts.get((code, _resource(case, subject_of[code])), "no verdict") for code in ours["controls"]}
+    given = {verdicts.get((code, _resource(case, subject_of[code])), "not_applicable") for code in ours["controls"]}
     if "fail" in given:
         return ours["fail"]
-    if given & {"not_assessed", "no verdict", "error"}:
+    if given & {"not_assessed", "error"}:
         return UNKNOWN
     return ours["pass"] if "pass" in given else ours.get("not_applicable", UNKNOWN)
