@@ -35,7 +35,8 @@ def cluster() -> Synthetic:
     one.group("fetched-all", assigned=[("orders", 0), ("unseen", 0)])
     one.group("minus-one", assigned=[("orders", 0)]).commit("minus-one", "orders", -1)
     one.group("empty", state="Empty").commit("empty", "orders", 0)
-    one.group("queue", kind="share", assigned=[("orders", 0)])
+    one.group("queue", kind="share", assigned=[("orders", 0)]).commit("queue", "orders", 950)
+    one.group("unread-queue", kind="share", assigned=[("orders", 0)]).commit("unread-queue", "orders", None)
     one.group("new", kind="consumer", state="Stable", assigned=[("orders", 0)]).commit("new", "orders", 1000)
     one.group("undescribed", error="GROUP_ID_NOT_FOUND").commit("undescribed", "orders", 1000)
     one.group("half").commit("half", "orders", 1000).add("members", group_id="half", member_id="m", client_id="c")
@@ -110,7 +111,8 @@ CASES = {
     "fetch-all hides topics that may not be described": ("fetched-all:unseen-0", {"has_commit": None, "topic_exists": False, "lag": None}),
     "minus one is no commit": ("minus-one:orders-0", {"has_commit": False, "lag": None, "lost": None}),
     "an empty group is judged by its offsets": ("empty:orders-0", {"lag": 1000, "assigned": False, "state": "Empty"}),
-    "a share group has no lag": ("queue:orders-0", {"lag": None, "has_commit": None, "group_type": "share", "assigned": True}),
+    "a share group's start offset is its position": ("queue:orders-0", {"lag": 50, "has_commit": True, "group_type": "share"}),
+    "a share group may not have read yet": ("unread-queue:orders-0", {"lag": None, "has_commit": False, "assigned": True}),
     "a KIP-848 group keeps type and state from ListGroups": ("new:orders-0", {"group_type": "consumer", "state": "Stable", "lag": 0}),
     "members that could not be described leave assignment unknown": ("undescribed:orders-0", {"assigned": None, "lag": 0}),
     "one undescribed member leaves assignment unknown": ("half:orders-0", {"assigned": None}),
@@ -169,7 +171,7 @@ def test_a_topic_that_a_group_may_have_left_makes_its_lag_unknown_and_says_why(s
 
 def test_a_group_without_a_commit_has_no_lag_rather_than_a_lag_of_0(slas) -> None:
     assert (slas["never"]["lag_known"], slas["never"]["lag_max"], slas["never"]["partition_count"]) == (None, None, 0)
-    assert (slas["queue"]["lag_known"], slas["queue"]["group_type"]) == (None, "share")
+    assert (slas["unread-queue"]["lag_known"], slas["queue"]["lag_known"], slas["queue"]["group_type"]) == (None, 50, "share")
 
 
 def test_member_counts_are_unknown_where_members_could_not_be_described(groups) -> None:

@@ -12,8 +12,9 @@ from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.channel import Reply
 from kafka_audit.cluster.commits import fetch_commits
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.cluster.consumer_protocol import MalformedAssignmentError, decode_assignment
 from kafka_audit.cluster.failures import Failure, error_name
-from kafka_audit.cluster.groups import DescribedGroup, MalformedAssignmentError, decode_assignment, describe_groups, list_groups
+from kafka_audit.cluster.groups import DescribedGroup, describe_groups, list_groups
 from kafka_audit.cluster.offsets import LATEST, Offset, list_offsets
 from kafka_audit.cluster.routing import GROUP, Coordinators, Leaders, Places
 from kafka_audit.cluster.topics import list_topics
@@ -167,7 +168,13 @@ def test_listing_groups_waits_for_a_broker_that_loads(fake, cluster, monkeypatch
 
 
 def test_groups_of_each_protocol_are_described_by_their_own_api_and_never_called_dead(fake, cluster):
-    kinds = (("a", "Classic", "Stable"), ("b", "Consumer", "Stable"), ("c", "Share", "Stable"), ("d", "Streams", "Stable"))
+    kinds = (
+        ("a", "Classic", "Stable"),
+        ("b", "Consumer", "Stable"),
+        ("c", "Share", "Stable"),
+        ("d", "Streams", "Stable"),
+        ("e", "New", "Stable"),
+    )
     fake.answers["ListGroups"] = lambda broker_id, _: listed(*kinds) if broker_id == 1 else listed()
     groups, _ = list_groups(cluster)
     found = describe_groups(cluster, coordinators(cluster, groups), groups)
@@ -176,7 +183,8 @@ def test_groups_of_each_protocol_are_described_by_their_own_api_and_never_called
     assert [request.groups for request in fake.requests("DescribeGroups")] == [["a"]]
     assert [request.group_ids for request in fake.requests("ConsumerGroupDescribe")] == [["b"]]
     assert [request.group_ids for request in fake.requests("ShareGroupDescribe")] == [["c"]]
-    assert found["d"].error == "UNSUPPORTED_VERSION"
+    assert [request.group_ids for request in fake.requests("StreamsGroupDescribe")] == [["d"]]
+    assert found["e"].error == "UNSUPPORTED_VERSION"
 
 
 def test_a_group_answered_as_dead_is_gone_and_not_a_group_without_members(fake, cluster):
