@@ -71,6 +71,8 @@ GROUP_SLA = columns(f"""
     state                  string  state from ListGroups
     member_count           int     members; NULL when they could not be described
     partition_count        int     partitions with a committed offset that the SLA covers; without an SLA, all of the group's
+    hidden_commits         string  of a group without members: which topics, on which it may have committed, are hidden from the auditor;
+        NULL if none is known to be
     lag_known              bigint  sum of the records behind the log end, without transaction ends where known, over those of these
         partitions of which both offsets were read and whose commit is not beyond the end
     lag_least              bigint  lag_known without what may be no lag: partitions that are one offset behind, which may be the end of a
