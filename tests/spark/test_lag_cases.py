@@ -42,10 +42,22 @@ def cluster() -> Synthetic:
     one.group("half").commit("half", "orders", 1000).add("members", group_id="half", member_id="m", client_id="c")
     one.group("refused", assigned=[("orders", 0)]).error("committed_offsets", "GROUP_AUTHORIZATION_FAILED", group_id="refused")
     _add_subscriptions(one)
+    _add_grown_topics(one)
     one.group("moved", assigned=[("orders", 0)], subscribed=["orders"]).commit("moved", "orders", 1000).commit("moved", "left", 0)
     one.group("perhaps", kind="consumer", assigned=[("orders", 0)])
     one.commit("perhaps", "orders", 1000).commit("perhaps", "left", 0).commit("perhaps", "table", 1000)
     return one.group(HOSTILE, assigned=[("orders", 0)]).commit(HOSTILE, "orders", 999)
+
+
+def _add_grown_topics(one: Synthetic) -> None:
+    one.topic("grown", partitions=3).topic("half-dark", partitions=2)
+    for partition, end in enumerate((10, 10, 0)):
+        one.offsets("grown", partition, log_start=0, log_end=end, last_stable=end)
+    one.offsets("half-dark", 0, log_start=0, log_end=10, last_stable=10).offsets("half-dark", 1, error="LEADER_NOT_AVAILABLE")
+    one.group("nightly", state="Empty").commit("nightly", "grown", 10)
+    one.group("nightly-whole", state="Empty").commit("nightly-whole", "grown", 10).commit("nightly-whole", "grown", 10, partition=1)
+    one.group("nightly-dark", state="Empty").commit("nightly-dark", "half-dark", 10)
+    one.group("nightly-both", state="Empty").commit("nightly-both", "half-dark", 10).commit("nightly-both", "grown", 10)
 
 
 def _add_subscriptions(one: Synthetic) -> None:
@@ -201,3 +213,19 @@ def test_a_partition_of_a_subscribed_topic_that_no_member_has_is_found(groups) -
         "sub-empty": (None, None),
     }
     assert groups["undescribed"]["unassigned_count"] is None
+
+
+def test_partitions_on_which_a_stopped_group_has_no_commit_are_named(groups) -> None:
+    found = {
+        name: tuple(groups[name][column] for column in ("commit_count", "uncommitted_count", "uncommitted_partitions"))
+        for name in ("nightly", "nightly-whole", "nightly-dark", "nightly-both", "refused", "undescribed")
+    }
+    assert found == {
+        "nightly": (1, 1, ["grown-1"]),  # grown-2 has no record
+        "nightly-whole": (2, 0, []),
+        "nightly-dark": (1, None, None),
+        "nightly-both": (2, 1, ["grown-1"]),
+        "refused": (None, None, None),
+        "undescribed": (1, None, None),  # it is not Empty
+    }
+    assert groups["nightly-dark"]["errors"]["offsets"] == "LEADER_NOT_AVAILABLE: half-dark-1"

@@ -51,6 +51,10 @@ GROUP = columns(f"""
     assignor              string        partition assignor: of a classic group its protocol, of a consumer group the broker's
     unassigned_partitions array<string> partitions of topics its members subscribe that no member has; at most 20; NULL when not known
     unassigned_count      int           number of these
+    commit_count          int           partitions on which the group has a commit; NULL when its commits could not be read
+    uncommitted_partitions array<string> of a group in state Empty: partitions with records and without a commit of the group, of topics on
+        which it has one; at most 20; NULL when none was found and the offsets of one that has no commit could not be read
+    uncommitted_count     int           number of these
     {SNAPSHOTS}
     {HISTORY_MS}
     snapshots_rebalancing int           snapshots of the history, this one included, in which the group was rebalancing
