@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.control import PARAMETERS, Control
 from kafka_audit.catalogue.load import Catalogue, load_catalogue
@@ -17,13 +18,14 @@ from spark_jobs.engine.session import spark_session
 from spark_jobs.engine.tables import rows_of
 from spark_jobs.judge.controls import judge
 
+FIRST_AUDIT = "first_audit"
 Key = tuple[str, str]
 
 
 def rows_ddl(subject: str, controls: Sequence[Control]) -> str:
-    """The DDL of a subject's wide rows with the parameters of these controls."""
+    """The DDL of a subject's wide rows with the parameters of these controls, and whether the row is of a first audit."""
     fields = ",".join(f"{name}:{one.type}" for control in controls for name, one in control.parameters.items())
-    return SUBJECTS[subject].ddl + (f", `{PARAMETERS}` struct<{fields}>" if fields else "")
+    return SUBJECTS[subject].ddl + (f", `{PARAMETERS}` struct<{fields}>" if fields else "") + f", `{FIRST_AUDIT}` boolean"
 
 
 def judged_examples(spark: SparkSession, catalogue: Catalogue) -> dict[Key, dict[str, Any]]:
@@ -32,13 +34,14 @@ def judged_examples(spark: SparkSession, catalogue: Catalogue) -> dict[Key, dict
     for subject in SUBJECTS:
         controls = catalogue.of_subject(subject)
         values = [
-            {**control.example_row(example), "resource": json.dumps([control.id, example.name])}
+            {**control.example_row(example), "resource": json.dumps([control.id, example.name]), FIRST_AUDIT: example.first_audit}
             for control in controls
             for example in control.examples
         ]
         if not values:
             continue
-        for finding in judge(rows_of(spark, values, rows_ddl(subject, controls)), controls).collect():
+        rows = rows_of(spark, values, rows_ddl(subject, controls))
+        for finding in judge(rows, controls, first_audit=F.col(FIRST_AUDIT)).collect():
             control_id, example = json.loads(finding["resource"])
             if control_id == finding["control_id"]:
                 found[control_id, example] = finding.asDict()
@@ -46,7 +49,7 @@ def judged_examples(spark: SparkSession, catalogue: Catalogue) -> dict[Key, dict
 
 
 def differences(catalogue: Catalogue, findings: dict[Key, dict[str, Any]]) -> list[str]:
-    """The examples that got another verdict, or another reason, than they name, as sentences."""
+    """The examples that got another verdict, reason or value of a command than they name, as sentences."""
     wrong = []
     for control in catalogue.controls:
         for example in control.examples:
@@ -54,6 +57,9 @@ def differences(catalogue: Catalogue, findings: dict[Key, dict[str, Any]]) -> li
             if finding["status"] != example.status.value or (example.reason or "") not in (finding["reason"] or ""):
                 got = f"{finding['status']} ({finding['reason']})" if finding["reason"] else finding["status"]
                 wrong.append(f"{control.id}.yaml: example {example.name!r} says {example.status.value}, the rule says {got}")
+            filled = {name: value for name, value in json.loads(finding["remediation"] or "{}").items() if value is not None}
+            if example.values is not None and filled != example.values:
+                wrong.append(f"{control.id}.yaml: example {example.name!r} names the values {example.values}, computed are {filled}")
     return wrong
 
 

@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> None:
     for name in asked:
         if not catalogue.of_part(name):
             raise ConfigurationError(f"no control belongs to the part {name}: the catalogue is incomplete; name a folder that has some")
-    history = read_history(snapshot, policy.history.snapshots)
+    history = read_history(snapshot, policy.history.snapshots, audit.path.name)
     reads_behaviour = any("behaviour" in SUBJECTS[control.subject].columns for control in catalogue.of_part(LAG))
     chosen = audit.path / LAG / RECORD  # what an earlier run of the audit read
     behaviour = None

@@ -22,35 +22,46 @@ from spark_jobs.engine.tables import constant, schema_of, table_of
 from spark_jobs.judge.policy_columns import SEVERITIES, PolicyColumns, tier_of_row
 
 _NOT_KNOWN = "not known"
+BASELINE_TAKEN = "baseline taken: this is the cluster's first audit, which took the baseline that later audits compare with"
+"""Why a control that compares with the past is not applicable in the first audit."""
 _IDENTITY = {"topic": "string", "partition": "int", "broker_id": "int", "group_id": "string"}
 _ABOUT = (
     "array<struct<control_id:string,code:string,title:string,catalogue_severity:string,catalogue_evidence:string,"
     "written:string,raised:string>>"
 )
 _SUMMARISED = "control_id string, code string, title string, subject string, severity string, evidence_class string, population bigint"
+_WIDEST_VALUE = 1_000  # of a command
 _WIDEST_TEXT = 8_192  # a hostile value must not make a finding unreadable or a report unprintable
 
 COLUMNS = (
     *("audit_id", "snapshot_id", "cluster", "control_id", "code", "title", "subject", "resource", "topic", "partition", "broker_id"),
     *("group_id", "severity", "evidence_class", "status", "reason", "observed", "expected", "evidence", "tier"),
-    *("catalogue_severity", "loosened", "waiver"),
+    *("catalogue_severity", "loosened", "waiver", "remediation"),
 )
-"""The columns of findings.parquet; strings, except partition and broker_id (int)."""
+"""The columns of findings.parquet; strings, except partition and broker_id (int).
+
+``remediation``: for a failure, JSON text of the values that its control's commands are filled with."""
 
 
 def judge(
-    rows: DataFrame, controls: Sequence[Control], broken: Mapping[str, str] | None = None, policy_columns: PolicyColumns | None = None
+    rows: DataFrame,
+    controls: Sequence[Control],
+    broken: Mapping[str, str] | None = None,
+    policy_columns: PolicyColumns | None = None,
+    *,
+    first_audit: Column | None = None,
 ) -> DataFrame:
     """Wide rows of one subject -> one finding for each row and control, without the audit's identity.
 
     ``broken`` names controls whose SQL raised, with the message: their findings have status error. Without ``policy_columns`` the rows have
-    to bring the controls' parameters along, severities are the catalogue's, and nothing is waived.
+    to bring the controls' parameters along, severities are the catalogue's, and nothing is waived. ``first_audit``, a boolean column, says
+    of which rows this is the cluster's first audit; None: of none.
     """
     subject = SUBJECTS[controls[0].subject]
     raised = broken or {}
     identity = [(F.col(name) if name in subject.columns else F.lit(None)).cast(kind).alias(name) for name, kind in _IDENTITY.items()]
     tier = policy_columns.tier(subject) if policy_columns else tier_of_row(subject)
-    results = F.array(*[_raw_result(control, raises=control.id in raised) for control in controls])
+    results = F.array(*[_raw_result(control, first_audit, raises=control.id in raised) for control in controls])
     about = constant([_about(control, raised.get(control.id)) for control in controls], _ABOUT)
     severities = constant([{"severity": control.severity.value} for control in controls], SEVERITIES)
     if policy_columns:
@@ -76,7 +87,7 @@ def _about(control: Control, raised: str | None) -> dict[str, str | None]:
     }
 
 
-def _raw_result(control: Control, *, raises: bool) -> Column:
+def _raw_result(control: Control, first_audit: Column | None, *, raises: bool) -> Column:
     """What the rule says of a row, before it becomes a verdict: the same struct for every control, so one array holds them all."""
     rules: dict[str, str | None] = {
         "applies": control.applies_when or "true",
@@ -96,7 +107,24 @@ def _raw_result(control: Control, *, raises: bool) -> Column:
         (F.expr(sql) if sql is not None else F.lit(None)).cast(kinds.get(name, "string")).alias(name)
         for name, sql in {**rules, **shown}.items()
     ]
-    return F.struct(*fields)
+    baseline = _baseline(None if raises else control.baseline_when, first_audit).alias("baseline")
+    return F.struct(*fields, baseline, _remediation({} if raises else control.remediation.values).alias("remediation"))
+
+
+def _baseline(baseline_when: str | None, first_audit: Column | None) -> Column:
+    """Whether the row took the baseline: this is the first audit, and only earlier snapshots are missing for a verdict."""
+    if baseline_when is None or first_audit is None:
+        return F.lit(False)
+    return F.coalesce(first_audit & F.expr(baseline_when), F.lit(False))
+
+
+def _remediation(values: Mapping[str, str]) -> Column:
+    """JSON text of the values of the remediation's commands; one that is too long for a command is NULL."""
+    if not values:
+        return F.lit(None).cast("string")
+    fields = [(name, F.expr(sql).cast("string")) for name, sql in values.items()]
+    bounded = [F.when(F.length(value) <= _WIDEST_VALUE, value).alias(name) for name, value in fields]
+    return F.to_json(F.struct(*bounded), {"ignoreNullFields": "false"})
 
 
 def _null_labels(references: Sequence[Reference]) -> str:
@@ -124,21 +152,26 @@ def _with_verdict(rows: DataFrame) -> DataFrame:
         .when(~applies, Status.NOT_APPLICABLE.value)
         .when(applies.isNull(), Status.NOT_ASSESSED.value)
         .when(~passes, Status.FAIL.value)
-        .when(lacking.isNotNull() | passes.isNull(), Status.NOT_ASSESSED.value)
+        .when(lacking.isNotNull(), Status.NOT_ASSESSED.value)
+        .when(passes.isNull() & F.col("baseline"), Status.NOT_APPLICABLE.value)
+        .when(passes.isNull(), Status.NOT_ASSESSED.value)
         .otherwise(Status.PASS.value)
     )
     no_value = F.when(F.col("nulls") != "", F.concat(F.lit("no value for: "), F.col("nulls")))
     undecided = F.lit("the rule gives no answer for these values")
-    reason = F.when(F.col("status") == Status.ERROR.value, F.concat(F.lit("the rule raised: "), F.col("raised"))).when(
-        F.col("status") == Status.NOT_ASSESSED.value, F.coalesce(lacking, F.nullif("explanation", F.lit("")), no_value, undecided)
+    reason = (
+        F.when(F.col("status") == Status.ERROR.value, F.concat(F.lit("the rule raised: "), F.col("raised")))
+        .when(F.col("status") == Status.NOT_ASSESSED.value, F.coalesce(lacking, F.nullif("explanation", F.lit("")), no_value, undecided))
+        .when((F.col("status") == Status.NOT_APPLICABLE.value) & applies & F.col("baseline"), F.lit(BASELINE_TAKEN))
     )
     texts = {
         "reason": _bounded(reason),
         "observed": _bounded(F.coalesce("observed", F.lit(_NOT_KNOWN))),
         "expected": _bounded(F.coalesce("written", "computed", F.lit(_NOT_KNOWN))),
         "evidence_class": F.coalesce("evidence_of_row", "catalogue_evidence"),
+        "remediation": F.when(F.col("status") == Status.FAIL.value, F.col("remediation")),
     }
-    spent = ("applies", "passes", "lacking", "explanation", "raised", "nulls", "written", "computed", "evidence_of_row")
+    spent = ("applies", "passes", "baseline", "lacking", "explanation", "raised", "nulls", "written", "computed", "evidence_of_row")
     return rows.withColumn("status", status).withColumns(texts).drop(*spent, "catalogue_evidence")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.audit.inputs import RULES, rules_record
@@ -59,6 +59,11 @@ class Part:
     def controls(self) -> tuple[Control, ...]:
         return self.catalogue.of_part(self.name)
 
+    @property
+    def first_audit(self) -> Column | None:
+        """The column that says that this is the cluster's first audit; None when it is a later one."""
+        return F.lit(True) if self.evidence.history.first_audit else None
+
     @cached_property
     def populations(self) -> dict[str, int]:
         """How many resources the subjects of the part's controls have."""
@@ -102,7 +107,7 @@ def findings(part: Part, broken: Mapping[str, str] | None = None) -> DataFrame:
     for subject, each in part.wide_rows.items():
         parts = 1 + part.populations[subject] // _ROWS_OF_A_PART
         ordered = each.repartition(parts, "resource").sortWithinPartitions("resource") if part.large else each
-        judged.append(judge(ordered, part.catalogue.of_subject(subject), broken, part.policy_columns))
+        judged.append(judge(ordered, part.catalogue.of_subject(subject), broken, part.policy_columns, first_audit=part.first_audit))
     named = [F.lit(value).alias(field) for field, value in part.identity.items()]
     return reduce(DataFrame.unionByName, judged).select(*named, "*").select(*COLUMNS)
 
@@ -131,7 +136,9 @@ def _raising(part: Part) -> dict[str, str]:
         rows = part.evidence.tables.checkpoint(computed)
         for control in part.catalogue.of_subject(subject):
             try:
-                judge(rows, [control], None, part.policy_columns).write.format("noop").mode("overwrite").save()
+                judge(rows, [control], None, part.policy_columns, first_audit=part.first_audit).write.format("noop").mode(
+                    "overwrite"
+                ).save()
             except PySparkException as problem:
                 broken[control.id] = " ".join(str(problem).split())[:500]
     return broken

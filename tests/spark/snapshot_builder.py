@@ -184,9 +184,9 @@ class Synthetic:
             return Snapshot.open(writer.seal(fields))
 
 
-def audit_folder(folder: Path, snapshot: Snapshot) -> Audit:
-    """The folder of an audit of that snapshot, with its run.json."""
-    audit_id = new_id(READ_AT, "audit")
+def audit_folder(folder: Path, snapshot: Snapshot, seed: str = "audit") -> Audit:
+    """The folder of an audit of that snapshot, with its run.json; another ``seed`` gives another audit."""
+    audit_id = new_id(READ_AT, seed)
     audit = EvidenceRoot(path=folder).audit(CLUSTER, audit_id)
     write_json(
         audit.run_file, {"audit_id": audit_id, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id, "started_at": READ_AT.isoformat()}

@@ -8,13 +8,14 @@ from pathlib import Path
 import psutil
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 from spark_jobs.engine.submit import CLASS_DATA
-from spark_jobs.judge.controls import check_rules, judge
+from spark_jobs.judge.controls import BASELINE_TAKEN, check_rules, judge
 from spark_jobs.judge.policy_columns import PolicyColumns
 
 pytestmark = pytest.mark.spark
@@ -105,6 +106,30 @@ def test_applies_when_decides_first_and_unknown_applicability_is_not_assessed(pa
     rows = partition_rows({"isr_count": 1, "is_internal": True}, {"isr_count": 1}, {"isr_count": 1, "is_internal": False})
     found = verdicts(rows, control(applies_when="not is_internal"))
     assert found == [("not_applicable", None), ("not_assessed", "no value for: is_internal"), ("fail", None)]
+
+
+def test_only_in_the_first_audit_a_row_without_a_past_is_not_applicable(partition_rows) -> None:
+    baseline = [*EXAMPLES, {"name": "first", "row": {}, "status": "not_applicable", "first_audit": True}]
+    one = control(pass_when="log_end >= log_end_before", baseline_when="log_end_before is null", examples=baseline)
+    errors = {"partitions": "TIMEOUT: no answer"}
+    rows = partition_rows({"log_end": 5}, {"log_end": 5, "log_end_before": 9}, {"log_end_before": 9}, {"log_end": 5, "errors": errors})
+    assert verdicts(rows, one, first_audit=F.lit(True)) == [
+        ("not_applicable", BASELINE_TAKEN),
+        ("fail", None),
+        ("not_assessed", "no value for: log_end"),
+        ("not_assessed", "TIMEOUT: no answer"),
+    ]
+    assert verdicts(rows, one)[0] == ("not_assessed", "no value for: log_end_before")
+    assert verdicts(rows, one, first_audit=F.lit(False))[0] == ("not_assessed", "no value for: log_end_before")
+
+
+def test_what_does_not_apply_anyway_has_no_reason_in_the_first_audit(partition_rows) -> None:
+    baseline = [*EXAMPLES, {"name": "first", "row": {}, "status": "not_applicable", "first_audit": True}]
+    one = control(applies_when="not is_internal", baseline_when="isr_count is null", examples=baseline)
+    assert verdicts(partition_rows({"is_internal": True}, {}), one, first_audit=F.lit(True)) == [
+        ("not_applicable", None),
+        ("not_assessed", "no value for: is_internal, isr_count"),
+    ]
 
 
 def test_the_reason_is_the_missing_dataset_then_the_controls_own_then_the_unknown_columns(partition_rows) -> None:

@@ -23,7 +23,7 @@ from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id, seal
 from kafka_audit.store.sealed import OFFSETS, Sealed
 from spark_jobs import verify
 from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path, with_class_data
-from spark_jobs.judge.controls import COLUMNS
+from spark_jobs.judge.controls import BASELINE_TAKEN, COLUMNS
 
 pytestmark = pytest.mark.spark
 
@@ -122,6 +122,26 @@ def only_topics(monkeypatch: pytest.MonkeyPatch) -> None:
         return self.of_subject("topic")
 
     monkeypatch.setattr(Catalogue, "of_part", of_topics)
+
+
+def of_orders(audit: Audit, code: str) -> tuple[str, str | None]:
+    rows = table(audit.settings / "findings.parquet")
+    return next((row["status"], row["reason"]) for row in rows if (row["code"], row["resource"]) == (code, "orders"))
+
+
+@pytest.mark.usefixtures("only_topics")
+def test_the_first_audit_takes_the_baseline_and_a_later_one_without_its_history_does_not(made, spark: SparkSession, tmp_path: Path) -> None:
+    snapshot, audit = made
+    assert run(SETTINGS, snapshot, audit) == 0
+    assert of_orders(audit, "TOP-14") == ("not_applicable", BASELINE_TAKEN)
+    assert json.loads((audit.settings / "history.json").read_text())["first_audit"] is True
+    seal_audit(EvidenceRoot(path=tmp_path), CLUSTER, audit.path.name, {"snapshot": {"snapshot_id": snapshot.snapshot_id}})
+    shutil.rmtree(snapshot.path)
+    later = faulty().write(tmp_path, at=READ_AT + timedelta(days=1))
+    second = audit_folder(tmp_path, later, "second audit")
+    assert run(SETTINGS, later, second) == 0
+    assert of_orders(second, "TOP-14") == ("not_assessed", "history too short: 1 of 2 snapshots")
+    assert json.loads((second.settings / "history.json").read_text())["first_audit"] is False
 
 
 @pytest.mark.usefixtures("only_topics")

@@ -161,6 +161,48 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"remediation": {"text": "t", "commands": ["kafka-configs.sh --entity-name {broker}"]}},
         "remediation.commands: {broker} cannot be filled for subject partition; write one of {partition}, {topic}",
     ),
+    "command that changes something among those that look": (
+        {"remediation": {"text": "t", "commands": ["kafka-configs.sh --alter --entity-name {topic} --delete-config retention.ms"]}},
+        "changes something; write it under changes, with what it does",
+    ),
+    "changing command with a fixed value": (
+        {"remediation": {"text": "t", "changes": [{"command": "kafka-configs.sh --add-config retention.ms=604800000", "does": "d"}]}},
+        "remediation.changes: 'retention.ms=604800000' sets a fixed value, which may be weaker than the present one",
+    ),
+    "changing command with two settings": (
+        {
+            "remediation": {
+                "text": "t",
+                "changes": [{"command": "x --add-config a={isr},b={isr}", "does": "d"}],
+                "values": {"isr": "isr_count"},
+            }
+        },
+        "or several settings at once",
+    ),
+    "changing command with a value that nothing computes": (
+        {"remediation": {"text": "t", "changes": [{"command": "x --add-config a={isr}", "does": "d"}]}},
+        "remediation.changes: {isr} cannot be filled for subject partition; write one of {partition}, {topic}",
+    ),
+    "value that no command uses": (
+        {"remediation": {"text": "t", "values": {"isr": "isr_count"}}},
+        "remediation.values: isr is used by no command of changes",
+    ),
+    "value with the name of a placeholder": (
+        {"remediation": {"text": "t", "values": {"topic": "'x'"}, "changes": [{"command": "x {topic}", "does": "d"}]}},
+        "remediation.values: topic is a name that rows fill themselves",
+    ),
+    "value of a column that does not exist": (
+        {"remediation": {"text": "t", "values": {"isr": "isr_size"}, "changes": [{"command": "x {isr}", "does": "d"}]}},
+        "remediation.values.isr: reads isr_size, which is not a column of subject partition",
+    ),
+    "value that no failing example shows": (
+        {"remediation": {"text": "t", "values": {"isr": "isr_count"}, "changes": [{"command": "x {isr}", "does": "d"}]}},
+        "examples: no failing one has a value for remediation.values.isr",
+    ),
+    "example with a value that nothing computes": (
+        {"examples": [*GOOD["examples"], {"name": "x", "row": {"isr_count": 1}, "status": "fail", "values": {"isr": "1"}}]},
+        "examples.x: values: isr is no name of remediation.values",
+    ),
 }
 
 
@@ -308,3 +350,15 @@ def test_controls_check_refuses_a_folder_without_controls(tmp_path: Path, capsys
         main(lambda: app(["controls", "check", str(own), str(empty)], standalone_mode=False))
     assert ended.value.code == 2
     assert f"{empty}: holds no control (*.yaml)" in capsys.readouterr().err
+
+
+def test_a_control_that_takes_a_baseline_has_an_example_of_a_first_audit(tmp_path: Path) -> None:
+    write(tmp_path, baseline_when="leader_changes is null")
+    assert "baseline_when has none with first_audit: true and status not_applicable" in refusal(tmp_path)
+    first = {"name": "first", "row": {"isr_count": 3}, "status": "not_applicable", "first_audit": True}
+    write(tmp_path, baseline_when="leader_changes is null", examples=[*GOOD["examples"], first])
+    control = load_catalogue([tmp_path]).controls[0]
+    assert "leader_changes" in [reference.label for reference in control.reads]
+    assert "leader_changes" not in [reference.label for reference in control.decides_on]
+    write(tmp_path, baseline_when="no_such_column is null", examples=[*GOOD["examples"], first])
+    assert "baseline_when" in refusal(tmp_path)

@@ -1,5 +1,6 @@
 """Which earlier snapshots an audit compares its own with."""
 
+import shutil
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -9,9 +10,9 @@ import pytest
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.history import OFFSETS_SNAPSHOTS, read_history
-from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id, seal_audit
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id, seal_audit, unseal_audit
 from kafka_audit.store.samples import DAY_MS, OTHER_SCOPE, read_samples
-from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
+from kafka_audit.store.sealed import AUDIT, OFFSETS, SNAPSHOT
 
 HOUR_MS = 3_600_000
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -61,6 +62,51 @@ def test_changes_are_counted_from_the_last_snapshot_that_a_sealed_audit_judged(t
     assert history.before == taken[1]
     assert history.record()["last_audited"] == taken[1].snapshot_id
     assert read_history(taken[0], limit=30).before is None
+
+
+def test_the_first_audit_of_a_cluster_has_no_audit_and_no_whole_snapshot_before_it(tmp_path: Path) -> None:
+    snapshot(tmp_path, 0, kind=OFFSETS)
+    first = snapshot(tmp_path, 1)
+    assert read_history(first, limit=30).first_audit
+    assert read_history(first, limit=30).record()["first_audit"] is True
+    second = snapshot(tmp_path, 2)
+    assert not read_history(second, limit=30).first_audit
+    assert not read_history(second, limit=0).first_audit
+    assert read_history(first, limit=30).first_audit
+
+
+@pytest.mark.parametrize("harm", ["changed", "unreadable", "of another cluster"])
+def test_after_an_earlier_whole_snapshot_that_cannot_be_used_no_audit_is_the_first(harm: str, tmp_path: Path) -> None:
+    earlier = snapshot(tmp_path, 0, "other" if harm == "of another cluster" else "one")
+    if harm == "changed":
+        earlier.dataset("topics").write_bytes(b"!")
+    if harm == "unreadable":
+        (earlier.path / "manifest.json").write_text("{")
+    assert not read_history(snapshot(tmp_path, 1), limit=30).first_audit
+
+
+def test_after_a_sealed_audit_no_audit_is_the_first_even_if_everything_before_it_was_deleted(tmp_path: Path) -> None:
+    first = snapshot(tmp_path, 0)
+    audit(tmp_path, first, 1)
+    shutil.rmtree(first.path)
+    later = snapshot(tmp_path, 2)
+    assert not read_history(later, limit=30).first_audit
+    for folder in (tmp_path / "audits" / "prod").glob("2*"):
+        shutil.rmtree(folder)
+    assert not read_history(later, limit=30).first_audit
+    (tmp_path / "audits" / "prod" / ".chain.json").write_text("{")
+    assert not read_history(later, limit=30).first_audit
+
+
+def test_the_first_audit_is_still_the_first_when_it_is_done_again(tmp_path: Path) -> None:
+    only = snapshot(tmp_path, 0)
+    audit(tmp_path, only, 1)
+    (sealed,) = EvidenceRoot(path=tmp_path).sealed_ids("prod", AUDIT)
+    assert read_history(only, 30, sealed).first_audit
+    assert not read_history(only, 30, new_id(FIRST, "another")).first_audit
+    assert unseal_audit(EvidenceRoot(path=tmp_path).audit("prod", sealed))
+    assert read_history(only, 30, sealed).first_audit
+    assert not read_history(only, 30, new_id(FIRST, "another")).first_audit
 
 
 def test_a_snapshot_that_was_changed_is_left_out_with_the_reason(tmp_path: Path) -> None:

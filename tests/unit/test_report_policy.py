@@ -227,6 +227,24 @@ def test_the_history_that_was_used_and_what_was_left_out_are_printed(tmp_path: P
     assert [one["parts"] for one in as_json(read(fake))["history"]] == [["settings", "lag"]]
 
 
+def test_the_first_audit_of_a_cluster_says_that_it_took_the_baseline(tmp_path: Path) -> None:
+    fake = audit(tmp_path, PASSING)
+    assert "their history is too short" in text_of(read(fake))
+    for part in ("settings", "lag"):
+        write_json(fake.audit.path / part / "history.json", {"used": [], "left_out": [], "first_audit": True})
+    assert "This is the cluster's first audit" in text_of(read(fake)).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    assert [one["first_audit"] for one in as_json(read(fake))["history"]] == [True]
+
+
+def test_the_report_says_why_results_do_not_apply(tmp_path: Path) -> None:
+    fake = audit(tmp_path, [finding(TOPIC, "t0", "not_applicable", reason="baseline taken")])
+    assert as_json(read(fake))["set_aside"] == {
+        "kinds": 1,
+        "listed": [{"status": "not_applicable", "reason": "baseline taken", "count": 1, "codes": ["TOP-01"], "resources": ["t0"]}],
+    }
+    assert "Why results do not apply" in text_of(read(fake))
+
+
 def test_parts_that_used_different_histories_are_told_apart_and_a_missing_record_is_said(tmp_path: Path) -> None:
     fake = audit(tmp_path, PASSING)
     (fake.audit.lag / "history.json").unlink()

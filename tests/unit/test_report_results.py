@@ -60,6 +60,14 @@ def test_a_reason_stands_once_with_its_count_over_all_controls(tmp_path: Path) -
     assert reasons[1].resources == ("t0", "t1", "t10")
 
 
+def test_why_results_do_not_apply_stands_apart_from_why_results_are_missing(tmp_path: Path) -> None:
+    rows = [finding(TOPIC, f"t{number}", "not_applicable", reason="baseline taken") for number in range(4)]
+    report = read(audit(tmp_path, [*rows, finding(TOPIC, "x", "not_applicable", reason=None), finding(TOPIC, "y", "pass")]))
+    assert [(one.reason, one.count, one.codes) for one in report.set_aside] == [("baseline taken", 4, ("TOP-01",))]
+    assert report.reasons == ()
+    assert report.results[-1].not_assessed == ()
+
+
 def test_a_control_with_an_empty_population_is_neither_pass_nor_fail(tmp_path: Path) -> None:
     report = read(audit(tmp_path, []))
     assert [result.code for result in report.judged_nothing] == ["CON-01", "TOP-01"]

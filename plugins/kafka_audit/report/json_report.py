@@ -1,6 +1,7 @@
 """Writes the report as JSON for programs; ``report.schema.json`` defines its form, ``SCHEMA_VERSION`` is its version."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,7 +11,7 @@ from kafka_audit.report import words
 from kafka_audit.report.frameworks import FrameworkResult, Support
 from kafka_audit.report.lag import LagTables
 from kafka_audit.report.model import Report
-from kafka_audit.report.results import ControlResult, Counts, Finding
+from kafka_audit.report.results import ControlResult, Counts, Finding, Reason
 from kafka_audit.report.snapshot_view import Collection
 from kafka_audit.report.tally import WaiverTable
 
@@ -61,6 +62,7 @@ def _finding(finding: Finding, waivers: WaiverTable) -> dict[str, Any]:
     waiver = waivers.find(finding.waiver)
     value = asdict(finding)
     value["waiver"] = {name: waiver[name] for name in _OF_WAIVER} if waiver else None
+    value["remediation"] = finding.values
     if finding.evidence:
         try:
             value["evidence"] = json.loads(finding.evidence)
@@ -121,6 +123,10 @@ def _snapshot(made: Collection) -> dict[str, Any]:
     }
 
 
+def _reasons(reasons: Sequence[Reason]) -> dict[str, Any]:
+    return {"kinds": len(reasons), "listed": [asdict(reason) for reason in reasons[:REASONS_SHOWN]]}
+
+
 def as_json(report: Report) -> dict[str, Any]:
     """The report as plain JSON values, valid against ``report.schema.json``."""
     findings = [one for result in report.results for one in (*result.failures, *result.errors, *result.not_assessed)]
@@ -142,7 +148,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "findings_per_control_and_status": report.limit,
         "controls": [_control(result) for result in report.results],
         "findings": [_finding(finding, report.waivers) for finding in findings],
-        "unassessed": {"kinds": len(report.reasons), "listed": [asdict(reason) for reason in report.reasons[:REASONS_SHOWN]]},
+        "unassessed": _reasons(report.reasons),
+        "set_aside": _reasons(report.set_aside),
         "tiers": [{"tier": tier, **asdict(results)} for tier, results in report.tiers],
         "loosened": list(report.loosened),
         "waivers": _waivers(report.waivers),

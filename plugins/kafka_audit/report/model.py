@@ -58,6 +58,7 @@ class Report:
     collection: Collection
     results: tuple[ControlResult, ...]
     reasons: tuple[Reason, ...]
+    set_aside: tuple[Reason, ...]
     tiers: tuple[tuple[str, Results], ...]
     loosened: tuple[Mapping[str, Any], ...]
     waivers: WaiverTable
@@ -148,6 +149,7 @@ def read_report(
         collection=read_collection(snapshot),
         results=results,
         reasons=findings.reasons(),
+        set_aside=findings.set_aside(),
         tiers=tuple(by_tier(tally, policy.tiers)),
         loosened=loosened_results(tally),
         waivers=waiver_table(policy.waivers, tally, unfounded, at),

@@ -1,5 +1,6 @@
 """Reads the results of the controls: counts per control from the summaries, and a limited number of findings per control."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -65,12 +66,19 @@ class Finding:
     catalogue_severity: str
     loosened: str | None
     waiver: str | None
+    remediation: str | None
 
     @property
-    def names(self) -> dict[str, str]:
-        """The names for a remediation's placeholders; for a result of a group or broker, the name is the resource."""
+    def values(self) -> dict[str, str]:
+        """The values that were computed for the remediation's commands; those that are NULL are left out."""
+        computed = json.loads(self.remediation) if self.remediation else {}
+        return {name: value for name, value in computed.items() if value is not None}
+
+    @property
+    def placeholders(self) -> dict[str, str]:
+        """What fills the placeholders of the remediation's commands; for a result of a group or broker, its name is the resource."""
         known = {"topic": self.topic, "partition": self.partition, "group": self.group_id, "broker": self.broker_id}
-        return {key: str(value) for key, value in known.items() if value is not None}
+        return {**self.values, **{key: str(value) for key, value in known.items() if value is not None}}
 
 
 _FINDING = tuple(one.name for one in fields(Finding))
@@ -120,7 +128,7 @@ class ControlResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """One reason why results are missing: how many results it concerns, of which controls, and example resources."""
+    """One reason why results are missing or do not apply: how many results it concerns, of which controls, and example resources."""
 
     status: str
     reason: str
@@ -145,7 +153,10 @@ def read_summary(path: Path) -> dict[str, dict[str, Any]]:
 
 
 class FindingReader:
-    """Reads findings folders, each in one pass: the first ``limit`` findings per control and status, and all reasons with their counts."""
+    """Reads findings folders, each in one pass: the first ``limit`` findings per control and status, and all reasons with their counts.
+
+    Results that do not apply are read for their reasons only; most have none, because the control says when it applies.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -154,21 +165,25 @@ class FindingReader:
 
     def read(self, path: Path) -> None:
         """Read one findings folder (with the columns of the findings contract); IntegrityError if it cannot be read."""
-        wanted = pc.field("status").isin([status.value for status in LISTED])
+        set_aside = (pc.field("status") == Status.NOT_APPLICABLE.value) & pc.field("reason").is_valid()
+        wanted = pc.field("status").isin([status.value for status in LISTED]) | set_aside
         for table in batches(path, _FINDING, wanted):
             for control_id in pc.unique(table["control_id"]).to_pylist():
                 of_control = table.filter(pc.equal(table["control_id"], control_id))
                 for status in pc.unique(of_control["status"]).to_pylist():
                     rows = of_control.filter(pc.equal(of_control["status"], status))
-                    self._keep(control_id, status, rows)
+                    if status != Status.NOT_APPLICABLE.value:
+                        self._keep(control_id, status, rows)
+                    if status != Status.FAIL.value:
+                        self._count_reasons(status, rows)
 
     def _keep(self, control_id: str, status: str, rows: pa.Table) -> None:
         key = (control_id, status)
         ranks = pc.index_in(rows["severity"], value_set=pa.array(SEVERITIES))  # an unknown severity becomes NULL, which sorts last
         order = [(_RANK, "ascending"), ("resource", "ascending")]
         self._kept[key] = first_rows(self._kept.get(key), rows.append_column(_RANK, ranks), order, self._limit)
-        if status == Status.FAIL.value:
-            return
+
+    def _count_reasons(self, status: str, rows: pa.Table) -> None:
         code = rows["code"][0].as_py()
         for row in rows.group_by("reason").aggregate([("resource", "list")]).to_pylist():
             reason = row["reason"] or "no reason was recorded"
@@ -182,7 +197,15 @@ class FindingReader:
 
     def reasons(self) -> tuple[Reason, ...]:
         """The reasons why results are missing, each once over all controls: errors before not assessed, then most results first."""
-        return tuple(sorted(self._reasons.values(), key=lambda one: (one.status, -one.count, one.reason)))
+        return self._sorted(one for one in self._reasons.values() if one.status != Status.NOT_APPLICABLE.value)
+
+    def set_aside(self) -> tuple[Reason, ...]:
+        """The reasons that say why results do not apply, each once over all controls; most results first."""
+        return self._sorted(one for one in self._reasons.values() if one.status == Status.NOT_APPLICABLE.value)
+
+    @staticmethod
+    def _sorted(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+        return tuple(sorted(reasons, key=lambda one: (one.status, -one.count, one.reason)))
 
 
 def control_results(

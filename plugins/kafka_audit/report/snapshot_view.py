@@ -1,7 +1,7 @@
 """Reads what a report says about the snapshot (cluster, brokers, permissions, collection errors, files) and the earlier ones compared."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +54,14 @@ class Collection:
 class UsedHistory:
     """The snapshots that one or both parts used, oldest first, and those left out, with the reason. ``recorded``: they left a record.
 
-    ``used``: {snapshot_id, manifest_sha256}.
+    ``used``: {snapshot_id, manifest_sha256}. ``first_audit``: it was the cluster's first audit, which took the baseline.
     """
 
     parts: tuple[str, ...]
     recorded: bool
     used: tuple[Row, ...] = ()
     left_out: tuple[str, ...] = ()
+    first_audit: bool = False
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -139,10 +140,8 @@ def audit_files(folder: Path) -> tuple[Row, ...]:
 def read_used_history(audit: Audit) -> tuple[UsedHistory, ...]:
     """Return one record if both parts used the same snapshots, else one per part; IntegrityError if a file is broken."""
     settings, lag = (_used(part, audit.path / part / "history.json") for part in (SETTINGS, LAG))
-    if (settings.recorded, settings.used, settings.left_out) != (lag.recorded, lag.used, lag.left_out):
-        return (settings, lag)
-    both = (*settings.parts, *lag.parts)
-    return (UsedHistory(parts=both, recorded=settings.recorded, used=settings.used, left_out=settings.left_out),)
+    both = replace(settings, parts=(*settings.parts, *lag.parts))
+    return (both,) if replace(lag, parts=both.parts) == both else (settings, lag)
 
 
 def _used(part: str, path: Path) -> UsedHistory:
@@ -151,6 +150,7 @@ def _used(part: str, path: Path) -> UsedHistory:
     value: Mapping[str, Any] = read_json(path)
     try:
         used = tuple({name: str(one[name]) for name in ("snapshot_id", "manifest_sha256")} for one in value["used"])
-        return UsedHistory(parts=(part,), recorded=True, used=used, left_out=tuple(str(one) for one in value["left_out"]))
+        left_out, first_audit = tuple(str(one) for one in value["left_out"]), value["first_audit"] is True
+        return UsedHistory(parts=(part,), recorded=True, used=used, left_out=left_out, first_audit=first_audit)
     except (KeyError, TypeError) as problem:
         raise IntegrityError(f"{path}: is not the record of a history ({problem!r}): run the step that writes it again") from problem

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
+from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.samples import OTHER_SCOPE, scope_of
 from kafka_audit.store.sealed import AUDIT, OFFSETS, SNAPSHOT, Place, Sealed
@@ -23,7 +24,7 @@ class History:
     """Usable earlier snapshots, oldest first: whole ones, and ``offsets`` snapshots of groups and log ends only.
 
     ``unusable`` ones with the reason; ``foreign``: ids of another cluster's of the same name. ``audited``: id of the newest of
-    ``snapshots`` that a sealed audit judged.
+    ``snapshots`` that a sealed audit judged. ``first_audit``: this is the cluster's first audit, and there was no earlier whole snapshot.
     """
 
     snapshots: tuple[Snapshot, ...] = ()
@@ -31,6 +32,7 @@ class History:
     unusable: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
     audited: str | None = None
+    first_audit: bool = False
 
     @property
     def before(self) -> Snapshot | None:
@@ -55,14 +57,16 @@ class History:
             "left_out": list(self.unusable),
             "of_another_cluster": list(self.foreign),
             "last_audited": self.audited,
+            "first_audit": self.first_audit,
         }
 
 
-def read_history(snapshot: Snapshot, limit: int) -> History:
+def read_history(snapshot: Snapshot, limit: int, audit_id: str | None = None) -> History:
     """The newest ``limit`` snapshots that are older than this one, of the same Kafka cluster, each checked against its manifest.
 
     One that was changed is left out with the reason: it proves nothing. So is an offsets snapshot of another scope. Those of a
     cluster that stood under this name before are another cluster's history. Without a history (a limit of 0) no offsets snapshot is read.
+    ``audit_id``: the audit that compares, which may have been sealed before and is being done again.
     """
     unusable: list[str] = []
     foreign: list[str] = []
@@ -74,7 +78,38 @@ def read_history(snapshot: Snapshot, limit: int) -> History:
         unusable=tuple(unusable[-_READABLE:]),
         foreign=tuple(foreign[-_READABLE:]),
         audited=_last_audited(snapshot, whole),
+        first_audit=_is_first_audit(snapshot, audit_id),
     )
+
+
+def _is_first_audit(snapshot: Snapshot, audit_id: str | None) -> bool:
+    """Whether no other audit of this cluster's name was ever sealed, and no whole snapshot was begun before this one.
+
+    A broken audit or snapshot counts, and so does a number that the chain has given: what was there and is missing now is no first audit.
+    Offsets snapshots do not count, because they may run for weeks before the first audit.
+    """
+    root, cluster = snapshot.root, str(snapshot.manifest["cluster"])
+    if not set(root.sealed_ids(cluster, AUDIT)) <= {audit_id}:
+        return False
+    try:
+        chain = read_state(root.audits(cluster))
+    except IntegrityError:
+        return False
+    if chain is not None and chain.last > 0:
+        known = {*chain.opened, *([chain.head.audit_id] if chain.head else [])}
+        if chain.last > 1 or known != {audit_id}:
+            return False
+    return not any(_began_before(snapshot, one) for one in root.sealed_ids(cluster, SNAPSHOT))
+
+
+def _began_before(snapshot: Snapshot, snapshot_id: str) -> bool:
+    """Whether another whole snapshot was begun before this one; one that does not tell may have been."""
+    if snapshot_id == snapshot.snapshot_id:
+        return False
+    try:
+        return snapshot.root.snapshot(str(snapshot.manifest["cluster"]), snapshot_id).taken_ms < snapshot.taken_ms
+    except IntegrityError:
+        return True
 
 
 def _last_audited(snapshot: Snapshot, whole: tuple[Snapshot, ...]) -> str | None:

@@ -76,6 +76,7 @@ def _partition_figures(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
         F.max("lasting_replicas").alias("replication_factor_max"),
         _partition_with_least("lasting_replicas").alias("fewest_replicas_partition"),
         _least_if_all_known("target_replicas").alias("target_replicas_min"),
+        _least_if_all_known("isr_count").alias("isr_count_min"),
         F.count_if("in_progress").cast("int").alias("reassigning_partitions"),
         _least_if_all_known("rack_spread").alias("rack_spread_min"),
         _partition_with_least("rack_spread").alias("rack_spread_partition"),

@@ -13,6 +13,7 @@ TOPIC = columns(f"""
     replication_factor_max       int           most replicas of any partition, counted in the same way
     fewest_replicas_partition    int           the first partition with the fewest replicas
     reassigning_partitions       int           partitions with a reassignment in progress, as far as reassignments could be listed
+    isr_count_min                int           fewest in-sync replicas of any partition
     min_insync_replicas          int           effective value: min(configured, fewest replicas without those being removed)
     config                       {CONFIG}      effective topic configuration with source and synonyms
     broker_values                map<string,array<string>> distinct effective values of a key, for keys that every broker answered
