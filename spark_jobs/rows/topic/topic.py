@@ -12,6 +12,7 @@ from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts
 from spark_jobs.rows.broker.configs import config_by, effective_min_insync, values_of_all_brokers
 from spark_jobs.rows.tiers import matches_any, topic_policy
+from spark_jobs.rows.topic.framework_topics import framework_topics
 from spark_jobs.rows.topic.partition import largest_replicas, placed_partitions
 from spark_jobs.rows.topic.past_topics import with_past_topics
 from spark_jobs.rows.topic.tiered_retention import with_tiered_retention
@@ -29,6 +30,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     rows = (
         topics.join(_partition_figures(evidence, facts), on="topic", how="left")
         .join(config_by(evidence, "topic_configs", "topic"), on="topic", how="left")
+        .join(framework_topics(evidence), on="topic", how="left")
         .join(largest_replicas(evidence, "topic").withColumnRenamed("size_bytes", "size_bytes_max"), on="topic", how="left")
     )
     rows = rows.withColumns(
