@@ -29,8 +29,9 @@ class State:
     """One topic, and one group that may read its partition 0. None: it could not be read."""
 
     parts: tuple[Part, ...] = field(default=(Part(),))
-    min_insync: int | None = 2
-    unclean: bool | None = False
+    configs_read: bool = True
+    min_insync: int = 2
+    unclean: bool = False
     unclean_is_of_topic: bool = True
     log: tuple[int, int] | None = (0, 100)
     committed: int | None = 100
@@ -59,8 +60,9 @@ def random_state(random: Random) -> State:
     end = start + random.choice((0, 1, 50, 50))
     return State(
         parts=tuple(part() for _ in range(random.choice((1, 1, 2, 3)))),
-        min_insync=None if odd(0.1) else random.choice((1, 2, 2, 2, 3)),
-        unclean=None if odd(0.1) else odd(),
+        configs_read=not odd(0.1),
+        min_insync=random.choice((1, 2, 2, 2, 3)),
+        unclean=odd(),
         unclean_is_of_topic=odd(0.5),
         log=None if odd(0.1) else (start, end),
         committed=None if odd() else random.choice((0, 5, start, end, end, end, end + 7)),
@@ -80,7 +82,7 @@ def simpler(state: State) -> list[State]:
             changed = replace(part, **{name: getattr(Part(), name)})
             if consistent(changed):
                 ones.append(replace(state, parts=(*state.parts[:index], changed, *state.parts[index + 1 :])))
-    for name in ("min_insync", "unclean", "unclean_is_of_topic", "log", "committed", "commit_refused", "has_member"):
+    for name in ("configs_read", "min_insync", "unclean", "unclean_is_of_topic", "log", "committed", "commit_refused", "has_member"):
         ones.append(replace(state, **{name: getattr(plain, name)}))
     return [one for one in ones if one != state]
 
@@ -99,11 +101,14 @@ def verdicts(state: State) -> dict[tuple[str, str], str]:
     fewest, most = min(*now, *later, 99), max(*(min(pair) for pair in zip(now, later, strict=True)), 0)
     found["TOP-01", "topic"] = _status(fewest >= 3 and fewest == most)
     # Writes go on as long as in-sync replicas are not fewer than this; the topic's least is that of its smallest partition.
-    of_topic = None if state.min_insync is None else min(state.min_insync, *later)
+    of_topic = min(state.min_insync, *later) if state.configs_read else None
     found["TOP-02", "topic"] = OPEN if of_topic is None else _status(of_topic >= 2)
     found["TOP-03", "topic"] = OPEN if of_topic is None else _status(fewest > of_topic)
     for number, part in enumerate(state.parts):
-        found |= {(code, f"topic-{number}"): status for code, status in _of_partition(part, state.min_insync).items()}
+        found |= {
+            (code, f"topic-{number}"): status
+            for code, status in _of_partition(part, state.min_insync if state.configs_read else None).items()
+        }
     return found | {(code, "group"): status for code, status in _of_group(state).items()}
 
 
@@ -112,7 +117,7 @@ def _status(good: bool) -> str:
 
 
 def _unclean(state: State) -> str:
-    if state.unclean is None:
+    if not state.configs_read:
         return OPEN
     # A value that the topic does not set itself is the brokers', which is false on all of them here.
     return FAIL if state.unclean else PASS

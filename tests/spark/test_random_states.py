@@ -94,16 +94,13 @@ def add(one: Synthetic, topic: str, group: str, state: State) -> None:
         if part.adding or part.removing:
             moves = {"adding_replicas": list(part.adding), "removing_replicas": list(part.removing)}
             one.add("reassignments", **place, replicas=list(part.replicas), **moves)
-    config = {"cleanup.policy": ("delete", True)}
-    if state.min_insync is not None:
-        config["min.insync.replicas"] = (str(state.min_insync), True)
-    if state.unclean is not None:
-        config["unclean.leader.election.enable"] = (str(state.unclean).lower(), state.unclean_is_of_topic or state.unclean)
-    if state.min_insync is None or state.unclean is None:
-        one.error("topic_configs", "TOPIC_AUTHORIZATION_FAILED", topic=topic)
-    for name, (value, own) in config.items():
+    config = {"cleanup.policy": ("delete", True), "min.insync.replicas": (str(state.min_insync), True)}
+    config["unclean.leader.election.enable"] = (str(state.unclean).lower(), state.unclean_is_of_topic or state.unclean)
+    for name, (value, own) in config.items() if state.configs_read else ():
         source = "DYNAMIC_TOPIC_CONFIG" if own else "DEFAULT_CONFIG"
         one.add("topic_configs", topic=topic, name=name, value=value, source=source, is_sensitive=False, synonyms=[])
+    if not state.configs_read:
+        one.error("topic_configs", "TOPIC_AUTHORIZATION_FAILED", topic=topic)
     if state.log is None:
         one.error("offsets", "LEADER_NOT_AVAILABLE", topic=topic, partition=0)
     else:
