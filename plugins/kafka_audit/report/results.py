@@ -81,7 +81,8 @@ class Finding:
         return {**self.values, **{key: str(value) for key, value in known.items() if value is not None}}
 
 
-_FINDING = tuple(one.name for one in fields(Finding))
+FINDING_COLUMNS = tuple(one.name for one in fields(Finding))
+"""The columns of findings.parquet that a finding is made of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +168,7 @@ class FindingReader:
         """Read one findings folder (with the columns of the findings contract); IntegrityError if it cannot be read."""
         set_aside = (pc.field("status") == Status.NOT_APPLICABLE.value) & pc.field("reason").is_valid()
         wanted = pc.field("status").isin([status.value for status in LISTED]) | set_aside
-        for table in batches(path, _FINDING, wanted):
+        for table in batches(path, FINDING_COLUMNS, wanted):
             for control_id in pc.unique(table["control_id"]).to_pylist():
                 of_control = table.filter(pc.equal(table["control_id"], control_id))
                 for status in pc.unique(of_control["status"]).to_pylist():
