@@ -100,7 +100,7 @@ def snapshot(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> dict
 
 
 def test_a_snapshot_reads_all_that_the_release_offers(release: str, snapshot: dict[str, list[dict[str, Any]]]) -> None:
-    assert [row for row in snapshot["errors"]] == []
+    assert snapshot["errors"] == []
     unsupported = {row["api"] for row in snapshot["capabilities"] if not row["supported"]}
     assert unsupported == (NOT_BEFORE_4 if release == "3.9" else set())
     assert {row["broker_id"] for row in snapshot["brokers"] if row["alive"] and row["answered"]} == {1, 2, 3}

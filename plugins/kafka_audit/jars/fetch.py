@@ -50,9 +50,8 @@ def broker_classpath(progress: Progress) -> str:
         return f"{libs}/*"
     release = os.environ.get(RELEASE) or "4.3"
     if release not in RELEASES:
-        raise ConfigurationError(
-            f"{RELEASE} is {release!r:.40}: write one of {', '.join(RELEASES)}, or set KAFKA_HOME to an unpacked Kafka"
-        )
+        known = ", ".join(RELEASES)
+        raise ConfigurationError(f"{RELEASE} is {release!r:.40}: write one of {known}, or set KAFKA_HOME to an unpacked Kafka")
     return f"{resolve(RELEASES[release], progress)[0].parent}/*"
 
 
