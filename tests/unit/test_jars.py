@@ -40,7 +40,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     recorded.write_text(
         "".join(
             f"{hashlib.sha256(data).hexdigest()}  {configuration}/org/name/1/{name}\n"
-            for configuration in ("broker", "broker-3.9", "broker-4.4", "spark")
+            for configuration in ("broker-3.9", "broker-4.4", "broker", "spark")
             for name, data in RECORDED.items()
         ),
         encoding="utf-8",
