@@ -167,7 +167,8 @@ def test_recording_writes_what_was_fetched_with_its_coordinates(cache: Path, tmp
     pretend_java(tmp_path, monkeypatch, script)
     assert fetch.record(lambda _: None, tmp_path / "new.sha256") == 4
     assert [(jar.configuration, jar.organisation, jar.module, jar.version, jar.file) for jar in listed_jars(tmp_path / "new.sha256")] == [
-        (configuration, "org.slf4j", "slf4j-api", "2.0.17", "slf4j-api-2.0.17.jar") for configuration in ("broker", "spark")
+        (configuration, "org.slf4j", "slf4j-api", "2.0.17", "slf4j-api-2.0.17.jar")
+        for configuration in ("broker-3.9", "broker-4.4", "broker", "spark")
     ]
     assert not cache.exists(), "neither Ivy's cache nor the jars' is asked"
 
