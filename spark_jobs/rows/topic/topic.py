@@ -12,6 +12,7 @@ from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts
 from spark_jobs.rows.broker.configs import config_by, effective_min_insync, values_of_all_brokers
 from spark_jobs.rows.tiers import matches_any, topic_policy
+from spark_jobs.rows.topic.compacted_growth import with_compacted_growth
 from spark_jobs.rows.topic.framework_topics import framework_topics
 from spark_jobs.rows.topic.partition import largest_replicas, placed_partitions
 from spark_jobs.rows.topic.past_topics import with_past_topics
@@ -45,7 +46,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "errors": _errors(evidence, facts),
         }
     )
-    rows = with_tiered_retention(rows, evidence)
+    rows = with_compacted_growth(with_tiered_retention(rows, evidence), evidence)
     return with_past_topics(rows, evidence).withColumn("policy", topic_policy(policy, F.col("topic")))
 
 
