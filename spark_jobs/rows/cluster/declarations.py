@@ -1,0 +1,70 @@
+"""What owners have not declared of their topics and groups, for the one result that asks for it (PRD-05)."""
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kafka_audit.policy import Policy
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.rows import missing
+from spark_jobs.rows.client.client_declarations import clients_of, first_names, user_topics
+from spark_jobs.rows.client.consumer import consumer_groups
+from spark_jobs.rows.tiers import matches_any, tier_of, tier_of_group, topic_policy
+
+PRODUCERS = "topics without a declared producer (clients.yaml)"
+CLOCKS = "topics with times set by producers whose clocks nobody attests (producer_clocks_attested in tiers.yaml)"
+COMPACTED = "compacted topics without a declared cleanup_policy and unique_keys (tiers.yaml)"
+CONSUMERS = "groups without a declared consumer (clients.yaml)"
+_ORDER = (PRODUCERS, CLOCKS, COMPACTED, CONSUMERS)
+
+
+def undeclared(evidence: Evidence, policy: Policy) -> DataFrame:
+    """One row with ``undeclared`` (kafka_audit.catalogue.rows); NULL when topics or groups could not be listed at all."""
+    parts = [_of_topics(evidence, policy), _of_groups(evidence, policy)]
+    counted = (
+        reduce(DataFrame.unionByName, parts)
+        .groupBy("what")
+        .agg(F.count("*").alias("count"), first_names(F.col("name")).alias("names"))
+        .agg(F.collect_list(F.struct("what", "count", "names")).alias("found"))
+    )
+    listed = not (missing.failed(evidence, "topics") or missing.failed(evidence, "groups"))
+    in_order = F.array(*[F.get(F.filter("found", lambda one, what=what: one["what"] == what), F.lit(0)) for what in _ORDER])  # type: ignore[misc]  # a lambda's default
+    return counted.select(F.when(F.lit(listed), F.array_compact(in_order)).alias("undeclared"))
+
+
+def _demanded(policy: Policy, tier: Column) -> Column:
+    """Whether a tier demands that clients are declared."""
+    return tier.isin([name for name, one in policy.tiers.items() if one.clients_declared])
+
+
+def _of_topics(evidence: Evidence, policy: Policy) -> DataFrame:
+    """what, name: one row for each declaration that a topic lacks."""
+    topics = user_topics(evidence).select("topic").where(_demanded(policy, tier_of(policy, F.col("topic"))))
+    configs = (
+        evidence.table("topic_configs")
+        .groupBy("topic")
+        .agg(
+            *[
+                F.max(F.when(F.col("name") == key, F.col("value"))).alias(column)
+                for key, column in (("message.timestamp.type", "times"), ("cleanup.policy", "cleanup"))
+            ]
+        )
+    )
+    rows = topics.join(configs, on="topic", how="left").withColumn("declared", topic_policy(policy, F.col("topic")))
+    patterns = [pattern for client in clients_of(policy, "producer") for pattern in client.topics]
+    produced = matches_any(F.col("topic"), patterns) if patterns else F.lit(False)
+    no_contract = F.col("declared")["unique_keys"].isNull() | F.col("declared")["cleanup_policy"].isNull()
+    lacking = F.array(
+        F.when(~produced, F.lit(PRODUCERS)),
+        F.when((F.col("times") == "CreateTime") & F.col("declared")["producer_clocks_attested"].isNull(), F.lit(CLOCKS)),
+        F.when(F.contains("cleanup", F.lit("compact")) & no_contract, F.lit(COMPACTED)),
+    )
+    return rows.select(F.explode(F.array_compact(lacking)).alias("what"), F.col("topic").alias("name"))
+
+
+def _of_groups(evidence: Evidence, policy: Policy) -> DataFrame:
+    """what, name: the groups that no declared consumer names."""
+    named = [client.group for client in clients_of(policy, "consumer")]
+    groups = consumer_groups(evidence).where(_demanded(policy, tier_of_group(policy, F.col("group_id"))))
+    return groups.where(~F.col("group_id").isin(named)).select(F.lit(CONSUMERS).alias("what"), F.col("group_id").alias("name"))
