@@ -29,8 +29,13 @@ def undeclared(evidence: Evidence, policy: Policy) -> DataFrame:
         .agg(F.collect_list(F.struct("what", "count", "names")).alias("found"))
     )
     listed = not (missing.failed(evidence, "topics") or missing.failed(evidence, "groups"))
-    in_order = F.array(*[F.get(F.filter("found", lambda one, what=what: one["what"] == what), F.lit(0)) for what in _ORDER])  # type: ignore[misc]  # a lambda's default
+    in_order = F.array(*[_first_of(what) for what in _ORDER])
     return counted.select(F.when(F.lit(listed), F.array_compact(in_order)).alias("undeclared"))
+
+
+def _first_of(what: str) -> Column:
+    """The entry of ``found`` with that text; NULL when there is none."""
+    return F.get(F.filter("found", lambda one: one["what"] == what), F.lit(0))
 
 
 def _demanded(policy: Policy, tier: Column) -> Column:
