@@ -49,7 +49,7 @@ def judged_examples(spark: SparkSession, catalogue: Catalogue) -> dict[Key, dict
 
 
 def differences(catalogue: Catalogue, findings: dict[Key, dict[str, Any]]) -> list[str]:
-    """The examples that got another verdict, or another reason, than they name, as sentences."""
+    """The examples that got another verdict, reason or value of a command than they name, as sentences."""
     wrong = []
     for control in catalogue.controls:
         for example in control.examples:
@@ -57,6 +57,9 @@ def differences(catalogue: Catalogue, findings: dict[Key, dict[str, Any]]) -> li
             if finding["status"] != example.status.value or (example.reason or "") not in (finding["reason"] or ""):
                 got = f"{finding['status']} ({finding['reason']})" if finding["reason"] else finding["status"]
                 wrong.append(f"{control.id}.yaml: example {example.name!r} says {example.status.value}, the rule says {got}")
+            filled = {name: value for name, value in json.loads(finding["remediation"] or "{}").items() if value is not None}
+            if example.values is not None and filled != example.values:
+                wrong.append(f"{control.id}.yaml: example {example.name!r} names the values {example.values}, computed are {filled}")
     return wrong
 
 

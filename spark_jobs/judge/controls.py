@@ -32,14 +32,17 @@ _ABOUT = (
     "written:string,raised:string>>"
 )
 _SUMMARISED = "control_id string, code string, title string, subject string, severity string, evidence_class string, population bigint"
+_WIDEST_VALUE = 1_000  # of a command
 _WIDEST_TEXT = 8_192  # a hostile value must not make a finding unreadable or a report unprintable
 
 COLUMNS = (
     *("audit_id", "snapshot_id", "cluster", "control_id", "code", "title", "subject", "resource", "topic", "partition", "broker_id"),
     *("group_id", "severity", "evidence_class", "status", "reason", "observed", "expected", "evidence", "tier"),
-    *("catalogue_severity", "loosened", "waiver"),
+    *("catalogue_severity", "loosened", "waiver", "remediation"),
 )
-"""The columns of findings.parquet; strings, except partition and broker_id (int)."""
+"""The columns of findings.parquet; strings, except partition and broker_id (int).
+
+``remediation``: for a failure, JSON text of the values that its control's commands are filled with."""
 
 
 def judge(
@@ -106,7 +109,8 @@ def _raw_result(control: Control, first_audit: Column | None, *, raises: bool) -
         (F.expr(sql) if sql is not None else F.lit(None)).cast(kinds.get(name, "string")).alias(name)
         for name, sql in {**rules, **shown}.items()
     ]
-    return F.struct(*fields, _set_aside(control, first_audit, raises=raises).alias("set_aside"))
+    set_aside = _set_aside(control, first_audit, raises=raises).alias("set_aside")
+    return F.struct(*fields, set_aside, _remediation({} if raises else control.remediation.values).alias("remediation"))
 
 
 def _set_aside(control: Control, first_audit: Column | None, *, raises: bool) -> Column:
@@ -117,6 +121,15 @@ def _set_aside(control: Control, first_audit: Column | None, *, raises: bool) ->
     if control.undeclared_when is not None:
         reasons.append(F.when(F.expr(control.undeclared_when), F.lit(UNDECLARED)))
     return F.lit(None).cast("string") if raises else F.coalesce(F.lit(None).cast("string"), *reasons)
+
+
+def _remediation(values: Mapping[str, str]) -> Column:
+    """JSON text of the values of the remediation's commands; one that is too long for a command is NULL."""
+    if not values:
+        return F.lit(None).cast("string")
+    fields = [(name, F.expr(sql).cast("string")) for name, sql in values.items()]
+    bounded = [F.when(F.length(value) <= _WIDEST_VALUE, value).alias(name) for name, value in fields]
+    return F.to_json(F.struct(*bounded), {"ignoreNullFields": "false"})
 
 
 def _null_labels(references: Sequence[Reference]) -> str:
@@ -161,6 +174,7 @@ def _with_verdict(rows: DataFrame) -> DataFrame:
         "observed": _bounded(F.coalesce("observed", F.lit(_NOT_KNOWN))),
         "expected": _bounded(F.coalesce("written", "computed", F.lit(_NOT_KNOWN))),
         "evidence_class": F.coalesce("evidence_of_row", "catalogue_evidence"),
+        "remediation": F.when(F.col("status") == Status.FAIL.value, F.col("remediation")),
     }
     spent = ("applies", "passes", "set_aside", "lacking", "explanation", "raised", "nulls", "written", "computed", "evidence_of_row")
     return rows.withColumn("status", status).withColumns(texts).drop(*spent, "catalogue_evidence")

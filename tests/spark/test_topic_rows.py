@@ -92,6 +92,8 @@ TOPICS = {
         "payments",
         {"replication_factor_min": 3, "rack_spread_min": 2, "rack_survivors_min": 1, "min_insync_replicas": 2},
     ),
+    "all replicas are in sync": ("payments", {"isr_count_min": 3}),
+    "the partition with the fewest in-sync replicas counts": ("shrunk", {"isr_count_min": 1}),
     "the largest replica counts": ("payments", {"size_bytes_max": 5000, "partition_count": 1}),
     "an unknown rack makes the spread unknown": (
         "unracked",

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from lag_rows import series_table, sla_table
 
-from kafka_audit.catalogue.control import Control, Remediation
+from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.load import Catalogue
+from kafka_audit.catalogue.remediation import Remediation
 from kafka_audit.findings import EvidenceClass, Severity
 from kafka_audit.policy import load_policy
 from kafka_audit.store.durable_files import write_json
@@ -45,7 +46,7 @@ FINDINGS = pa.schema(
             (name, pa.string())
             for name in ("group_id", "severity", "evidence_class", "status", "reason", "observed", "expected", "evidence", "tier")
         ),
-        *((name, pa.string()) for name in ("catalogue_severity", "loosened", "waiver")),
+        *((name, pa.string()) for name in ("catalogue_severity", "loosened", "waiver", "remediation")),
     ]
 )
 SUMMARY = pa.schema(

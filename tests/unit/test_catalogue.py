@@ -161,6 +161,48 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"remediation": {"text": "t", "commands": ["kafka-configs.sh --entity-name {broker}"]}},
         "remediation.commands: {broker} cannot be filled for subject partition; write one of {partition}, {topic}",
     ),
+    "command that changes something among those that look": (
+        {"remediation": {"text": "t", "commands": ["kafka-configs.sh --alter --entity-name {topic} --delete-config retention.ms"]}},
+        "changes something; write it under changes, with what it does",
+    ),
+    "changing command with a fixed value": (
+        {"remediation": {"text": "t", "changes": [{"command": "kafka-configs.sh --add-config retention.ms=604800000", "does": "d"}]}},
+        "remediation.changes: 'retention.ms=604800000' sets a fixed value, which may be weaker than the present one",
+    ),
+    "changing command with two settings": (
+        {
+            "remediation": {
+                "text": "t",
+                "changes": [{"command": "x --add-config a={isr},b={isr}", "does": "d"}],
+                "values": {"isr": "isr_count"},
+            }
+        },
+        "or several settings at once",
+    ),
+    "changing command with a value that nothing computes": (
+        {"remediation": {"text": "t", "changes": [{"command": "x --add-config a={isr}", "does": "d"}]}},
+        "remediation.changes: {isr} cannot be filled for subject partition; write one of {partition}, {topic}",
+    ),
+    "value that no command uses": (
+        {"remediation": {"text": "t", "values": {"isr": "isr_count"}}},
+        "remediation.values: isr is used by no command of changes",
+    ),
+    "value with the name of a placeholder": (
+        {"remediation": {"text": "t", "values": {"topic": "'x'"}, "changes": [{"command": "x {topic}", "does": "d"}]}},
+        "remediation.values: topic is a name that rows fill themselves",
+    ),
+    "value of a column that does not exist": (
+        {"remediation": {"text": "t", "values": {"isr": "isr_size"}, "changes": [{"command": "x {isr}", "does": "d"}]}},
+        "remediation.values.isr: reads isr_size, which is not a column of subject partition",
+    ),
+    "value that no failing example shows": (
+        {"remediation": {"text": "t", "values": {"isr": "isr_count"}, "changes": [{"command": "x {isr}", "does": "d"}]}},
+        "examples: no failing one has a value for remediation.values.isr",
+    ),
+    "example with a value that nothing computes": (
+        {"examples": [*GOOD["examples"], {"name": "x", "row": {"isr_count": 1}, "status": "fail", "values": {"isr": "1"}}]},
+        "examples.x: values: isr is no name of remediation.values",
+    ),
 }
 
 

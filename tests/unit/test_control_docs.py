@@ -43,6 +43,8 @@ def test_every_control_has_a_section_with_its_rule_its_fix_and_what_it_supports(
     for control, section in zip(catalogue.controls, sections, strict=True):
         assert control.pass_when in section
         assert all(command in section for command in control.remediation.commands)
+        assert all(change.command in section for change in control.remediation.changes)
+        assert all(f"`{{{name}}}`" in section and sql in section for name, sql in control.remediation.values.items())
         assert all(f"| `{name}` |" in section for name in control.parameters)
         for framework in frameworks:
             assert (framework.title in section) is any(control.code in one.supported_by for one in framework.requirements)

@@ -9,8 +9,10 @@ from pathlib import Path
 from lag_rows import group_sla, lag_bucket, series_table, sla_table
 from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_partition, summary
 
+from kafka_audit.catalogue.remediation import Change, Remediation
 from kafka_audit.report import read_report
 from kafka_audit.report.html import _environment, render
+from kafka_audit.report.json_report import as_json
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 GROUP = control(
@@ -204,3 +206,34 @@ def test_every_mark_has_a_shape_of_its_own() -> None:
     kinds = ("pass", "fail", "error", "gap", "none", "critical", "high", "medium", "low", "info")
     shapes = {re.sub(r'class="icon [a-z]+"', "", str(icon(kind))) for kind in kinds}
     assert len(shapes) == len(kinds)
+
+
+RAISED = control(
+    "retention_floor_kept",
+    "TOP-06",
+    remediation=Remediation(
+        text="Raise it.",
+        changes=(Change(command="set --entity-name {topic} --add-config retention.ms={retention_ms}", does="Raises it."),),
+        values={"retention_ms": "1"},
+    ),
+)
+
+
+def test_commands_hold_the_values_of_each_failing_resource(tmp_path: Path) -> None:
+    fake = FakeAudit(tmp_path, (RAISED,))
+    fake.settings(
+        [
+            finding(RAISED, "events", remediation='{"retention_ms": "86400000"}'),
+            finding(RAISED, "orders", remediation='{"retention_ms": "-1"}'),
+            finding(RAISED, "payments", remediation='{"retention_ms": null}'),
+        ]
+    )
+    fake.lag([], [])
+    fake.gates()
+    report = read_report(*fake.inputs.args, **fake.inputs.kwargs)
+    text = Page(render(report)).text
+    assert "set --entity-name events --add-config retention.ms=86400000" in text
+    assert "set --entity-name orders --add-config retention.ms=-1" in text
+    assert "--entity-name payments" not in text
+    assert "For 1 failing resource no changing command follows from the values that were read" in text
+    assert [one["remediation"] for one in as_json(report)["findings"]] == [{"retention_ms": "86400000"}, {"retention_ms": "-1"}, {}]

@@ -1,6 +1,5 @@
 """The schema of one control: its rule, its examples, and the texts that people need to act on a failure."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
+from kafka_audit.catalogue.remediation import Remediation
 from kafka_audit.catalogue.row_types import expand_row, row_problems
 from kafka_audit.catalogue.rows import SUBJECTS, Column, Subject
 from kafka_audit.catalogue.rule_sql import Reference, references_of
 from kafka_audit.catalogue.rule_words import RuleSqlError
-from kafka_audit.catalogue.shell_template import takes_quoted_names
 from kafka_audit.collect.config_keys import BROKER_KEYS, TOPIC_KEYS
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import EvidenceClass, Severity, Status
@@ -22,21 +21,12 @@ PARAMETERS = "parameters"
 
 _SQL_PREFIX = "sql:"
 _REQUIRED_EXAMPLES = (Status.PASS, Status.FAIL, Status.NOT_ASSESSED)
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
-_PLACEHOLDER_COLUMNS = {"topic": "topic", "partition": "partition", "group": "group_id", "broker": "broker_id"}
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Remediation(_Strict):
-    """What to do about a failure; in ``commands`` the names ``{topic}``, ``{partition}``, ``{group}`` and ``{broker}`` are filled."""
-
-    text: _Text
-    commands: tuple[_Text, ...] = ()
 
 
 class Parameter(_Strict):
@@ -67,6 +57,7 @@ class Parameter(_Strict):
 class Example(_Strict):
     """One wide row and the verdict it must get. Columns that are left out are NULL; ``reason`` is a part of the expected reason.
 
+    ``values``: the values that the commands of the remediation must get, as text; the others must be NULL.
     ``first_audit``: the row is judged as in the first audit of its cluster.
     """
 
@@ -74,6 +65,7 @@ class Example(_Strict):
     row: dict[str, Any]
     status: Status
     reason: str | None = None
+    values: dict[str, str] | None = None
     first_audit: bool = False
 
 
@@ -133,7 +125,7 @@ class Control(_Strict):
 
     @model_validator(mode="after")
     def _is_coherent(self) -> "Control":
-        found = [*self._sql_problems(), *self._example_problems(), *self._command_problems()]
+        found = [*self._sql_problems(), *self._example_problems(), *self.remediation.problems(self.subject, self.wide_row.columns)]
         if found:
             raise ValueError("\n".join(found))
         return self
@@ -163,6 +155,7 @@ class Control(_Strict):
             "expected": self.expected_sql,
             "not_assessed_reason": self.not_assessed_reason,
             "evidence_of_row": self.evidence_of_row,
+            **{f"remediation.values.{name}": sql for name, sql in self.remediation.values.items()},
             "baseline_when": self.baseline_when,
             "undeclared_when": self.undeclared_when,
         }
@@ -200,6 +193,15 @@ class Control(_Strict):
         found = [f"examples.{example.name}: {line}" for example in self.examples for line in row_problems(self.wide_row, example.row)]
         statuses = {example.status for example in self.examples}
         found += [f"examples: none has status {status.value}; add one" for status in _REQUIRED_EXAMPLES if status not in statuses]
+        found += [
+            f"examples.{example.name}: values: {name} is no name of remediation.values"
+            for example in self.examples
+            for name in sorted((example.values or {}).keys() - self.remediation.values.keys())
+        ]
+        filled = {name for example in self.examples if example.status is Status.FAIL for name in example.values or {}}
+        found += [
+            f"examples: no failing one has a value for remediation.values.{name}" for name in self.remediation.values if name not in filled
+        ]
         set_aside = [example for example in self.examples if example.status is Status.NOT_APPLICABLE]
         if self.baseline_when is not None and not any(example.first_audit for example in set_aside):
             found.append("examples: baseline_when has none with first_audit: true and status not_applicable; add one")
@@ -207,18 +209,6 @@ class Control(_Strict):
             found.append("examples: undeclared_when has none with status not_applicable and a reason; add one")
         names = Counter(example.name for example in self.examples)
         return found + [f"examples: {name!r} stands there twice; give each its own name" for name, count in names.items() if count > 1]
-
-    def _command_problems(self) -> list[str]:
-        known = {name for name, column in _PLACEHOLDER_COLUMNS.items() if column in self.wide_row.columns}
-        used = {name for command in self.remediation.commands for name in _PLACEHOLDER.findall(command)}
-        hint = f"write one of {', '.join(sorted('{' + name + '}' for name in known))}" if known else "this subject fills none"
-        found = [f"remediation.commands: {{{name}}} cannot be filled for subject {self.subject}; {hint}" for name in sorted(used - known)]
-        return found + [
-            f"remediation.commands: {command!r:.80} has a placeholder inside of quotes, or beside a back-quote, #, <<, (( or an escape, "
-            "where a name could run as a command; write the placeholder as a word of its own: names are quoted when it is filled"
-            for command in self.remediation.commands
-            if not takes_quoted_names(command)
-        ]
 
     def example_row(self, example: Example) -> dict[str, Any]:
         """The full wide row of an example: every column of the subject, None where the example is silent; parameters by default."""

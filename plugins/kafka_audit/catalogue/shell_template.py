@@ -2,7 +2,7 @@
 
 import re
 
-PLACEHOLDER = re.compile(r"\{(topic|partition|group|broker)\}")
+PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _READ_DIFFERENTLY = ("`", "<<", "$'", '$"', "${", "((", "#")
 """Back-quotes, here-documents, strings with escapes, parameters, arithmetic and comments: a shell reads quotes in them by other rules."""
 

@@ -61,6 +61,11 @@ def _section(control: Control, frameworks: Sequence[Framework]) -> Iterator[str]
     yield f"**The fix.** {_prose(control.remediation.text)}\n"
     if control.remediation.commands:
         yield _fenced("\n".join(control.remediation.commands), "sh") + "\n"
+    for change in control.remediation.changes:
+        decide = f" Decide first: {_inline(change.decide)}" if change.decide else ""
+        yield f"{_inline(change.does)}{decide}\n\n{_fenced(change.command, 'sh')}\n"
+    for name, sql in control.remediation.values.items():
+        yield f"`{{{name}}}`, as computed for each {_name(control.subject)}; without a value there is no command\n\n{_fenced(sql, 'sql')}\n"
     yield f"**What the fix itself does.** {_prose(control.remediation_impact)}\n"
     if control.false_positives:
         yield f"**When this is not a fault.** {_prose(' '.join(control.false_positives))}\n"

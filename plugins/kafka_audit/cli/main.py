@@ -20,6 +20,7 @@ from kafka_audit.store.durable_files import keep_new_files_private
 
 COMMANDS = {
     "audit": "audit:audit",
+    "fix": "fix:fix",
     "snapshot": "snapshot:snapshot",
     "check-clients": "rules:check_client_files",
     "history": "retention:group_history",

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from kafka_audit import __version__
 from kafka_audit import safe_text as text
 from kafka_audit.report import charts, words
-from kafka_audit.report.commands import fill_all
+from kafka_audit.report.commands import commands_of, first_and_further, no_change_for
 from kafka_audit.report.lag import DAY_MS
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
@@ -121,9 +121,17 @@ def _same_expected(findings: tuple[Finding, ...]) -> str | None:
 
 
 def _commands(result: ControlResult) -> dict[str, object]:
-    templates = list(result.control.remediation.commands) if result.control else []
-    first, further = fill_all(templates, [finding.names for finding in result.failures])
-    return {"first": first, "further": further[:_COMMANDS_SHOWN], "left_out": max(0, len(further) - _COMMANDS_SHOWN)}
+    if result.control is None:
+        return {"first": [], "further": [], "left_out": 0, "unchanged": 0}
+    remediation = result.control.remediation
+    known = [finding.placeholders for finding in result.failures]
+    first, further = first_and_further(commands_of(remediation, one) for one in known)
+    return {
+        "first": first,
+        "further": further[:_COMMANDS_SHOWN],
+        "left_out": max(0, len(further) - _COMMANDS_SHOWN),
+        "unchanged": sum(no_change_for(remediation, one) for one in known),
+    }
 
 
 def _bar(report: Report) -> list[dict[str, object]]:

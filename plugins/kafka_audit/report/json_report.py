@@ -62,6 +62,7 @@ def _finding(finding: Finding, waivers: WaiverTable) -> dict[str, Any]:
     waiver = waivers.find(finding.waiver)
     value = asdict(finding)
     value["waiver"] = {name: waiver[name] for name in _OF_WAIVER} if waiver else None
+    value["remediation"] = finding.values
     if finding.evidence:
         try:
             value["evidence"] = json.loads(finding.evidence)

@@ -1,5 +1,6 @@
 """Reads the results of the controls: counts per control from the summaries, and a limited number of findings per control."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -66,15 +67,23 @@ class Finding:
     catalogue_severity: str
     loosened: str | None
     waiver: str | None
+    remediation: str | None
 
     @property
-    def names(self) -> dict[str, str]:
-        """The names for a remediation's placeholders; for a result of a group or broker, the name is the resource."""
+    def values(self) -> dict[str, str]:
+        """The values that were computed for the remediation's commands; those that are NULL are left out."""
+        computed = json.loads(self.remediation) if self.remediation else {}
+        return {name: value for name, value in computed.items() if value is not None}
+
+    @property
+    def placeholders(self) -> dict[str, str]:
+        """What fills the placeholders of the remediation's commands; for a result of a group or broker, its name is the resource."""
         known = {"topic": self.topic, "partition": self.partition, "group": self.group_id, "broker": self.broker_id}
-        return {key: str(value) for key, value in known.items() if value is not None}
+        return {**self.values, **{key: str(value) for key, value in known.items() if value is not None}}
 
 
-_FINDING = tuple(one.name for one in fields(Finding))
+FINDING_COLUMNS = tuple(one.name for one in fields(Finding))
+"""The columns of findings.parquet that a finding is made of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +172,7 @@ class FindingReader:
         """Read one findings folder (with the columns of the findings contract); IntegrityError if it cannot be read."""
         set_aside = (pc.field("status") == Status.NOT_APPLICABLE.value) & pc.field("reason").is_valid()
         wanted = pc.field("status").isin([status.value for status in LISTED]) | set_aside
-        for table in batches(path, _FINDING, wanted):
+        for table in batches(path, FINDING_COLUMNS, wanted):
             for control_id in pc.unique(table["control_id"]).to_pylist():
                 of_control = table.filter(pc.equal(table["control_id"], control_id))
                 for status in pc.unique(of_control["status"]).to_pylist():

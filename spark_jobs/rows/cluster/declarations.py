@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows import missing
-from spark_jobs.rows.client.client_declarations import clients_of, first_names, user_topics
+from spark_jobs.rows.broker.configs import config_by, value_of
+from spark_jobs.rows.client.client_declarations import clients_of, first_names, user_topics, written_by_clients
 from spark_jobs.rows.client.consumer import consumer_groups
 from spark_jobs.rows.tiers import matches_any, tier_of, tier_of_group, topic_policy
 
@@ -45,27 +46,29 @@ def _demanded(policy: Policy, tier: Column) -> Column:
 
 def _of_topics(evidence: Evidence, policy: Policy) -> DataFrame:
     """what, name: one row for each declaration that a topic lacks."""
+    of_clients = written_by_clients(evidence).select("topic", F.lit(True).alias("of_clients"))
     topics = user_topics(evidence).select("topic").where(_demanded(policy, tier_of(policy, F.col("topic"))))
-    configs = (
-        evidence.table("topic_configs")
-        .groupBy("topic")
-        .agg(
-            *[
-                F.max(F.when(F.col("name") == key, F.col("value"))).alias(column)
-                for key, column in (("message.timestamp.type", "times"), ("cleanup.policy", "cleanup"))
-            ]
-        )
-    )
-    rows = topics.join(configs, on="topic", how="left").withColumn("declared", topic_policy(policy, F.col("topic")))
+    rows = topics.join(of_clients, on="topic", how="left").join(config_by(evidence, "topic_configs", "topic"), on="topic", how="left")
+    rows = rows.withColumn("declared", topic_policy(policy, F.col("topic")))
     patterns = [pattern for client in clients_of(policy, "producer") for pattern in client.topics]
     produced = matches_any(F.col("topic"), patterns) if patterns else F.lit(False)
     no_contract = F.col("declared")["unique_keys"].isNull() | F.col("declared")["cleanup_policy"].isNull()
+    unattested = F.col("declared")["producer_clocks_attested"].isNull()
     lacking = F.array(
-        F.when(~produced, F.lit(PRODUCERS)),
-        F.when((F.col("times") == "CreateTime") & F.col("declared")["producer_clocks_attested"].isNull(), F.lit(CLOCKS)),
-        F.when(F.contains("cleanup", F.lit("compact")) & no_contract, F.lit(COMPACTED)),
+        F.when(F.col("of_clients") & ~produced, F.lit(PRODUCERS)),
+        F.when(unattested & _goes_by_clocks(), F.lit(CLOCKS)),
+        F.when(F.contains(value_of("cleanup.policy"), F.lit("compact")) & no_contract, F.lit(COMPACTED)),
     )
     return rows.select(F.explode(F.array_compact(lacking)).alias("what"), F.col("topic").alias("name"))
+
+
+def _goes_by_clocks() -> Column:
+    """Whether retention deletes a topic's records by times that producers set, and takes ones that are too old to be kept (TOP-09)."""
+    retention_ms = value_of("retention.ms").cast("bigint")
+    asked_ms = F.col("declared")["retention_ms"]
+    refused = (asked_ms >= 0) & (value_of("message.timestamp.before.max.ms").cast("bigint") <= retention_ms - asked_ms)
+    by_time = F.contains(value_of("cleanup.policy"), F.lit("delete")) & (retention_ms >= 0)
+    return (value_of("message.timestamp.type") == "CreateTime") & by_time & ~F.coalesce(refused, F.lit(False))
 
 
 def _of_groups(evidence: Evidence, policy: Policy) -> DataFrame:

@@ -35,7 +35,6 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         {
             "resource": F.concat_ws("-", "topic", F.col("partition").cast("string")),
             "leader_alive": F.array_contains(facts.alive_ids, F.col("leader")),
-            "isr_count": F.size("isr"),
             "lagging_replicas": F.array_except("settled", "isr"),
             "min_insync_configured": whole_number("min.insync.replicas").cast("int"),
             "min_insync_replicas": effective_min_insync(F.size("replicas"), facts.bounds_min_insync(F.col("leader"))),
@@ -85,7 +84,9 @@ def placed_partitions(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
     racks = {f"{name}_racks": F.transform(name, facts.rack_of) if facts.racks else F.lit(None) for name in ("target", "isr")}
     rows = rows.withColumns({name: found.cast("array<string>") for name, found in racks.items()})
     counts = {"replication_factor": settled, "target_replicas": target, "lasting_replicas": F.least(settled, target)}
-    return rows.withColumns({**counts, **_rack_figures("target_racks", "rack"), **_rack_figures("isr_racks", "in_sync")})
+    return rows.withColumns(
+        {**counts, "isr_count": F.size("isr"), **_rack_figures("target_racks", "rack"), **_rack_figures("isr_racks", "in_sync")}
+    )
 
 
 def _rack_figures(racks: str, name: str) -> dict[str, Column]:

@@ -13,8 +13,13 @@ BROKER = columns(f"""
         second)'; empty when none is set, NULL when its configuration could not be read
     reassigning_partitions bigint     partitions of the cluster with a reassignment in progress; NULL when they could not be listed, or when
         none is seen and the snapshot does not cover every topic
+    led_partitions      int           partitions that it leads; NULL when partitions could not be read, and so are the next two
+    preferred_partitions int          partitions whose preferred leader it is: the first of their assigned replicas
+    preferred_led_elsewhere int       of those, partitions that another broker leads although this one is in sync
     log_dirs            int           number of log dirs it reports
     failed_log_dirs     array<string> log dirs that report an error, with the error's name
+    cordoned_log_dirs   array<string> log dirs that take no new replicas (KIP-1066), or '*' for all; empty when there is none; NULL when its
+        configuration could not be read
     fullest_log_dir     string        of the log dirs that tell their size (KIP-827), the one with the smallest share of free space
     total_bytes         bigint        capacity of that volume
     usable_bytes        bigint        free space of that volume
@@ -22,6 +27,12 @@ BROKER = columns(f"""
     days_to_full        double        fewest days until a log dir's volume is full, at the pace of a day; at most 3650; NULL without that
         history
     pace_ms             bigint        the time over which that pace was seen; 0 when not every log dir is in a snapshot that old
+    stray_replicas      array<string> replicas on its disks that the assignment of their partition does not name, with the log dir; at most
+        20; NULL when its log dirs could not be read, and so are the next four
+    lasting_stray_replicas array<string> of those, the ones that were stray in the newest snapshot that is ten minutes older, too
+    moving_replicas     int           replicas that it is moving to another of its log dirs
+    stuck_moves         array<string> of those, the ones that are no less behind than in that snapshot, with both offset lags; at most 20
+    uncompared_moves    int           of those, the ones whose progress is not known: without such a snapshot, or without an offset lag
     {ERRORS}
 """)
 
@@ -37,6 +48,13 @@ CLUSTER = columns(f"""
     brokers_without_rack       {INTS}        alive brokers without broker.rack
     voters                     {INTS}        voters of the metadata quorum
     healthy_voters             {INTS}        voters within 10 s of the leader's clock; NULL when the cluster reports no times (KIP-836)
+    observers                  {INTS}        alive brokers that read the metadata log as observers of the quorum
+    caught_up_observers        {INTS}        of those, the ones within 60 s of the leader's clock; NULL when the cluster reports no times
+    transaction_count          bigint        transactional ids that coordinators list; NULL when they could not be listed, or none is listed
+        and a transaction is open
+    unfinished_transaction_count bigint      of those, transactions that should have ended: open or prepared a minute after their timeout,
+        or prepared in a snapshot that is a minute older, too; NULL as above
+    unfinished_transactions    array<string> these, as 'till-3: PrepareCommit since 1260 s (timeout 60 s)'; sorted, at most 20
     drifting_keys              array<string> durability keys whose value differs between brokers, with the values; sorted, at most 50
     weaker_override_count      bigint        topic overrides weaker than the brokers' value
     weaker_overrides           array<string> topic: key=value (broker value); sorted, at most 20

@@ -1,0 +1,25 @@
+"""``kafka-audit fix``: prints the commands that repair what an audit found."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafka_audit.errors import ConfigurationError
+from kafka_audit.report.fix_plan import read_plan
+from kafka_audit.report.fix_script import render
+from kafka_audit.store.layout import Audit
+from kafka_audit.store.sealed import AUDIT, Sealed, place_of
+
+
+def fix(audit: Annotated[Path, typer.Argument(help="Folder of one audit.")]) -> None:
+    """Print a shell script that repairs an audit's failures, for a person to read and run. Changes nothing itself."""
+    folder = audit.resolve()
+    if not folder.is_dir():
+        raise ConfigurationError(f"there is no folder {folder}: name the folder of one audit")
+    place = place_of(folder)
+    kind = Sealed.open(folder, place).manifest.get("kind")
+    if kind != AUDIT:
+        raise ConfigurationError(f"{folder} is a sealed {kind}: name the folder of an audit, audits/CLUSTER/AUDIT_ID below the root")
+    Sealed.verified(folder, place)
+    typer.echo(render(read_plan(Audit(path=folder))), nl=False)
