@@ -21,7 +21,18 @@ def faulty(**changes: object) -> dict[str, Any]:
 
 
 def test_the_faulty_seed_makes_every_control_fail_that_a_minute_can_show() -> None:
-    left_out = {"TOP-11", "REP-05", "REP-06", "REP-07", "REP-09", "CON-09", "CON-14", "GRP-02", "TXN-01"}  # the seed's first lines say why
+    left_out = {
+        "TOP-11",
+        "REP-05",
+        "REP-06",
+        "REP-07",
+        "REP-09",
+        "REP-10",
+        "CON-09",
+        "CON-14",
+        "GRP-02",
+        "TXN-01",
+    }  # the seed's first lines say why
     assert {verdict.control for verdict in load("faulty").faults} == CONTROLS - left_out
 
 
@@ -60,6 +71,8 @@ def test_an_unknown_seed_is_an_error_that_names_the_known_ones() -> None:
         ({"groups": [{"id": "g", "client": "admin", "topics": ["orders"]}]}, "joins no group"),
         ({"groups": [{"id": "g", "client": "kafka-python", "protocol": "consumer", "topics": ["orders"]}]}, "need client: confluent-kafka"),
         ({"groups": [{"id": "", "client": "kafka-python", "topics": ["orders"]}]}, "at least 1 character"),
+        ({"preferred_leaders": {"orders-9": 1}}, "unknown orders-9"),
+        ({"preferred_leaders": {"clickstream-0": 3}}, "preferred_leaders, clickstream-0: unknown 3"),
         ({"log_dir_failure": {"broker": 1, "replicas": ["orders-0"]}}, "only log dir fails"),
         ({"log_dir_failure": {"broker": 3, "replicas": ["clickstream-0"]}}, "unknown clickstream-0"),
         ({"faults": [{"control": "TOP-01", "resource": "a"}] * 2}, "twice"),

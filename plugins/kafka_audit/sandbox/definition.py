@@ -131,7 +131,10 @@ class Verdict(_Strict):
 
 
 class Seed(_Strict):
-    """One sandbox: how its brokers run, what is written to them, and what an audit of them must find."""
+    """One sandbox: how its brokers run, what is written to them, and what an audit of them must find.
+
+    ``preferred_leaders``: "topic-partition" -> the replica that becomes the first one, without an election.
+    """
 
     name: str
     description: str
@@ -141,6 +144,7 @@ class Seed(_Strict):
     producers: tuple[Producer, ...] = ()
     groups: tuple[Group, ...] = ()
     delete_records: dict[str, Count] = {}
+    preferred_leaders: dict[str, Count] = {}
     log_dir_failure: LogDirFailure | None = None
     earlier_snapshots: Annotated[int, Field(ge=0, le=10)] = 0
     change: Change | None = None
@@ -164,6 +168,9 @@ class Seed(_Strict):
             _known(f"group {group.id}", group.topics, topics)
             _known(f"group {group.id}, behind", group.behind, partitions)
         _known("delete_records", self.delete_records, partitions)
+        _known("preferred_leaders", self.preferred_leaders, partitions)
+        for name, broker in self.preferred_leaders.items():
+            _known(f"preferred_leaders, {name}", (broker,), partitions[name])
         if change := self.change:
             groups = {group.id: group for group in self.groups if not group.stays}
             _known("change, recreate", change.recreate, topics)

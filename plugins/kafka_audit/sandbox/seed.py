@@ -59,6 +59,7 @@ def execute(seed: Seed, state: State, folder: Folder, launch_workload: Callable[
                 dynamic = {str(node.id): node.dynamic_config for node in seed.brokers.nodes if node.dynamic_config}
                 _alter(admin, ConfigResourceType.TOPIC, seed.internal_topics)
                 _alter(admin, ConfigResourceType.BROKER, dynamic)
+                _prefer_leaders(admin, seed)
             if failing and seed.log_dir_failure:
                 progress(f"Failing log dir {failing.log_dirs[-1]} of broker {failing.id}")
                 disks.fail_last_log_dir(admin, seed.log_dir_failure, failing)
@@ -143,6 +144,14 @@ def _alter(admin: KafkaAdminClient, kind: ConfigResourceType, changes: Mapping[s
     refused = {name: words for named in answers.values() for name, words in named.items() if words != "OK"}
     if refused:
         raise CollectionError(f"The brokers refused settings of a {kind.name.lower()}: {refused}")
+
+
+def _prefer_leaders(admin: KafkaAdminClient, seed: Seed) -> None:
+    """Put other replicas first. No data moves, and the leaders stay until somebody elects the preferred ones."""
+    placed = seed.partitions()
+    order = {name: [first, *(one for one in placed[name] if one != first)] for name, first in seed.preferred_leaders.items()}
+    if order:
+        admin.alter_partition_reassignments({disks.partition_named(name): replicas for name, replicas in order.items()})
 
 
 @contextmanager

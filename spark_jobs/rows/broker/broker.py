@@ -10,6 +10,7 @@ from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts
 from spark_jobs.rows.broker.configs import config_by
+from spark_jobs.rows.broker.hosted_partitions import with_leaderships, with_odd_replicas
 
 _PACE_MS = 23 * 3_600_000  # a day, less what a daily schedule may jitter: a shorter look would take the busy hours for the whole day
 _NEVER_DAYS = 3650.0
@@ -25,6 +26,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         .join(_log_dirs(evidence), on="broker_id", how="left")
         .join(_disk_space(evidence), on="broker_id", how="left")
     )
+    rows = rows.transform(with_leaderships, evidence).transform(with_odd_replicas, evidence)
     name = F.concat(F.lit("broker "), F.col("broker_id").cast("string"))
     dead, silent = F.concat(name, F.lit(" is not registered in the cluster")), F.concat(F.lit("nothing was read from "), name)
     no_reply = F.when(~F.col("alive"), dead).otherwise(silent)

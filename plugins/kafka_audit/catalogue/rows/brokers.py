@@ -13,6 +13,9 @@ BROKER = columns(f"""
         second)'; empty when none is set, NULL when its configuration could not be read
     reassigning_partitions bigint     partitions of the cluster with a reassignment in progress; NULL when they could not be listed, or when
         none is seen and the snapshot does not cover every topic
+    led_partitions      int           partitions that it leads; NULL when partitions could not be read, and so are the next two
+    preferred_partitions int          partitions whose preferred leader it is: the first of their assigned replicas
+    preferred_led_elsewhere int       of those, partitions that another broker leads although this one is in sync
     log_dirs            int           number of log dirs it reports
     failed_log_dirs     array<string> log dirs that report an error, with the error's name
     fullest_log_dir     string        of the log dirs that tell their size (KIP-827), the one with the smallest share of free space
@@ -22,6 +25,12 @@ BROKER = columns(f"""
     days_to_full        double        fewest days until a log dir's volume is full, at the pace of a day; at most 3650; NULL without that
         history
     pace_ms             bigint        the time over which that pace was seen; 0 when not every log dir is in a snapshot that old
+    stray_replicas      array<string> replicas on its disks that the assignment of their partition does not name, with the log dir; at most
+        20; NULL when its log dirs could not be read, and so are the next four
+    lasting_stray_replicas array<string> of those, the ones that were stray in the newest snapshot that is ten minutes older, too
+    moving_replicas     int           replicas that it is moving to another of its log dirs
+    stuck_moves         array<string> of those, the ones that are no less behind than in that snapshot, with both offset lags; at most 20
+    uncompared_moves    int           of those, the ones whose progress is not known: without such a snapshot, or without an offset lag
     {ERRORS}
 """)
 
