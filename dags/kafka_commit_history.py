@@ -19,7 +19,7 @@ def kafka_commit_history() -> None:
 
     **Paused until a person switches it on**: the topic reveals the hosts of every group's clients. The connection's principal needs
     **Read and Describe on the topic `__consumer_offsets`**. Without them the task fails at once, says so and is not retried; audits
-    continue without the history.
+    continue without the history. On a cluster that has no `__consumer_offsets` yet, the task is skipped.
 
     - It joins no group and writes nothing to the cluster. If it may, it also reads `__transaction_state`: commits inside an open
       transaction are held back, and `last_run.json` names that transaction.

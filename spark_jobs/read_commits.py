@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_audit.cluster.connection_file import read_keys
-from kafka_audit.errors import AuditError, CollectionError
+from kafka_audit.errors import AuditError, CollectionError, NothingToReadError
 from kafka_audit.jars.fetch import spark_connector_jars
 from kafka_audit.store.commit_batches import has_deleted
 from kafka_audit.store.durable_files import read_json, write_json
@@ -44,9 +44,15 @@ _ISO = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
 def read(spark: SparkSession, history: History, client: Mapping[str, str], *, most: int = MOST_OFFSETS) -> Bounds:
     """Copy and decode all new records of the history's topic; returns the topic's offsets as they were at the start.
 
-    CollectionError when the topic cannot be read, IntegrityError when the history is not of this topic or its checkpoint does not fit it.
+    NothingToReadError when the topic does not exist yet, CollectionError when it cannot be read or existed before, IntegrityError when the
+    history is not of this topic or its checkpoint does not fit it.
     """
-    seen = bounds(spark, client, history.topic.name)
+    try:
+        seen = bounds(spark, client, history.topic.name)
+    except NothingToReadError as problem:
+        if history.raw_batches():
+            raise CollectionError(f"{problem}; but {history.path} holds records of it: it was deleted") from problem
+        raise
     history.check_source(seen)
     failed: list[AuditError | OSError] = []  # Spark wraps it in an error of its own, without its type and with half of its text
 

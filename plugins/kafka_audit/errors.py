@@ -1,7 +1,7 @@
 """The errors that this product raises on purpose, each with the exit code of the command.
 
 Exit codes: 0 passed; 1 internal or collection failure; 2 invalid catalogue, policy or arguments;
-3 gate failed; 4 incomplete; 5 integrity check failed.
+3 gate failed; 4 incomplete; 5 integrity check failed; 6 nothing to read yet (of a job: its task is skipped).
 """
 
 
@@ -13,6 +13,12 @@ class AuditError(Exception):
 
 class CollectionError(AuditError):
     """A cluster could not be read at all, or its snapshot could not be written."""
+
+
+class NothingToReadError(CollectionError):
+    """What is to be read does not exist yet, and will without anybody's doing."""
+
+    exit_code = 6
 
 
 class ConfigurationError(AuditError):

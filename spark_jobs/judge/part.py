@@ -27,7 +27,7 @@ from spark_jobs.judge.policy_columns import PolicyColumns
 from spark_jobs.lag.positions import KEYS
 from spark_jobs.lag.series import lag_series, partition_figures, worst_groups
 from spark_jobs.rows.build import wide_rows
-from spark_jobs.rows.client.client_declarations import clients_of, user_topics
+from spark_jobs.rows.client.client_declarations import clients_of, written_by_clients
 from spark_jobs.rows.client.consumer import consumer_groups
 from spark_jobs.rows.group.commit_behaviour import group_table
 from spark_jobs.rows.group.group_sla import covered, judged_samples, lag_window
@@ -214,8 +214,8 @@ def _consumers(evidence: Evidence, policy: Policy) -> int:
 
 
 def _producers(evidence: Evidence, policy: Policy) -> int:
-    """The declared producers, and the topics that none of their patterns matches."""
+    """The declared producers, and the topics that none of their patterns matches and that no framework keeps for itself."""
     declared = clients_of(policy, "producer")
     patterns = [pattern for client in declared for pattern in client.topics]
     written = matches_any(F.col("topic"), patterns) if patterns else F.lit(False)
-    return len(declared) + user_topics(evidence).where(~written).count()
+    return len(declared) + written_by_clients(evidence).where(~written).count()

@@ -87,7 +87,7 @@ def positions(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool = F
     - snapshot_id, group_id, topic, partition; group_type, state string
     - asked (the group's commit was answered), in_assignment, log_asked boolean, true or NULL; commit_error, offsets_error string
     - committed, log_start, log_end, last_stable bigint
-    - NULL for share groups, without a commit and where an offset is not known: position, lag, lost, beyond_end, margin (committed -
+    - NULL without a commit and where an offset is not known: position, lag, lost, beyond_end, margin (committed -
       log_start), unread (:func:`unread`), held (:func:`held_unread`) bigint; at_last_stable boolean
     - waits boolean (:func:`waits`)
     - only_markers boolean: nothing but ends of transactions follows the commit; NULL without lag, or when neither the first unread record
@@ -186,8 +186,7 @@ def _logs(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
 
 
 def _figures() -> dict[str, Column]:
-    committed = F.when(F.coalesce(F.col("group_type") != "share", F.lit(True)), F.col("committed"))
-    start, end = F.col("log_start"), F.col("log_end")
+    committed, start, end = F.col("committed"), F.col("log_start"), F.col("log_end")
     lag = lag_of(committed, start, end)
     return {
         "position": F.when(lag.isNotNull(), position_of(committed, start)),

@@ -44,12 +44,10 @@ def _figures(*texts: str) -> str:
 RULES = (
     Rule(
         status="NOT_ASSESSED",
-        words="a share group, or the commit or an offset of the log could not be read, or it is not known whether the topic exists, or "
+        words="the commit or an offset of the log could not be read, or it is not known whether the topic exists, or "
         "whether the group still reads it",
-        condition="group_type = 'share' or has_commit is null or topic_exists is null "
-        "or (has_commit and topic_exists and (lag is null or abandoned is null))",
-        figures="""case when group_type = 'share' then 'a share group keeps no committed offset'
-            when has_commit is null then concat_ws(': ', 'the commit could not be read', errors['committed_offsets'])
+        condition="has_commit is null or topic_exists is null or (has_commit and topic_exists and (lag is null or abandoned is null))",
+        figures="""case when has_commit is null then concat_ws(': ', 'the commit could not be read', errors['committed_offsets'])
             when topic_exists is null then concat_ws(': ', 'it is not known whether the topic exists', errors['topics'])
             when lag is null then concat_ws(': ', concat('committed ', committed, ', but the log could not be read'), errors['offsets'])
             else concat('committed ', committed, ', but ', errors['members']) end""",

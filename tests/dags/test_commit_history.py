@@ -127,6 +127,12 @@ def test_what_cannot_get_better_fails_the_task_for_good_with_the_jobs_own_words(
     assert str(error) == said
 
 
+def test_on_a_cluster_without_an_offsets_topic_the_task_is_skipped(dag, submit: Submit) -> None:
+    submit.fails(6, "there is no __consumer_offsets yet: the brokers create it at its first use")
+    ended = Run(dag)
+    assert (ended.states["read_commits"], ended.errors) == ("skipped", {})
+
+
 def test_an_unreachable_cluster_and_a_job_that_breaks_down_are_tried_again(dag, submit: Submit) -> None:
     from kafka_audit.airflow.retries import SNAPSHOT_RETRIES
     from kafka_audit.errors import CollectionError

@@ -18,6 +18,7 @@ from lag_clients import commit
 
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.java_client import java_client
+from kafka_audit.errors import NothingToReadError
 from kafka_audit.sandbox import brokers, lifecycle
 from kafka_audit.sandbox.auditor import PRINCIPAL
 from kafka_audit.sandbox.lifecycle import Sandbox
@@ -84,7 +85,13 @@ Told = tuple[Path, list[dict[str, Any]], Transactions, dict[int, int]]
 
 
 @pytest.fixture(scope="module")
-def told(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Told:
+def too_early(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
+    """Exit code and words of a run on a cluster that no consumer has used."""
+    return ended(sandbox.bootstrap, tmp_path_factory.mktemp("history"))
+
+
+@pytest.fixture(scope="module")
+def told(sandbox: Sandbox, too_early: tuple[int, str], tmp_path_factory: pytest.TempPathFactory) -> Told:
     """A history, what its runs before the first transaction and after it said, the transactions, one of which is still open, and how many
     offsets it holds back by partition (later on, Kafka's console consumers add records of their own groups)."""
     folder = tmp_path_factory.mktemp("history")
@@ -125,6 +132,12 @@ def ours(history: Path) -> Counter[tuple[Any, ...]]:
         partitions = None if parts is None else tuple((part["topic"], tuple(part["partitions"])) for part in parts)
         found[(*plain, *tagged, partitions, *(milliseconds(row, name) for name in ("last_update", "start")))] += 1
     return found
+
+
+def test_a_cluster_that_no_consumer_has_used_has_nothing_to_read_yet(too_early: tuple[int, str]) -> None:
+    code, said = too_early
+    assert code == NothingToReadError.exit_code
+    assert "there is no __consumer_offsets yet: the brokers create it at its first use" in said
 
 
 def test_without_the_topic_the_run_goes_on_and_says_so(told: Told) -> None:

@@ -86,8 +86,7 @@ def snapshot(histories: Mapping[str, Past], age: int) -> Synthetic:
         state = _of(past.states, age)
         members = [(name if past.assigned else "elsewhere", 0)] if state == "Stable" else None
         one.group(name, state=state, kind=past.kind, assigned=members, subscribed=[place[0] for place in members or ()])
-        if past.kind != "share":
-            one.commit(name, name, committed)
+        one.commit(name, name, committed)
         if age == 0:
             _add_reads(one, name, past)
     return one
@@ -126,7 +125,8 @@ _NIGHT = [8_000_000 + start for start in _DAY_BEFORE]
 
 HISTORIES: dict[str, Past] = {
     # Where the group stands, whatever the history.
-    "share": Past(offsets=level(100, 3), kind="share"),
+    "share-level": Past(offsets=level(100, 3), kind="share"),
+    "share-lost": Past(offsets=standing(40, [300, 400, 500]), starts=(0, 100, 100), kind="share"),
     "leaderless": Past(offsets=[(90, 100), (95, 110), (95, None)]),
     "never-committed": Past(offsets=[(None, 100)] * 3),
     "orphan": Past(offsets=level(10), deleted=True),

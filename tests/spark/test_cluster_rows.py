@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from snapshot_builder import READ_MS, Synthetic
+from snapshot_builder import READ_AT, READ_MS, Synthetic
 
 from kafka_audit.policy import Policy, load_policy
 
@@ -203,3 +203,22 @@ def test_a_declared_group_is_unknown_while_a_partition_of_the_offsets_topic_has_
     empty = Synthetic().brokers(RACKS).topic("t")
     empty.error("groups", "COORDINATOR_NOT_AVAILABLE", "no leader", topic="__consumer_offsets", partition=7)
     assert rows_of(empty, "cluster", policy)["cluster"]["group_count"] is None, "the groups may all lie there"
+
+
+def test_observers_are_the_alive_brokers_that_are_no_voters_and_caught_up_by_the_leaders_clock(rows_of) -> None:
+    cluster = Synthetic().brokers(RACKS)
+    for row in cluster.tables["quorum"]:
+        row["replica_id"] += 100  # controllers of their own
+    last_times = {1: READ_MS - 60_004, 2: READ_MS - 60_006, 3: -1, 4: READ_MS, 104: READ_MS}
+    for number, last in last_times.items():
+        cluster.add("quorum", replica_id=number, role="observer", is_leader=False, last_caught_up_timestamp_ms=last, read_at=READ_AT)
+    row = the(rows_of, cluster)
+    assert (row["observers"], row["caught_up_observers"]) == ([1, 2, 3], [1])
+    for one in cluster.tables["quorum"]:
+        one["last_caught_up_timestamp_ms"] = None
+    row = the(rows_of, cluster)
+    assert (row["observers"], row["caught_up_observers"]) == ([1, 2, 3], None)
+    row = the(rows_of, Synthetic().brokers(RACKS))
+    assert (row["observers"], row["caught_up_observers"]) == ([], [])
+    row = the(rows_of, Synthetic().error("quorum", "TIMEOUT"))
+    assert (row["observers"], row["caught_up_observers"]) == (None, None)

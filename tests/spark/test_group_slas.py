@@ -52,6 +52,9 @@ def covered_cluster() -> Synthetic:
         one.group(group, assigned=[(topic, 0) for topic in topics])
         for topic in topics:
             one.commit(group, topic, 80)
+    one.group("empty", state="Empty").commit("empty", "pay", 100)
+    one.add("replica_sizes", broker_id=1, path="/data", topic="secret", partition=0, size_bytes=1, is_future=False)
+    one.add("replica_sizes", broker_id=1, path="/data", topic="__consumer_offsets", partition=0, size_bytes=1, is_future=False)
     one.group("connect-cluster", protocol_type="connect", assigned=[])
     return one.add("sla_offsets", topic="pay", partition=0, max_lag_seconds=60, offset=81, read_at=READ_AT)
 
@@ -78,9 +81,18 @@ def test_a_group_has_a_row_for_each_sla_that_covers_a_topic_of_it(covered: tuple
         "b": "all",
         "b [all] [all]": "all",
         "c": None,
+        "empty": None,
         "idle": "idle",
     }
     assert counted == len(rows)
+
+
+def test_an_empty_group_may_have_committed_on_a_topic_that_is_hidden_from_the_auditor(covered: tuple[dict[str, Any], int]) -> None:
+    rows, _ = covered
+    assert rows["empty"]["hidden_commits"] == (
+        "commits on hidden topics are not shown: 1 topic is on a broker's disk, but not in metadata: secret"
+    )
+    assert rows["b"]["hidden_commits"] is None
 
 
 def test_a_row_sums_only_the_partitions_that_its_sla_covers(covered: tuple[dict[str, Any], int]) -> None:

@@ -35,16 +35,29 @@ def cluster() -> Synthetic:
     one.group("fetched-all", assigned=[("orders", 0), ("unseen", 0)])
     one.group("minus-one", assigned=[("orders", 0)]).commit("minus-one", "orders", -1)
     one.group("empty", state="Empty").commit("empty", "orders", 0)
-    one.group("queue", kind="share", assigned=[("orders", 0)])
+    one.group("queue", kind="share", assigned=[("orders", 0)]).commit("queue", "orders", 950)
+    one.group("unread-queue", kind="share", assigned=[("orders", 0)]).commit("unread-queue", "orders", None)
     one.group("new", kind="consumer", state="Stable", assigned=[("orders", 0)]).commit("new", "orders", 1000)
     one.group("undescribed", error="GROUP_ID_NOT_FOUND").commit("undescribed", "orders", 1000)
     one.group("half").commit("half", "orders", 1000).add("members", group_id="half", member_id="m", client_id="c")
     one.group("refused", assigned=[("orders", 0)]).error("committed_offsets", "GROUP_AUTHORIZATION_FAILED", group_id="refused")
     _add_subscriptions(one)
+    _add_grown_topics(one)
     one.group("moved", assigned=[("orders", 0)], subscribed=["orders"]).commit("moved", "orders", 1000).commit("moved", "left", 0)
     one.group("perhaps", kind="consumer", assigned=[("orders", 0)])
     one.commit("perhaps", "orders", 1000).commit("perhaps", "left", 0).commit("perhaps", "table", 1000)
     return one.group(HOSTILE, assigned=[("orders", 0)]).commit(HOSTILE, "orders", 999)
+
+
+def _add_grown_topics(one: Synthetic) -> None:
+    one.topic("grown", partitions=3).topic("half-dark", partitions=2)
+    for partition, end in enumerate((10, 10, 0)):
+        one.offsets("grown", partition, log_start=0, log_end=end, last_stable=end)
+    one.offsets("half-dark", 0, log_start=0, log_end=10, last_stable=10).offsets("half-dark", 1, error="LEADER_NOT_AVAILABLE")
+    one.group("nightly", state="Empty").commit("nightly", "grown", 10)
+    one.group("nightly-whole", state="Empty").commit("nightly-whole", "grown", 10).commit("nightly-whole", "grown", 10, partition=1)
+    one.group("nightly-dark", state="Empty").commit("nightly-dark", "half-dark", 10)
+    one.group("nightly-both", state="Empty").commit("nightly-both", "half-dark", 10).commit("nightly-both", "grown", 10)
 
 
 def _add_subscriptions(one: Synthetic) -> None:
@@ -110,7 +123,8 @@ CASES = {
     "fetch-all hides topics that may not be described": ("fetched-all:unseen-0", {"has_commit": None, "topic_exists": False, "lag": None}),
     "minus one is no commit": ("minus-one:orders-0", {"has_commit": False, "lag": None, "lost": None}),
     "an empty group is judged by its offsets": ("empty:orders-0", {"lag": 1000, "assigned": False, "state": "Empty"}),
-    "a share group has no lag": ("queue:orders-0", {"lag": None, "has_commit": None, "group_type": "share", "assigned": True}),
+    "a share group's start offset is its position": ("queue:orders-0", {"lag": 50, "has_commit": True, "group_type": "share"}),
+    "a share group may not have read yet": ("unread-queue:orders-0", {"lag": None, "has_commit": False, "assigned": True}),
     "a KIP-848 group keeps type and state from ListGroups": ("new:orders-0", {"group_type": "consumer", "state": "Stable", "lag": 0}),
     "members that could not be described leave assignment unknown": ("undescribed:orders-0", {"assigned": None, "lag": 0}),
     "one undescribed member leaves assignment unknown": ("half:orders-0", {"assigned": None}),
@@ -169,7 +183,7 @@ def test_a_topic_that_a_group_may_have_left_makes_its_lag_unknown_and_says_why(s
 
 def test_a_group_without_a_commit_has_no_lag_rather_than_a_lag_of_0(slas) -> None:
     assert (slas["never"]["lag_known"], slas["never"]["lag_max"], slas["never"]["partition_count"]) == (None, None, 0)
-    assert (slas["queue"]["lag_known"], slas["queue"]["group_type"]) == (None, "share")
+    assert (slas["unread-queue"]["lag_known"], slas["queue"]["lag_known"], slas["queue"]["group_type"]) == (None, 50, "share")
 
 
 def test_member_counts_are_unknown_where_members_could_not_be_described(groups) -> None:
@@ -199,3 +213,19 @@ def test_a_partition_of_a_subscribed_topic_that_no_member_has_is_found(groups) -
         "sub-empty": (None, None),
     }
     assert groups["undescribed"]["unassigned_count"] is None
+
+
+def test_partitions_on_which_a_stopped_group_has_no_commit_are_named(groups) -> None:
+    found = {
+        name: tuple(groups[name][column] for column in ("commit_count", "uncommitted_count", "uncommitted_partitions"))
+        for name in ("nightly", "nightly-whole", "nightly-dark", "nightly-both", "refused", "undescribed")
+    }
+    assert found == {
+        "nightly": (1, 1, ["grown-1"]),  # grown-2 has no record
+        "nightly-whole": (2, 0, []),
+        "nightly-dark": (1, None, None),
+        "nightly-both": (2, 1, ["grown-1"]),
+        "refused": (None, None, None),
+        "undescribed": (1, None, None),  # it is not Empty
+    }
+    assert groups["nightly-dark"]["errors"]["offsets"] == "LEADER_NOT_AVAILABLE: half-dark-1"

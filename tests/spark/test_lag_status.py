@@ -17,7 +17,9 @@ pytestmark = pytest.mark.spark
 LAG_DOC = (Path(__file__).parents[2] / "docs" / "lag.md").read_text()
 
 CASES: dict[str, dict[str, Any]] = {
-    "share": {"status": "NOT_ASSESSED", "lag": None, "burrow": None},
+    # What a share group's start offset has not passed counts as what a commit has not.
+    "share-level": {"status": "OK", "lag": 0},
+    "share-lost": {"status": "LOST", "lost": 60},
     "leaderless": {"status": "NOT_ASSESSED", "lag": None, "status_window_ms": None, "produced_per_s": None},
     "never-committed": {"status": "NO_COMMIT", "lag": None, "lost": None, "margin": None},
     "orphan": {"status": "ORPHAN", "lag": None, "truncated": None, "burrow": None},

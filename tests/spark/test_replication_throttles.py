@@ -57,3 +57,11 @@ def test_whether_a_reassignment_is_in_progress_is_known_only_of_all_topics(rows_
 def test_throttle_rates_that_differ_between_brokers_are_no_drift_of_durability_settings(rows_of) -> None:
     cluster = cluster_with((1, LEADER, "1000", "DYNAMIC_BROKER_CONFIG"), (2, LEADER, "2000", "DYNAMIC_BROKER_CONFIG"))
     assert rows_of(cluster, "cluster")["cluster"]["drifting_keys"] == []
+
+
+def test_cordoned_log_dirs_are_those_that_the_setting_names_and_none_before_kafka_4_3(rows_of) -> None:
+    cluster = cluster_with((1, "cordoned.log.dirs", "/a, /b,/a", "DYNAMIC_BROKER_CONFIG"), (2, "cordoned.log.dirs", "", "DEFAULT_CONFIG"))
+    cluster.tables["broker_configs"] = [row for row in cluster.tables["broker_configs"] if row["broker_id"] != 3]
+    rows = rows_of(cluster, "broker")
+    assert {name: row["cordoned_log_dirs"] for name, row in rows.items()} == {"1": ["/a", "/b"], "2": [], "3": None}
+    assert [row["cordoned_log_dirs"] for row in rows_of(cluster_with(), "broker").values()] == [[], [], []]

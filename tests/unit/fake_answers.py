@@ -14,7 +14,8 @@ from kafka.protocol.consumer.group import OffsetFetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsResponse, FindCoordinatorResponse, MetadataResponse
 
-from kafka_audit.cluster.groups import ConsumerGroupDescribeResponse, ShareGroupDescribeResponse
+from kafka_audit.cluster.commits import DescribeShareGroupOffsetsResponse
+from kafka_audit.cluster.groups import ConsumerGroupDescribeResponse, ShareGroupDescribeResponse, StreamsGroupDescribeResponse
 from kafka_audit.cluster.read_apis import READ_APIS
 
 ABSENT = -1
@@ -189,6 +190,12 @@ class EmptyAnswers:
 
     def _ShareGroupDescribe(self, _: int, request: Any) -> Any:
         return ShareGroupDescribeResponse(throttle_time_ms=0, groups=[])
+
+    def _StreamsGroupDescribe(self, _: int, request: Any) -> Any:
+        return StreamsGroupDescribeResponse(throttle_time_ms=0, groups=[])
+
+    def _DescribeShareGroupOffsets(self, _: int, request: Any) -> Any:
+        return DescribeShareGroupOffsetsResponse(throttle_time_ms=0, groups=[])
 
     def _FindCoordinator(self, _: int, request: Any) -> Any:
         entry = FindCoordinatorResponse.Coordinator

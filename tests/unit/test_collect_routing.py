@@ -1,6 +1,8 @@
 """Each request reaches the broker that can answer it, and one bad item does not affect the others."""
 
 import struct
+from datetime import datetime, timezone
+from typing import Any
 
 import pytest
 from fake_answers import described, fetched, listed
@@ -12,11 +14,15 @@ from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.channel import Reply
 from kafka_audit.cluster.commits import fetch_commits
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.cluster.consumer_protocol import MalformedAssignmentError, decode_assignment
 from kafka_audit.cluster.failures import Failure, error_name
-from kafka_audit.cluster.groups import DescribedGroup, MalformedAssignmentError, decode_assignment, describe_groups, list_groups
+from kafka_audit.cluster.groups import DescribedGroup, StreamsGroupDescribeResponse, describe_groups, list_groups
 from kafka_audit.cluster.offsets import LATEST, Offset, list_offsets
 from kafka_audit.cluster.routing import GROUP, Coordinators, Leaders, Places
-from kafka_audit.cluster.topics import list_topics
+from kafka_audit.cluster.topics import Partition, list_topics
+from kafka_audit.collect.groups import read_groups
+from kafka_audit.collect.scope import Scope
+from kafka_audit.collect.tables import ErrorLog
 
 NOT_LEADER, COORDINATOR_LOADING, NOT_COORDINATOR = 6, 14, 16
 GROUP_DENIED, TOPIC_DENIED, GROUP_GONE = 30, 29, 69
@@ -167,7 +173,13 @@ def test_listing_groups_waits_for_a_broker_that_loads(fake, cluster, monkeypatch
 
 
 def test_groups_of_each_protocol_are_described_by_their_own_api_and_never_called_dead(fake, cluster):
-    kinds = (("a", "Classic", "Stable"), ("b", "Consumer", "Stable"), ("c", "Share", "Stable"), ("d", "Streams", "Stable"))
+    kinds = (
+        ("a", "Classic", "Stable"),
+        ("b", "Consumer", "Stable"),
+        ("c", "Share", "Stable"),
+        ("d", "Streams", "Stable"),
+        ("e", "New", "Stable"),
+    )
     fake.answers["ListGroups"] = lambda broker_id, _: listed(*kinds) if broker_id == 1 else listed()
     groups, _ = list_groups(cluster)
     found = describe_groups(cluster, coordinators(cluster, groups), groups)
@@ -176,7 +188,48 @@ def test_groups_of_each_protocol_are_described_by_their_own_api_and_never_called
     assert [request.groups for request in fake.requests("DescribeGroups")] == [["a"]]
     assert [request.group_ids for request in fake.requests("ConsumerGroupDescribe")] == [["b"]]
     assert [request.group_ids for request in fake.requests("ShareGroupDescribe")] == [["c"]]
-    assert found["d"].error == "UNSUPPORTED_VERSION"
+    assert [request.group_ids for request in fake.requests("StreamsGroupDescribe")] == [["d"]]
+    assert found["e"].error == "UNSUPPORTED_VERSION"
+
+
+def streams_group(topology: bool) -> Any:
+    """One subtopology that reads orders and what it repartitions, with tasks 0 and 4 assigned to its only member."""
+    group = StreamsGroupDescribeResponse.DescribedGroup
+    topic = group.Topology.Subtopology.TopicInfo(name="app-sums-repartition", partitions=5, replication_factor=0, topic_configs=[])
+    reads = {"source_topics": ["orders"], "repartition_source_topics": [topic]}
+    part = group.Topology.Subtopology(subtopology_id="1", repartition_sink_topics=[], state_changelog_topics=[], **reads)
+    tasks = [group.Member.Assignment.TaskIds(subtopology_id="1", partitions=[0, 4])]
+    assignment = group.Member.Assignment(active_tasks=tasks, standby_tasks=[], warmup_tasks=[])
+    member = group.Member(
+        **{"member_id": "m", "member_epoch": 1, "client_id": "c", "client_host": "/10.0.0.1", "topology_epoch": 0, "process_id": "p"},
+        **{"client_tags": [], "task_offsets": [], "task_end_offsets": [], "assignment": assignment, "target_assignment": assignment},
+        is_classic=False,
+    )
+    return group(
+        **{"error_code": 0, "group_id": "d", "group_state": "Stable", "group_epoch": 1, "assignment_epoch": 1, "members": [member]},
+        topology=group.Topology(epoch=0, subtopologies=[part]) if topology else None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("topology", "assignment", "topics"),
+    [
+        (True, (("orders", 0), ("app-sums-repartition", 0), ("app-sums-repartition", 4)), ("app-sums-repartition", "orders")),
+        (False, None, None),
+    ],
+)
+def test_tasks_of_a_streams_group_are_partitions_of_the_topics_that_a_subtopology_reads(fake, cluster, topology, assignment, topics):
+    fake.answers["ListGroups"] = lambda broker_id, _: listed(("d", "Streams", "Stable")) if broker_id == 1 else listed()
+    answer = StreamsGroupDescribeResponse(throttle_time_ms=0, groups=[streams_group(topology)])
+    fake.answers["StreamsGroupDescribe"] = lambda *_: answer
+    known = [
+        Partition(topic="orders", partition=index, leader=1, leader_epoch=0, replicas=(1,), isr=(1,), offline_replicas=())
+        for index in range(3)
+    ]
+    read = read_groups(cluster, Scope.from_text(), known, lambda: datetime(2026, 11, 1, tzinfo=timezone.utc), ErrorLog())
+    (member,) = read.described["d"].members
+    assert member.assignment == assignment
+    assert member.subscribed_topics == topics
 
 
 def test_a_group_answered_as_dead_is_gone_and_not_a_group_without_members(fake, cluster):

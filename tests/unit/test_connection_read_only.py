@@ -38,6 +38,7 @@ def test_exactly_the_reading_requests_of_the_protocol_may_be_sent():
         "DescribeLogDirs",
         "DescribeProducers",
         "DescribeQuorum",
+        "DescribeShareGroupOffsets",
         "DescribeTopicPartitions",
         "DescribeTransactions",
         "Fetch",
@@ -51,6 +52,7 @@ def test_exactly_the_reading_requests_of_the_protocol_may_be_sent():
         "SaslAuthenticate",
         "SaslHandshake",
         "ShareGroupDescribe",
+        "StreamsGroupDescribe",
     }
 
 

@@ -219,11 +219,11 @@ def test_in_quiet_hours_no_sla_holds():
     assert only(behind(40, 0, 100), sla(max_lag_records=0, quiet_hours=[quiet])).sla is None
 
 
-def test_share_groups_have_no_row_and_are_named_below():
-    made = Made().group("s", kind="share")
+def test_a_share_groups_start_offset_is_shown_as_its_position_and_named_below():
+    made = Made().topic().log(0, 100).group(kind="share").member(("t", 0)).commit(40)
 
-    assert lag_rows(made.reading(), no_sla) == []
-    assert notes(made.reading(), []) == ["share groups keep no committed offsets and are not shown: s"]
+    assert (only(made).committed, only(made).lag) == (40, 60)
+    assert notes(made.reading(), []) == ["of share groups, COMMITTED is the start offset, and LAG counts all records from there on: g"]
 
 
 def test_what_is_missing_as_a_whole_is_said_below_the_table():

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_audit.airflow.hook import KafkaAuditHook
 from kafka_audit.airflow.retries import final_errors
@@ -11,7 +12,7 @@ from kafka_audit.airflow.secret_pipe import readable_once
 from kafka_audit.airflow.spark_job import SparkJob
 from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.request import CommitHistoryRequest, check_request
-from kafka_audit.errors import ConfigurationError
+from kafka_audit.errors import ConfigurationError, NothingToReadError
 from kafka_audit.jars.fetch import spark_connector_jars
 from kafka_audit.store.layout import EvidenceRoot
 from spark_jobs.engine.submit import DEFAULT_CONF, READ_COMMITS_CONF
@@ -43,7 +44,10 @@ class ReadCommits(SparkJob):
                     *("--history", str(history), "--bootstrap", keys["bootstrap.servers"], "--client", str(client)),
                     *("--behaviour-hours", str(request.behaviour_hours)),
                 ]
-                super().execute(context)
+                try:
+                    super().execute(context)
+                except NothingToReadError as problem:
+                    raise AirflowSkipException(str(problem)) from problem
 
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()

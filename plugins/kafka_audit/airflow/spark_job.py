@@ -18,13 +18,15 @@ from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.step import audit_step, checked_plan
 from kafka_audit.audit.request import AuditPlan
-from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError, NothingToReadError
 from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path, with_class_data
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
 
-_ERRORS: dict[int, type[AuditError]] = {error.exit_code: error for error in (CollectionError, ConfigurationError, IntegrityError)}
+_ERRORS: dict[int, type[AuditError]] = {
+    error.exit_code: error for error in (CollectionError, ConfigurationError, IntegrityError, NothingToReadError)
+}
 
 # The last line of a job that fails on purpose (spark_jobs/judge/part.py).
 _ERROR_LINE = re.compile(r"kafka-audit: (.+)")

@@ -1,24 +1,39 @@
-"""Reads the offsets that groups have committed."""
+"""Reads the offsets that groups have committed, and the start offsets of share groups."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer.group import OffsetFetchRequest
 
+from kafka_audit.cluster import schemas
 from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, Failure, refused
 from kafka_audit.cluster.offsets import by_topic
 from kafka_audit.cluster.routing import Coordinators, Parsed, Question, TopicPartition, ask_each
 
 _API = "OffsetFetch"
+_SHARE_API = "DescribeShareGroupOffsets"
 _BATCH_VERSION = 8  # many groups in one request since Kafka 3.0 (KIP-709)
 _NEWEST_VERSION = 9  # version 10 names topics by id, and a deleted topic, whose orphaned offsets are wanted, has none
 _GROUPS_PER_REQUEST = 200
 
 
+# kafka-python 3.0.12 has no DescribeShareGroupOffsets (KIP-932).
+class DescribeShareGroupOffsetsRequest(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
+    """Ask for the start offsets of share groups."""
+
+
+class DescribeShareGroupOffsetsResponse(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
+    """The start offset of each partition of share groups; -1 where no member has read it yet."""
+
+
 class Commit(NamedTuple):
-    """The committed offset of a group on one partition; None when it has none. A tuple, because there are as many as rows."""
+    """The committed offset of a group on one partition; None when it has none. A tuple, because there are as many as rows.
+
+    Of a share group, it is the start offset: all records below it were acknowledged, archived or deleted (KIP-932).
+    """
 
     topic: str
     partition: int
@@ -59,6 +74,46 @@ def fetch_commits(
     return ask_each(channel, question, list(wanted), coordinators)
 
 
+def fetch_share_offsets(
+    channel: Channel, coordinators: Coordinators, wanted: Mapping[str, Sequence[TopicPartition] | None]
+) -> dict[str, tuple[Commit, ...] | Failure]:
+    """The same for share groups: their start offsets."""
+    entry = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+
+    def topics(partitions: Sequence[TopicPartition] | None) -> list[Message] | None:
+        named = entry.DescribeShareGroupOffsetsRequestTopic
+        return None if partitions is None else [named(topic_name=topic, partitions=indexes) for topic, indexes in by_topic(partitions)]
+
+    def build(group_ids: Sequence[str]) -> Message:
+        return DescribeShareGroupOffsetsRequest(groups=[entry(group_id=each, topics=topics(wanted[each])) for each in group_ids])
+
+    def parse(_: Message, response: Message) -> Iterator[Parsed[str, tuple[Commit, ...]]]:
+        for group in response.groups:
+            yield Parsed(group.group_id, group.error_code, group.error_message, _start_offsets(group))
+
+    question = Question(api=_SHARE_API, chunk=_GROUPS_PER_REQUEST, build=build, parse=parse, retriable=COORDINATOR_MOVING)
+    return ask_each(channel, question, list(wanted), coordinators)
+
+
+def _start_offsets(group: Message) -> tuple[Commit, ...]:
+    return tuple(
+        _commit(_SHARE_API, group.group_id, topic.topic_name, raw, (raw.start_offset, raw.leader_epoch))
+        for topic in group.topics
+        for raw in topic.partitions
+    )
+
+
+def _commit(api: str, group_id: str, topic: str, raw: Message, answered: tuple[int, int]) -> Commit:
+    (offset, leader_epoch), partition = answered, raw.partition_index
+    return Commit(
+        topic,
+        partition,
+        offset if raw.error_code == 0 and offset >= 0 else None,
+        leader_epoch if leader_epoch >= 0 else None,
+        replace(refused(api, raw.error_code), topic=topic, partition=partition, group_id=group_id) if raw.error_code else None,
+    )
+
+
 def _topics(entry: Message, partitions: Sequence[TopicPartition] | None) -> list[Message] | None:
     if partitions is None:
         return None
@@ -67,15 +122,7 @@ def _topics(entry: Message, partitions: Sequence[TopicPartition] | None) -> list
 
 def _commits(group_id: str, topics: Message) -> tuple[Commit, ...]:
     return tuple(
-        Commit(
-            topic.name,
-            raw.partition_index,
-            raw.committed_offset if raw.error_code == 0 and raw.committed_offset >= 0 else None,
-            raw.committed_leader_epoch if raw.committed_leader_epoch >= 0 else None,
-            replace(refused(_API, raw.error_code), topic=topic.name, partition=raw.partition_index, group_id=group_id)
-            if raw.error_code
-            else None,
-        )
+        _commit(_API, group_id, topic.name, raw, (raw.committed_offset, raw.committed_leader_epoch))
         for topic in topics or ()
         for raw in topic.partitions
     )

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from struct import error as struct_error
-from struct import unpack_from
 
 from kafka.protocol.admin.groups import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.api_message import ApiMessage
@@ -11,6 +9,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka_audit.cluster import schemas
 from kafka_audit.cluster.acls import operation_names
 from kafka_audit.cluster.channel import Channel, Message
+from kafka_audit.cluster.consumer_protocol import MalformedAssignmentError, decode_assignment, decode_subscription
 from kafka_audit.cluster.failures import COORDINATOR_MOVING, INVALID_RESPONSE, UNSUPPORTED_VERSION, Failure, refused
 from kafka_audit.cluster.routing import Coordinators, Parsed, Question, ask_each
 
@@ -19,11 +18,10 @@ _GROUP_ID_NOT_FOUND = 69
 _LISTING_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)
 _EMPTY = "Empty"
 _CONSUMER_PROTOCOL = "consumer"
-_MAX_NAME_BYTES = 249  # Kafka's limit for topic names
 
 
-# ConsumerGroupDescribe (KIP-848) and ShareGroupDescribe (KIP-932) can go when kafka-python has them; 3.0.12 has not. ``load_json`` is
-# its own hook for definitions kept elsewhere.
+# ConsumerGroupDescribe (KIP-848), ShareGroupDescribe (KIP-932) and StreamsGroupDescribe (KIP-1071) can go when kafka-python has them.
+# ``load_json`` is its own hook for definitions kept elsewhere.
 class ConsumerGroupDescribeRequest(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
     """Describe groups of the new consumer protocol."""
 
@@ -40,8 +38,12 @@ class ShareGroupDescribeResponse(ApiMessage, load_json=schemas):  # type: ignore
     """Members of share groups with their assignments."""
 
 
-class MalformedAssignmentError(ValueError):
-    """The bytes are not of the consumer protocol; any client may store anything there."""
+class StreamsGroupDescribeRequest(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
+    """Describe streams groups."""
+
+
+class StreamsGroupDescribeResponse(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
+    """Topology of streams groups, and their members with the tasks assigned to them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,50 +165,6 @@ def _described(raw: Message, members: tuple[Member, ...], assignor: str | None) 
     return DescribedGroup(state=raw.group_state, members=members, assignor=assignor or None, authorized_operations=operations)
 
 
-def decode_subscription(data: bytes) -> tuple[str, ...]:
-    """Topics in a ConsumerProtocolSubscription: int16 version, then topic names, then fields that differ between versions.
-
-    Source: Kafka's ``ConsumerProtocolSubscription.json``. MalformedAssignmentError for anything else.
-    """
-    return tuple(name for name, _ in _topics(data, with_partitions=False))
-
-
-def decode_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
-    """Partitions in a ConsumerProtocolAssignment: int16 version, then topics with their partitions, then user data.
-
-    Source: Kafka's ``ConsumerProtocolAssignment.json``; versions 0 to 3 are the same. MalformedAssignmentError for anything else.
-    """
-    return tuple((name, index) for name, indexes in _topics(data, with_partitions=True) for index in indexes)
-
-
-def _topics(data: bytes, *, with_partitions: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
-    indexes: tuple[int, ...] = ()
-    try:
-        (topics,) = unpack_from(">i", data, 2)
-        position = 6
-        for _ in range(topics):
-            name, position = _topic(data, position)
-            if with_partitions:
-                (count,) = unpack_from(">i", data, position)
-                position += 4
-                if count < 0 or count > (len(data) - position) // 4:
-                    raise MalformedAssignmentError(f"{count} partitions in {len(data) - position} bytes")
-                indexes = unpack_from(f">{count}i", data, position)
-                position += 4 * count
-            yield name, indexes
-    except (struct_error, UnicodeDecodeError) as problem:
-        raise MalformedAssignmentError(str(problem)) from problem
-
-
-def _topic(data: bytes, position: int) -> tuple[str, int]:
-    """The topic name at a position, and the position after it."""
-    (length,) = unpack_from(">h", data, position)
-    end = position + 2 + length
-    if not 0 < length <= _MAX_NAME_BYTES or end > len(data):
-        raise MalformedAssignmentError(f"a topic name of {length} bytes")
-    return data[position + 2 : end].decode("utf-8"), end
-
-
 def _classic_member(group: Message, raw: Message) -> Member:
     assignment: tuple[tuple[str, int], ...] | None = None
     subscribed: tuple[str, ...] | None = None
@@ -248,6 +206,37 @@ def _parse_modern(_: Message, response: Message) -> Iterator[Parsed[str, Describ
         yield Parsed(raw.group_id, raw.error_code, raw.error_message, _described(raw, members, raw.assignor_name))
 
 
+def _parse_streams(_: Message, response: Message) -> Iterator[Parsed[str, DescribedGroup]]:
+    """A task is a partition number of a subtopology: of each topic that this subtopology reads, as far as the topic has so many."""
+    for raw in response.groups:
+        parts = raw.topology.subtopologies if raw.topology is not None else None
+        read = {one.subtopology_id: _read_by(one) for one in parts or ()}
+        topics = tuple(sorted({topic for names in read.values() for topic in names}))
+        members = tuple(
+            Member(
+                member_id=member.member_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                instance_id=member.instance_id,
+                assignment=None
+                if parts is None
+                else tuple(
+                    (topic, index)
+                    for task in member.assignment.active_tasks
+                    for topic in read.get(task.subtopology_id, ())
+                    for index in task.partitions
+                ),
+                subscribed_topics=None if parts is None else topics,
+            )
+            for member in raw.members
+        )
+        yield Parsed(raw.group_id, raw.error_code, raw.error_message, _described(raw, members, None))
+
+
+def _read_by(subtopology: Message) -> tuple[str, ...]:
+    return (*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_source_topics))
+
+
 def _question(
     api: str, request: Message, ids: str, parse: Callable[[Message, Message], Iterator[Parsed[str, DescribedGroup]]]
 ) -> Question[str, DescribedGroup]:
@@ -263,4 +252,5 @@ _QUESTIONS: Mapping[str, Question[str, DescribedGroup]] = {
     "classic": _question("DescribeGroups", DescribeGroupsRequest, "groups", _parse_classic),
     "consumer": _question("ConsumerGroupDescribe", ConsumerGroupDescribeRequest, "group_ids", _parse_modern),
     "share": _question("ShareGroupDescribe", ShareGroupDescribeRequest, "group_ids", _parse_modern),
+    "streams": _question("StreamsGroupDescribe", StreamsGroupDescribeRequest, "group_ids", _parse_streams),
 }

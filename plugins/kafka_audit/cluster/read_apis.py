@@ -29,6 +29,8 @@ READ_APIS: frozenset[ApiKey] = frozenset(
         ApiKey.DescribeGroups,
         ApiKey.ConsumerGroupDescribe,
         ApiKey.ShareGroupDescribe,
+        ApiKey.DescribeShareGroupOffsets,
+        ApiKey.StreamsGroupDescribe,
         ApiKey.FindCoordinator,
         ApiKey.OffsetFetch,
         ApiKey.DescribeAcls,

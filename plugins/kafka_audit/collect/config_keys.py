@@ -27,7 +27,7 @@ BROKER_KEYS = THROTTLE_RATE_KEYS | _keys(
     "replica.lag.time.max.ms replica.selector.class replica.fetch.max.bytes replica.fetch.response.max.bytes num.replica.fetchers",
     "message.max.bytes socket.request.max.bytes remote.log.storage.system.enable",
     "log.retention.bytes log.retention.ms log.retention.minutes log.retention.hours log.retention.check.interval.ms",
-    "log.cleanup.policy log.cleaner.enable log.cleaner.delete.retention.ms log.cleaner.min.compaction.lag.ms",
+    "cordoned.log.dirs log.cleanup.policy log.cleaner.enable log.cleaner.delete.retention.ms log.cleaner.min.compaction.lag.ms",
     "log.flush.interval.messages log.flush.interval.ms log.flush.scheduler.interval.ms",
     "log.roll.hours log.roll.ms log.segment.bytes log.segment.delete.delay.ms",
     "log.message.timestamp.type log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms",

@@ -1,14 +1,15 @@
-"""Groups of every type with their members, and the offsets they have committed."""
+"""Groups of every type with their members, and the offsets they have committed; of share groups their start offsets."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from operator import itemgetter
 
 import pyarrow as pa
 
 from kafka_audit.cluster.bootstrap import Cluster
-from kafka_audit.cluster.commits import Commit, fetch_commits
+from kafka_audit.cluster.commits import Commit, fetch_commits, fetch_share_offsets
 from kafka_audit.cluster.failures import Failure
 from kafka_audit.cluster.groups import DescribedGroup, Group, describe_groups, list_groups
 from kafka_audit.cluster.routing import GROUP, Coordinators, TopicPartition
@@ -56,7 +57,7 @@ class GroupReading:
 
 
 def read_groups(
-    cluster: Cluster, scope: Scope, partitions: Iterable[Partition], now: Callable[[], datetime], errors: ErrorLog
+    cluster: Cluster, scope: Scope, partitions: Sequence[Partition], now: Callable[[], datetime], errors: ErrorLog
 ) -> GroupReading:
     """List the groups, describe them and fetch their commits. ``partitions`` are those of all topics, as listed before.
 
@@ -67,24 +68,47 @@ def read_groups(
     listed = tuple(group for group in found if scope.covers_group(group.group_id))
     coordinators = Coordinators(cluster, GROUP, {group.group_id: group.coordinator_id for group in listed})
     described = describe_groups(cluster, coordinators, listed)
+    streams = {group.group_id: described.get(group.group_id) for group in listed if group.group_type == "streams"}
+    described |= _with_existing_partitions(streams, partitions)
     read_at = now()
-    # Share groups keep no committed offsets (KIP-932).
-    owners = {group.group_id: described.get(group.group_id) for group in listed if group.group_type != "share"}
-    commits = _read_commits(cluster, coordinators, owners, scope, errors)
+    commits: dict[str, list[Commit]] = {}
+    for is_share, fetch in ((False, fetch_commits), (True, fetch_share_offsets)):
+        asked = {group.group_id: described.get(group.group_id) for group in listed if (group.group_type == "share") is is_share}
+        commits |= _read_commits(partial(fetch, cluster, coordinators), asked, scope, errors)
     return GroupReading(listed=listed, described=described, commits=commits, read_at=read_at, unlisted=unlisted)
 
 
+def _with_existing_partitions(
+    groups: Mapping[str, DescribedGroup | Failure | None], partitions: Sequence[Partition]
+) -> dict[str, DescribedGroup | Failure]:
+    """Streams groups whose members have existing partitions only: a task names a partition of several topics, some of which have fewer."""
+    there = {partition.key for partition in partitions} if groups else set()
+    topics = {topic for topic, _ in there}
+
+    def existing(assignment: tuple[TopicPartition, ...] | None) -> tuple[TopicPartition, ...] | None:
+        return None if assignment is None else tuple(one for one in assignment if one in there or one[0] not in topics)
+
+    return {
+        group_id: replace(group, members=tuple(replace(one, assignment=existing(one.assignment)) for one in group.members))
+        for group_id, group in groups.items()
+        if isinstance(group, DescribedGroup)
+    }
+
+
 def _read_commits(
-    cluster: Cluster, coordinators: Coordinators, groups: Mapping[str, DescribedGroup | Failure | None], scope: Scope, errors: ErrorLog
+    fetch: Callable[[Mapping[str, Sequence[TopicPartition] | None]], dict[str, tuple[Commit, ...] | Failure]],
+    groups: Mapping[str, DescribedGroup | Failure | None],
+    scope: Scope,
+    errors: ErrorLog,
 ) -> dict[str, list[Commit]]:
-    """All commits of the groups on topics in scope, deleted topics included.
+    """All commits of the groups on topics in scope, deleted topics included; of share groups the start offsets.
 
     A partition that a member has and that the broker leaves out is asked for by name: only so is "never committed" told apart
     from "not allowed to see it".
     """
     by_group: dict[str, list[Commit]] = {}
     absent: dict[str, list[TopicPartition]] = {}
-    for group_id, commits in fetch_commits(cluster, coordinators, dict.fromkeys(groups)).items():
+    for group_id, commits in fetch(dict.fromkeys(groups)).items():
         if isinstance(commits, Failure):
             errors.add(COMMITTED_OFFSETS, commits)
             continue
@@ -92,7 +116,7 @@ def _read_commits(
         missing = _assigned(groups[group_id], scope) - {(commit.topic, commit.partition) for commit in by_group[group_id]}
         if missing:
             absent[group_id] = sorted(missing)
-    for group_id, commits in fetch_commits(cluster, coordinators, absent).items():
+    for group_id, commits in fetch(absent).items():
         if isinstance(commits, Failure):
             errors.add(COMMITTED_OFFSETS, commits)
         else:
@@ -159,7 +183,10 @@ def members(read: GroupReading, scope: Scope, errors: ErrorLog) -> pa.Table:
 
 
 def committed_offsets(read: GroupReading, errors: ErrorLog) -> pa.Table:
-    """One row per group and partition; ``committed`` null without an error = the group has no commit there."""
+    """One row per group and partition; ``committed`` null without an error = the group has no commit there.
+
+    Of a share group, ``committed`` is its start offset (KIP-932).
+    """
     errors.add_all(COMMITTED_OFFSETS, read.unlisted)
     rows = [
         (group_id, topic, partition, committed, leader_epoch, failure.error if failure else None, read.read_at)

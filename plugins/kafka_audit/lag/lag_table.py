@@ -193,7 +193,7 @@ def notes(reading: Reading, rows: Sequence[LagRow]) -> list[str]:
     found += _reasons((row.reason, place_of(row)) for row in rows if row.state == NOT_ASSESSED and row.reason)
     share = [row["group_id"] for row in groups if row["group_type"] == "share"]
     if share:
-        found.append(f"share groups keep no committed offsets and are not shown: {_some(share)}")
+        found.append(f"of share groups, COMMITTED is the start offset, and LAG counts all records from there on: {_some(share)}")
     untimed = [(row["error"], f"{row['topic']}-{row['partition']}") for row in reading.datasets["first_unread"] if row["error"]]
     found += [f"LAG-SECONDS is not from the unread record itself: {line}" for line in _reasons(untimed)]
     whole = [row for row in errors if row["dataset"] == "first_unread" and row["topic"] is None]

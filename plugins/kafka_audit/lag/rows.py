@@ -76,8 +76,6 @@ class _Facts:
     def of_group(self, group: Row) -> Iterator[LagRow]:
         """Its rows; one without a place when its commits could not be read and no member has a partition."""
         group_id = group["group_id"]
-        if group["group_type"] == "share":
-            return
         commits, members = self._commits.get(group_id, {}), self._members.get(group_id, [])
         owners = {(a["topic"], a["partition"]): member for member in members for a in member["assignment"] or ()}
         read = read_topics(members)

@@ -74,7 +74,7 @@ class Group(_Strict):
     """A consumer group: its member's client, the topics that it reads, and the offsets that it commits in the end.
 
     behind maps "topic-partition" to the distance of the commit below the log end; negative: beyond the end. The commits of other
-    partitions are at their log end. ``static``: the member has a group.instance.id.
+    partitions are at their log end; on those in ``without`` it commits nothing. ``static``: the member has a group.instance.id.
     """
 
     id: Annotated[str, Field(min_length=1)]
@@ -85,6 +85,7 @@ class Group(_Strict):
     stays: bool = True
     static: bool = False
     behind: dict[str, int] = {}
+    without: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _client_can(self) -> "Group":
@@ -167,6 +168,7 @@ class Seed(_Strict):
         for group in self.groups:
             _known(f"group {group.id}", group.topics, topics)
             _known(f"group {group.id}, behind", group.behind, partitions)
+            _known(f"group {group.id}, without", group.without, partitions)
         _known("delete_records", self.delete_records, partitions)
         _known("preferred_leaders", self.preferred_leaders, partitions)
         for name, broker in self.preferred_leaders.items():

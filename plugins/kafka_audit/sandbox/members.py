@@ -237,7 +237,11 @@ def _expected(group: Group, partitions: Mapping[str, int]) -> set[tuple[str, int
 
 def _targets(group: Group, ends: Mapping[_Partition, int]) -> dict[_Partition, int]:
     """The offset to commit for each partition, a pair or a TopicPartition of kafka-python, from its log end."""
-    return {key: max(0, end - group.behind.get(f"{key[0]}-{key[1]}", 0)) for key, end in ends.items()}
+    return {
+        key: max(0, end - group.behind.get(f"{key[0]}-{key[1]}", 0))
+        for key, end in ends.items()
+        if f"{key[0]}-{key[1]}" not in group.without
+    }
 
 
 class _Deadline:

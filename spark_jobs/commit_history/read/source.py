@@ -13,7 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_audit.errors import CollectionError, ConfigurationError
+from kafka_audit.errors import CollectionError, ConfigurationError, NothingToReadError
 from spark_jobs.engine.submit import SECRET_SETTINGS, is_local
 
 TOPIC = "__consumer_offsets"
@@ -46,7 +46,7 @@ class Bounds:
 
 
 def bounds(spark: SparkSession, client: Mapping[str, str], topic: str) -> Bounds:
-    """Ask the brokers; CollectionError when the topic does not exist, may not be read or cannot be reached."""
+    """Ask the brokers; NothingToReadError if the topic does not exist, CollectionError if it may not be read or cannot be reached."""
     jvm: Any = spark._jvm
     try:
         with closing(jvm.org.apache.kafka.clients.admin.Admin.create(dict(client))) as admin:
@@ -58,7 +58,7 @@ def bounds(spark: SparkSession, client: Mapping[str, str], topic: str) -> Bounds
         _, end = _offsets(jvm, client, topic, "read_uncommitted")
         start, stable = _offsets(jvm, client, topic, "read_committed")
     except Py4JJavaError as problem:
-        raise CollectionError(_explain(problem, topic)) from None
+        raise _explained(problem, topic) from None
     may = about.authorizedOperations()
     if may is not None and not may.contains(jvm.org.apache.kafka.common.acl.AclOperation.READ):
         raise CollectionError(_forbidden(topic, "no Read"))
@@ -115,16 +115,16 @@ def _forbidden(topic: str, said: str) -> str:
     return f"{topic} may not be read: grant Read and Describe on it to the audit's account, or do without its history ({said})"
 
 
-def _explain(problem: Py4JJavaError, topic: str) -> str:
+def _explained(problem: Py4JJavaError, topic: str) -> CollectionError:
     cause = problem.java_exception
     while cause.getCause() is not None:
         cause = cause.getCause()
     said = str(cause.toString())
     if "TopicAuthorization" in said:
-        return _forbidden(topic, said)
+        return CollectionError(_forbidden(topic, said))
     if "UnknownTopicOrPartition" in said:
-        return f"there is no {topic} yet: the brokers create it at its first use ({said})"
-    return f"{topic} cannot be read: {said[:500]}"
+        return NothingToReadError(f"there is no {topic} yet: the brokers create it at its first use ({said})")
+    return CollectionError(f"{topic} cannot be read: {said[:500]}")
 
 
 def check_transport(conf: Mapping[str, str], client: Mapping[str, str]) -> None:

@@ -43,6 +43,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         {
             "resource": F.col("broker_id").cast("string"),
             "replication_throttles": _throttles(),
+            "cordoned_log_dirs": _cordoned(),
             "reassigning_partitions": F.lit(_reassigning(evidence)).cast("bigint"),
             "errors": errors,
         }
@@ -61,6 +62,14 @@ def _throttles() -> Column:
         text = F.concat(F.lit(f"{key}="), F.coalesce(entry["value"], F.lit("unknown")), F.lit(" (bytes per second)"))
         texts.append(F.when(dynamic & ~entry["value"].eqNullSafe(_NO_THROTTLE), text))
     return F.when(F.col("config").isNotNull(), F.array_compact(F.array(*texts)))
+
+
+def _cordoned() -> Column:
+    """The distinct log dirs that cordoned.log.dirs names; brokers before 4.3 do not have that setting."""
+    entry, value = F.col("config")["cordoned.log.dirs"], F.col("config")["cordoned.log.dirs"]["value"]
+    none = F.array().cast("array<string>")
+    named = F.array_distinct(F.transform(F.split(value, ","), F.trim))
+    return F.when(F.col("config").isNotNull(), F.when(entry.isNull() | (value == ""), none).otherwise(named))
 
 
 def _reassigning(evidence: Evidence) -> int | None:

@@ -8,6 +8,7 @@ from kafka_audit.clients.declared import Client, declared_row
 from kafka_audit.policy import Policy, glob_to_regex
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.tables import rows_of
+from spark_jobs.rows.topic.framework_topics import framework_topics
 
 _DECLARED = (
     *("declared", "client", "implementation", "declaration", "owner", "declared_on", "source", "settings", "unknown_settings"),
@@ -46,6 +47,11 @@ def matched_topics(rows: DataFrame, topics: DataFrame) -> DataFrame:
 def user_topics(evidence: Evidence) -> DataFrame:
     """The topics dataset without internal topics: those that clients of their own accord write and read."""
     return evidence.table("topics").where(~F.coalesce("is_internal", F.lit(False)))
+
+
+def written_by_clients(evidence: Evidence) -> DataFrame:
+    """The topics dataset without internal topics and without those that frameworks keep for themselves: those with writers to declare."""
+    return user_topics(evidence).join(framework_topics(evidence), on="topic", how="left_anti")
 
 
 def first_names(names: Column, listed: int = 20) -> Column:

@@ -17,6 +17,7 @@ from spark_jobs.rows.client.client_declarations import (
     matched_topics,
     user_topics,
     with_absence,
+    written_by_clients,
 )
 from spark_jobs.rows.tiers import tier_of, tier_of_rank, tier_rank
 from spark_jobs.rows.topic.partition import placed_partitions
@@ -26,7 +27,7 @@ _FROM_PARTITIONS = ("offsets", "producers", "last_batches")
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
-    """One row for each declared producer, and one for each topic that is not internal and that no declared producer covers."""
+    """One row for each declared producer, and one for each topic of clients that no declared producer covers."""
     declared = declared_rows(evidence, policy, "producer")
     matched = matched_topics(declared, user_topics(evidence))
     topics = matched.groupBy("resource").agg(
@@ -51,7 +52,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 
 def _undeclared(evidence: Evidence, policy: Policy, matched: DataFrame) -> DataFrame:
     facts = broker_facts(evidence)
-    topics = user_topics(evidence).join(matched.select("topic").distinct(), on="topic", how="left_anti")
+    topics = written_by_clients(evidence).join(matched.select("topic").distinct(), on="topic", how="left_anti")
     topics = missing.with_item_errors(topics.withColumnRenamed("error", "topics_error"), evidence, missing.TOPICS)
     partitions = placed_partitions(evidence, facts).transform(with_writes, evidence)
     lacking = {name: missing.of_its_partitions(F.col("errors")[name], F.col("partition")) for name in _FROM_PARTITIONS}

@@ -14,10 +14,12 @@ from spark_jobs.rows.broker.broker_facts import broker_facts, ints
 from spark_jobs.rows.broker.configs import feature_levels
 from spark_jobs.rows.cluster import access
 from spark_jobs.rows.cluster.config_comparison import drifting_keys, weaker_overrides
+from spark_jobs.rows.cluster.unfinished_transactions import unfinished_transactions
 from spark_jobs.rows.topic.topic_listing import disks_unread, hidden_topics
 
 _LISTED = 20
 _HEALTHY_WITHIN_MS = 10_000
+_OBSERVER_WITHIN_MS = 60_000
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
@@ -27,6 +29,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         hidden_topics(evidence).agg(F.slice(F.array_sort(F.collect_list("topic")), 1, _LISTED).alias("hidden")),
         access.destructive_grants(evidence, policy),
         access.own_operations(evidence),
+        unfinished_transactions(evidence),
         _earlier_snapshots(evidence),
     )
     rows = reduce(lambda left, right: left.crossJoin(F.broadcast(right)), parts, _unread_items(evidence))
@@ -74,24 +77,29 @@ def _brokers(evidence: Evidence) -> dict[str, Column]:
 
 
 def _quorum(evidence: Evidence) -> dict[str, Column]:
-    """voters and healthy_voters, sorted ids, and clock_skew_ms, the auditor's clock minus the leader's; NULL where it is not known.
+    """Voters and observers, sorted ids, and clock_skew_ms, the auditor's clock minus the leader's; NULL where it is not known.
 
     The quorum dataset has a row for each voter and observer, so it grows with the brokers only. A voter is healthy when it was caught up
-    within 10 s of the leader's own clock (KIP-836). Without that clock nothing can be said. A voter without a time has not caught up since
-    this leader was elected.
+    within 10 s of the leader's own clock (KIP-836), an observer within 60 s; one that is no alive broker is left out. Without that clock
+    nothing can be said. One without a time has not caught up since this leader was elected.
     """
     rows = evidence.small("quorum", "replica_id", "role", "is_leader", "last_caught_up_timestamp_ms", "read_at")
     voters = sorted(row["replica_id"] for row in rows if row["role"] == "voter")
     times = {row["replica_id"]: row["last_caught_up_timestamp_ms"] for row in rows if (row["last_caught_up_timestamp_ms"] or -1) >= 0}
     leader = next((row for row in rows if row["is_leader"] and row["replica_id"] in times), None)
-    healthy, skew = None, None
+    alive = broker_facts(evidence).alive
+    observers = sorted(row["replica_id"] for row in rows if row["role"] == "observer" and row["replica_id"] in (alive or ()))
+    healthy, reading, skew = None, None, None
     if leader is not None:
         clock = times[leader["replica_id"]]
         healthy = [voter for voter in voters if voter in times and clock - times[voter] <= _HEALTHY_WITHIN_MS]
+        reading = [one for one in observers if one in times and clock - times[one] <= _OBSERVER_WITHIN_MS]
         skew = round(leader["read_at"].timestamp() * 1000) - clock if leader["read_at"] else None
     return {
         "voters": ints(voters or None),
         "healthy_voters": ints(healthy if voters else None),
+        "observers": ints(observers if rows and alive is not None else None),
+        "caught_up_observers": ints(reading),
         "clock_skew_ms": F.lit(skew).cast("bigint"),
     }
 

@@ -123,14 +123,13 @@ def _errors(evidence: Evidence) -> Column:
 
 def _commitment() -> dict[str, Column]:
     """assigned, has_commit and abandoned boolean."""
-    share = F.coalesce(F.col("group_type") == "share", F.lit(False))
     refused = F.map_contains_key("errors", F.lit("committed_offsets"))
     # Kafka leaves out of a group's commits the topics that the auditor may not describe; one that metadata shows is not among these.
-    none = F.when(~share & ~refused & F.coalesce("asked", "topic_exists"), F.lit(False))
+    none = F.when(~refused & F.coalesce("asked", "topic_exists"), F.lit(False))
     known = F.col("assigned_topics").isNotNull()
     return {
         "assigned": F.coalesce("in_assignment", F.when(known, F.lit(False))),
-        "has_commit": F.when(~share & F.col("committed").isNotNull(), F.lit(True)).otherwise(none),
+        "has_commit": F.when(F.col("committed").isNotNull(), F.lit(True)).otherwise(none),
         "abandoned": F.col("abandoned") & known,
     }
 

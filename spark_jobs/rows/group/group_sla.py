@@ -3,6 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.collect.scope import INTERNAL_TOPICS
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.engine.session import whole_stages
@@ -14,6 +15,7 @@ from spark_jobs.rows import missing
 from spark_jobs.rows.group.group_partition import positions, with_sla
 from spark_jobs.rows.group.membership import groups_with_members, past_groups, that_consume, topics_of_groups
 from spark_jobs.rows.tiers import isolation_of, sla_number, sla_policy
+from spark_jobs.rows.topic.topic_listing import hidden_topics
 
 _MINUTE_MS = 60_000
 _NONE = -1
@@ -26,6 +28,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     rows = groups.join(covered(evidence, policy), on="group_id", how="left").withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
     rows = rows.join(_figures(evidence, policy), on=["group_id", "sla"], how="left")
     rows = rows.join(_window_figures(evidence, policy), on=["group_id", "sla"], how="left")
+    rows = rows.join(F.broadcast(_hidden(evidence)), how="cross")
     partitions = F.coalesce("committed_partitions", F.lit(0))
     commits_read = ~F.map_contains_key("errors", F.lit("committed_offsets"))
     known = (partitions > 0) | commits_read
@@ -40,10 +43,26 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             **{name: F.when(known, F.coalesce(F.col(of), F.lit(0))) for name, of in counts.items()},
             "isolation": isolation_of(policy, F.col("group_id")),
             "policy": sla_policy(policy, F.col("group_id"), F.nullif("sla", F.lit(_NONE))),
+            # What members subscribe tells which topics a group reads; of a group without members, only its commits do.
+            "hidden_commits": F.when(F.col("member_count") == 0, F.col("hidden")),
             "lag_growth": lag_growth([one.taken_ms for one in newest(evidence)]),
         }
     )
     return rows.withColumn("resource", _resource(policy)).transform(_with_minutes)
+
+
+def _hidden(evidence: Evidence) -> DataFrame:
+    """One row, column ``hidden``: which topics are hidden from the auditor, as text; NULL if none is known to be."""
+    topics = hidden_topics(evidence).where(~F.col("topic").isin(*INTERNAL_TOPICS))
+    count, names = F.count("*"), F.array_join(F.slice(F.array_sort(F.collect_set("topic")), 1, 5), ", ")
+    words = F.concat(
+        F.lit("commits on hidden topics are not shown: "),
+        count,
+        F.when(count == 1, F.lit(" topic is")).otherwise(F.lit(" topics are")),
+        F.lit(" on a broker's disk, but not in metadata: "),
+        names,
+    )
+    return topics.agg(F.when(count > 0, words).alias("hidden"))
 
 
 @shortened

@@ -18,6 +18,8 @@ BROKER = columns(f"""
     preferred_led_elsewhere int       of those, partitions that another broker leads although this one is in sync
     log_dirs            int           number of log dirs it reports
     failed_log_dirs     array<string> log dirs that report an error, with the error's name
+    cordoned_log_dirs   array<string> log dirs that take no new replicas (KIP-1066), or '*' for all; empty when there is none; NULL when its
+        configuration could not be read
     fullest_log_dir     string        of the log dirs that tell their size (KIP-827), the one with the smallest share of free space
     total_bytes         bigint        capacity of that volume
     usable_bytes        bigint        free space of that volume
@@ -45,6 +47,13 @@ CLUSTER = columns(f"""
     brokers_without_rack       {INTS}        alive brokers without broker.rack
     voters                     {INTS}        voters of the metadata quorum
     healthy_voters             {INTS}        voters within 10 s of the leader's clock; NULL when the cluster reports no times (KIP-836)
+    observers                  {INTS}        alive brokers that read the metadata log as observers of the quorum
+    caught_up_observers        {INTS}        of those, the ones within 60 s of the leader's clock; NULL when the cluster reports no times
+    transaction_count          bigint        transactional ids that coordinators list; NULL when they could not be listed, or none is listed
+        and a transaction is open
+    unfinished_transaction_count bigint      of those, transactions that should have ended: open or prepared a minute after their timeout,
+        or prepared in a snapshot that is a minute older, too; NULL as above
+    unfinished_transactions    array<string> these, as 'till-3: PrepareCommit since 1260 s (timeout 60 s)'; sorted, at most 20
     drifting_keys              array<string> durability keys whose value differs between brokers, with the values; sorted, at most 50
     weaker_override_count      bigint        topic overrides weaker than the brokers' value
     weaker_overrides           array<string> topic: key=value (broker value); sorted, at most 20

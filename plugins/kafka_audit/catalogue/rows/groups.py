@@ -51,6 +51,10 @@ GROUP = columns(f"""
     assignor              string        partition assignor: of a classic group its protocol, of a consumer group the broker's
     unassigned_partitions array<string> partitions of topics its members subscribe that no member has; at most 20; NULL when not known
     unassigned_count      int           number of these
+    commit_count          int           partitions on which the group has a commit; NULL when its commits could not be read
+    uncommitted_partitions array<string> of a group in state Empty: partitions with records and without a commit of the group, of topics on
+        which it has one; at most 20; NULL when none was found and the offsets of one that has no commit could not be read
+    uncommitted_count     int           number of these
     {SNAPSHOTS}
     {HISTORY_MS}
     snapshots_rebalancing int           snapshots of the history, this one included, in which the group was rebalancing
@@ -71,6 +75,8 @@ GROUP_SLA = columns(f"""
     state                  string  state from ListGroups
     member_count           int     members; NULL when they could not be described
     partition_count        int     partitions with a committed offset that the SLA covers; without an SLA, all of the group's
+    hidden_commits         string  of a group without members: which topics, on which it may have committed, are hidden from the auditor;
+        NULL if none is known to be
     lag_known              bigint  sum of the records behind the log end, without transaction ends where known, over those of these
         partitions of which both offsets were read and whose commit is not beyond the end
     lag_least              bigint  lag_known without what may be no lag: partitions that are one offset behind, which may be the end of a

@@ -7,6 +7,8 @@ TOPIC = columns(f"""
     topic                        string        topic name
     topic_id                     string        topic id (KIP-516)
     is_internal                  boolean       internal topic such as __consumer_offsets
+    framework                    string        Kafka Connect, MirrorMaker 2 or Kafka Streams: whose own topic it is, by its name, its
+        cleanup policy and the groups of the cluster (spark_jobs/rows/topic/framework_topics.py); NULL of another topic
     partition_count              int           number of partitions
     replication_factor_min       int           fewest replicas of any partition; while it is reassigned the fewer of those that it has,
         without those being added, and of those that it will have, without those being removed
@@ -32,6 +34,12 @@ TOPIC = columns(f"""
     tiered_retention_gap         string        for __remote_log_metadata: why further topics may be tiered or keep records for longer; NULL
         when all are known
     size_bytes_max               bigint        bytes of the largest partition (its largest replica)
+    compacted_growth             double        largest factor by which a partition of a compacted topic grew since the newest snapshot that
+        is a day older; 0 when none is larger than ten segments (segment.bytes), NULL when of none of those the size then is known
+    grown_partition              int           the partition that grew by that factor; NULL without one
+    grown_to_bytes               bigint        its bytes now (its largest replica)
+    grown_from_bytes             bigint        its bytes then
+    uncompared_partitions        int           partitions of more than ten segments whose size then is not known
     recent_write_partitions      int           partitions whose newest record is younger than 24 h
     identified_write_partitions  int           of those, partitions whose newest record is from an idempotent producer
     unidentified_write_partitions int           of those, partitions whose newest record has no producer id, or one unknown to the leader
