@@ -29,7 +29,6 @@ def test_the_faulty_seed_makes_every_control_fail_that_a_minute_can_show() -> No
         "REP-09",
         "REP-10",
         "BRK-12",
-        "TOP-17",
         "CON-09",
         "CON-14",
         "GRP-02",
