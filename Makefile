@@ -11,7 +11,7 @@ CLASSES := $(VENV)/share/kafka-audit/spark-classes.bytes
 export KAFKA_AUDIT_ROOT := $(abspath $(ROOT))
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites install jars demo ui test test-fast lint types record bench docs sbom lock lock-jars lock-images clean
+.PHONY: help prerequisites install jars demo ui test test-fast test-versions lint types record bench docs sbom lock lock-jars lock-images clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ test: jars lint ## Run lint, types and all tests, with real brokers, Spark, Airf
 
 test-fast: $(STAMP) ## Run only the tests that start no broker, Spark, Airflow or browser
 	@$(BIN)/pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder tests/unit tests/test_architecture.py -m "not kafka and not spark and not airflow and not browser"
+
+test-versions: jars ## Run a short story on every release of Kafka that the sandbox can start
+	@KAFKA_AUDIT_TEST_RELEASES="3.9 4.3 4.4" PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest tests/integration/test_versions.py
 
 record: jars ## Record what real clients commit, for tests/recorded (two minutes, on a machine with nothing else to do)
 	@$(BIN)/python tests/integration/commit_clients.py tests/recorded/commits_of_real_clients.parquet

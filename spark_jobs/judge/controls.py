@@ -24,6 +24,8 @@ from spark_jobs.judge.policy_columns import SEVERITIES, PolicyColumns, tier_of_r
 _NOT_KNOWN = "not known"
 BASELINE_TAKEN = "baseline taken: this is the cluster's first audit, which took the baseline that later audits compare with"
 """Why a control that compares with the past is not applicable in the first audit."""
+UNDECLARED = "not declared: only an owner can say it; PRD-05 asks once for all declarations that the policy demands"
+"""Why a control that judges what owners declare is not applicable where nobody declared it."""
 _IDENTITY = {"topic": "string", "partition": "int", "broker_id": "int", "group_id": "string"}
 _ABOUT = (
     "array<struct<control_id:string,code:string,title:string,catalogue_severity:string,catalogue_evidence:string,"
@@ -107,15 +109,18 @@ def _raw_result(control: Control, first_audit: Column | None, *, raises: bool) -
         (F.expr(sql) if sql is not None else F.lit(None)).cast(kinds.get(name, "string")).alias(name)
         for name, sql in {**rules, **shown}.items()
     ]
-    baseline = _baseline(None if raises else control.baseline_when, first_audit).alias("baseline")
-    return F.struct(*fields, baseline, _remediation({} if raises else control.remediation.values).alias("remediation"))
+    set_aside = _set_aside(control, first_audit, raises=raises).alias("set_aside")
+    return F.struct(*fields, set_aside, _remediation({} if raises else control.remediation.values).alias("remediation"))
 
 
-def _baseline(baseline_when: str | None, first_audit: Column | None) -> Column:
-    """Whether the row took the baseline: this is the first audit, and only earlier snapshots are missing for a verdict."""
-    if baseline_when is None or first_audit is None:
-        return F.lit(False)
-    return F.coalesce(first_audit & F.expr(baseline_when), F.lit(False))
+def _set_aside(control: Control, first_audit: Column | None, *, raises: bool) -> Column:
+    """Why a row without a verdict is not applicable: it took the baseline, or nobody declared it. NULL where it is not assessed."""
+    reasons = []
+    if control.baseline_when is not None and first_audit is not None:
+        reasons.append(F.when(first_audit & F.expr(control.baseline_when), F.lit(BASELINE_TAKEN)))
+    if control.undeclared_when is not None:
+        reasons.append(F.when(F.expr(control.undeclared_when), F.lit(UNDECLARED)))
+    return F.lit(None).cast("string") if raises else F.coalesce(F.lit(None).cast("string"), *reasons)
 
 
 def _remediation(values: Mapping[str, str]) -> Column:
@@ -153,7 +158,7 @@ def _with_verdict(rows: DataFrame) -> DataFrame:
         .when(applies.isNull(), Status.NOT_ASSESSED.value)
         .when(~passes, Status.FAIL.value)
         .when(lacking.isNotNull(), Status.NOT_ASSESSED.value)
-        .when(passes.isNull() & F.col("baseline"), Status.NOT_APPLICABLE.value)
+        .when(passes.isNull() & F.col("set_aside").isNotNull(), Status.NOT_APPLICABLE.value)
         .when(passes.isNull(), Status.NOT_ASSESSED.value)
         .otherwise(Status.PASS.value)
     )
@@ -162,7 +167,7 @@ def _with_verdict(rows: DataFrame) -> DataFrame:
     reason = (
         F.when(F.col("status") == Status.ERROR.value, F.concat(F.lit("the rule raised: "), F.col("raised")))
         .when(F.col("status") == Status.NOT_ASSESSED.value, F.coalesce(lacking, F.nullif("explanation", F.lit("")), no_value, undecided))
-        .when((F.col("status") == Status.NOT_APPLICABLE.value) & applies & F.col("baseline"), F.lit(BASELINE_TAKEN))
+        .when((F.col("status") == Status.NOT_APPLICABLE.value) & applies, F.col("set_aside"))
     )
     texts = {
         "reason": _bounded(reason),
@@ -171,7 +176,7 @@ def _with_verdict(rows: DataFrame) -> DataFrame:
         "evidence_class": F.coalesce("evidence_of_row", "catalogue_evidence"),
         "remediation": F.when(F.col("status") == Status.FAIL.value, F.col("remediation")),
     }
-    spent = ("applies", "passes", "baseline", "lacking", "explanation", "raised", "nulls", "written", "computed", "evidence_of_row")
+    spent = ("applies", "passes", "set_aside", "lacking", "explanation", "raised", "nulls", "written", "computed", "evidence_of_row")
     return rows.withColumn("status", status).withColumns(texts).drop(*spent, "catalogue_evidence")
 
 

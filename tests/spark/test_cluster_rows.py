@@ -46,7 +46,7 @@ def test_a_healthy_cluster_has_nothing_unread_and_nothing_hidden(rows_of) -> Non
         "unread_by_dataset": {},
         "hidden_topics": [],
         "snapshot_seconds": 1.5,
-        "policy": {"tier": "no_loss", "replication_factor": 3, "interval_ms": 86_400_000},
+        "policy": {"tier": "no_loss", "replication_factor": 3, "interval_ms": 86_400_000, "clients_declared": True},
         "errors": {},
     }
     assert {name: row[name] for name in expected} == expected
@@ -222,3 +222,52 @@ def test_observers_are_the_alive_brokers_that_are_no_voters_and_caught_up_by_the
     assert (row["observers"], row["caught_up_observers"]) == ([], [])
     row = the(rows_of, Synthetic().error("quorum", "TIMEOUT"))
     assert (row["observers"], row["caught_up_observers"]) == (None, None)
+
+
+DEMANDING = "replication_factor: 3, min_insync_replicas: 2, retention_ms: 1, clients_declared: true"
+LENIENT = "replication_factor: 3, min_insync_replicas: 2, retention_ms: 1"
+
+
+def declaring(folder: Path, topics: str = "[]", clients: str = "[]", tier: str = DEMANDING) -> Policy:
+    folder.mkdir()
+    tiers = f"{{a: {{{tier}}}, b: {{{LENIENT}}}}}"
+    rules = f"topics: {topics}\ngroups: [{{pattern: 'console-*', tier: b}}]\n"
+    (folder / "tiers.yaml").write_text(f"version: 1\ndefault_tier: a\ntiers: {tiers}\n{rules}")
+    (folder / "slas.yaml").write_text("version: 1\n")
+    (folder / "clients.yaml").write_text(f"version: 1\nclients: {clients}\n")
+    return load_policy(folder)
+
+
+def undeclared_cluster() -> Synthetic:
+    create_time = {"message.timestamp.type": "CreateTime", "cleanup.policy": "delete"}
+    compacted = {"message.timestamp.type": "LogAppendTime", "cleanup.policy": "compact"}
+    cluster = Synthetic().brokers(RACKS).topic("orders", config=create_time).topic("keyed", config=compacted)
+    cluster.topic("__consumer_offsets", config=compacted, internal=True).topic("metrics", config=create_time)
+    return cluster.group("billing").group("console-1").group("shares", kind="share")
+
+
+def test_what_nobody_declared_is_counted_and_named_in_one_place(rows_of, tmp_path: Path) -> None:
+    policy = declaring(tmp_path / "nothing", topics="[{pattern: metrics, tier: b}]")
+    row = the(rows_of, undeclared_cluster(), policy=policy)
+    assert [(one["what"].split(" (")[0], one["count"], one["names"]) for one in row["undeclared"]] == [
+        ("topics without a declared producer", 2, ["keyed", "orders"]),
+        ("topics with times set by producers whose clocks nobody attests", 1, ["orders"]),
+        ("compacted topics without a declared cleanup_policy and unique_keys", 1, ["keyed"]),
+        ("groups without a declared consumer", 1, ["billing"]),
+    ]
+    assert row["policy"]["clients_declared"] is True
+
+
+def test_where_everything_is_declared_nothing_is_left_to_declare(rows_of, tmp_path: Path) -> None:
+    topics = "[{pattern: keyed, cleanup_policy: compact, unique_keys: true}, {pattern: '*', producer_clocks_attested: false}]"
+    about = "implementation: java, owner: team, declared_on: 2026-11-01, source: here, settings: {}"
+    clients = f"[{{name: shop, kind: producer, topics: ['*'], {about}}}, {{name: billing, kind: consumer, group: billing, {about}}}]"
+    assert the(rows_of, undeclared_cluster(), policy=declaring(tmp_path / "all", topics, clients))["undeclared"] == []
+    lenient = the(rows_of, undeclared_cluster(), policy=declaring(tmp_path / "lenient", tier=LENIENT))
+    assert (lenient["undeclared"], lenient["policy"]["clients_declared"]) == ([], False)
+
+
+@pytest.mark.parametrize("dataset", ["topics", "groups"])
+def test_what_is_not_declared_is_not_known_where_topics_or_groups_could_not_be_listed(dataset: str, rows_of, tmp_path: Path) -> None:
+    row = the(rows_of, undeclared_cluster().error(dataset, "TIMEOUT"), policy=declaring(tmp_path / "policy"))
+    assert row["undeclared"] is None

@@ -15,7 +15,7 @@ from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 from spark_jobs.engine.submit import CLASS_DATA
-from spark_jobs.judge.controls import BASELINE_TAKEN, check_rules, judge
+from spark_jobs.judge.controls import BASELINE_TAKEN, UNDECLARED, check_rules, judge
 from spark_jobs.judge.policy_columns import PolicyColumns
 
 pytestmark = pytest.mark.spark
@@ -121,6 +121,20 @@ def test_only_in_the_first_audit_a_row_without_a_past_is_not_applicable(partitio
     ]
     assert verdicts(rows, one)[0] == ("not_assessed", "no value for: log_end_before")
     assert verdicts(rows, one, first_audit=F.lit(False))[0] == ("not_assessed", "no value for: log_end_before")
+
+
+def test_what_nobody_declared_is_not_applicable_but_missing_evidence_and_failures_stay(partition_rows) -> None:
+    nobody = [*EXAMPLES, {"name": "nobody", "row": {}, "status": "not_applicable", "reason": "PRD-05 asks"}]
+    rule = "case when isr_count < 2 then false else policy.unique_keys end"
+    one = control(pass_when=rule, undeclared_when="policy.unique_keys is null and isr_count is not null", examples=nobody)
+    errors = {"partitions": "TIMEOUT: no answer"}
+    rows = partition_rows({"isr_count": 3}, {"isr_count": 1}, {"isr_count": 3, "errors": errors}, {})
+    assert verdicts(rows, one) == [
+        ("not_applicable", UNDECLARED),
+        ("fail", None),
+        ("not_assessed", "TIMEOUT: no answer"),
+        ("not_assessed", "no value for: isr_count, policy.unique_keys"),
+    ]
 
 
 def test_what_does_not_apply_anyway_has_no_reason_in_the_first_audit(partition_rows) -> None:

@@ -362,3 +362,11 @@ def test_a_control_that_takes_a_baseline_has_an_example_of_a_first_audit(tmp_pat
     assert "leader_changes" not in [reference.label for reference in control.decides_on]
     write(tmp_path, baseline_when="no_such_column is null", examples=[*GOOD["examples"], first])
     assert "baseline_when" in refusal(tmp_path)
+
+
+def test_a_control_that_only_an_owner_can_answer_has_an_example_of_nobody_answering(tmp_path: Path) -> None:
+    examples = [*GOOD["examples"], {"name": "nobody", "row": {"isr_count": 3}, "status": "not_applicable"}]
+    write(tmp_path, undeclared_when="policy.owner is null", examples=examples)
+    assert "undeclared_when has none with status not_applicable and a reason" in refusal(tmp_path)
+    write(tmp_path, undeclared_when="policy.owner is null", examples=[*examples[:-1], {**examples[-1], "reason": "PRD-05 asks"}])
+    assert load_catalogue([tmp_path]).controls[0].undeclared_when == "policy.owner is null"

@@ -40,7 +40,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     recorded.write_text(
         "".join(
             f"{hashlib.sha256(data).hexdigest()}  {configuration}/org/name/1/{name}\n"
-            for configuration in ("broker", "spark")
+            for configuration in ("broker-3.9", "broker-4.4", "broker", "spark")
             for name, data in RECORDED.items()
         ),
         encoding="utf-8",
@@ -165,9 +165,10 @@ def test_recording_writes_what_was_fetched_with_its_coordinates(cache: Path, tmp
     folder = "$(dirname \"$pattern\" | sed 's/.organisation./org.slf4j/; s/.module./slf4j-api/; s/.revision./2.0.17/')"
     script = FETCHES.replace('target=$(dirname "$pattern")', f'target={folder}; mkdir -p "$target"').replace("kafka_2.13-4.3.1 ", "")
     pretend_java(tmp_path, monkeypatch, script)
-    assert fetch.record(lambda _: None, tmp_path / "new.sha256") == 2
+    assert fetch.record(lambda _: None, tmp_path / "new.sha256") == 4
     assert [(jar.configuration, jar.organisation, jar.module, jar.version, jar.file) for jar in listed_jars(tmp_path / "new.sha256")] == [
-        (configuration, "org.slf4j", "slf4j-api", "2.0.17", "slf4j-api-2.0.17.jar") for configuration in ("broker", "spark")
+        (configuration, "org.slf4j", "slf4j-api", "2.0.17", "slf4j-api-2.0.17.jar")
+        for configuration in ("broker-3.9", "broker-4.4", "broker", "spark")
     ]
     assert not cache.exists(), "neither Ivy's cache nor the jars' is asked"
 
@@ -232,9 +233,19 @@ def test_a_missing_java_is_an_error_that_says_how_to_get_one(tmp_path: Path, mon
 
 
 def test_the_connector_has_the_version_of_pyspark() -> None:
-    revisions = {entry.get("name"): entry.get("rev") for entry in ElementTree.parse(fetch.IVY_FILE).iter("dependency")}
-    assert revisions["spark-sql-kafka-0-10_2.13"] == importlib.metadata.version("pyspark")
-    assert revisions["kafka_2.13"] == revisions["kafka-tools"]
+    entries = list(ElementTree.parse(fetch.IVY_FILE).iter("dependency"))
+    revisions = {(entry.get("name"), entry.get("conf", "").partition("->")[0]): entry.get("rev") for entry in entries}
+    assert revisions["spark-sql-kafka-0-10_2.13", "spark"] == importlib.metadata.version("pyspark")
+    assert revisions["kafka_2.13", "broker"] == revisions["kafka-tools", "broker"]
+    for release, configuration in fetch.RELEASES.items():
+        assert str(revisions["kafka_2.13", configuration]).startswith(f"{release}.")
+
+
+def test_an_unknown_release_of_the_sandboxs_brokers_is_refused_with_those_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_HOME", raising=False)
+    monkeypatch.setenv("KAFKA_AUDIT_SANDBOX_KAFKA", "2.8")
+    with pytest.raises(ConfigurationError, match=r"KAFKA_AUDIT_SANDBOX_KAFKA is '2.8': write one of 3.9, 4.3, 4.4, or set KAFKA_HOME"):
+        fetch.broker_classpath(lambda _: None)
 
 
 def test_jars_come_from_maven_central_alone() -> None:

@@ -34,8 +34,9 @@ FULL: dict[str, Any] = {
     "applies_when": "topic is not null",
     "not_assessed_reason": "'nothing is known of ' || topic",
     "baseline_when": "leader_changes is null and topic is not null",
+    "undeclared_when": "policy.owner is null and topic is not null",
     "false_positives": ["none known"],
-    "examples": [*GOOD["examples"], {"name": "first", "row": {}, "status": "not_applicable", "first_audit": True}],
+    "examples": [*GOOD["examples"], {"name": "first", "row": {}, "status": "not_applicable", "first_audit": True, "reason": "r"}],
 }
 
 

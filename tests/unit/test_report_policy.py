@@ -176,6 +176,12 @@ WAIVED = [finding(TOPIC, "a", "pass"), finding(RACKS, "a", "pass"), finding(RACK
         ([*PASSING, finding(RACKS, "b", "not_assessed")], True, "not known", "1 not assessed"),
         ([*PASSING, finding(RACKS, "b", "error")], True, "not known", "1 not assessed"),
         ([finding(TOPIC, "a", "not_applicable")], True, "not known", "nothing to judge"),
+        (
+            [*PASSING, finding(RACKS, "b", "not_applicable", reason="baseline taken")],
+            True,
+            "not known",
+            "1 without a past to compare with, or not declared",
+        ),
         (LOOSENED, True, "not known", "1 judged by a loosened requirement"),
         (LOOSENED, False, "supports", ""),
         (WAIVED, True, "does not support", "1 failing, 1 of them waived"),

@@ -75,6 +75,8 @@ class Control(_Strict):
     ``parameters`` are read in the rule as ``parameters.<name>``. ``evidence_of_row`` is SQL for the evidence class of one row, where it
     is not the same for all; NULL stands for ``evidence``. ``baseline_when`` is SQL that is true where nothing but earlier snapshots is
     missing for a verdict: in the first audit of a cluster such a row is not applicable, in any later one it is not assessed.
+    ``undeclared_when`` is SQL that is true where nothing but an owner's declaration is missing: such a row is not applicable, because
+    PRD-05 asks for all these declarations in one result.
     """
 
     id: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -92,6 +94,7 @@ class Control(_Strict):
     expected: _Text
     not_assessed_reason: _Text | None = None
     baseline_when: _Text | None = None
+    undeclared_when: _Text | None = None
     rationale: _Text
     failure_scenario: _Text
     remediation: Remediation
@@ -154,6 +157,7 @@ class Control(_Strict):
             "evidence_of_row": self.evidence_of_row,
             **{f"remediation.values.{name}": sql for name, sql in self.remediation.values.items()},
             "baseline_when": self.baseline_when,
+            "undeclared_when": self.undeclared_when,
         }
         return {name: sql for name, sql in fields.items() if sql is not None}
 
@@ -166,7 +170,7 @@ class Control(_Strict):
     @property
     def reads(self) -> tuple[Reference, ...]:
         """Everything the control's expressions read: the evidence that is kept with a finding."""
-        shown = [sql for name, sql in self.expressions.items() if name in ("observed", "expected", "baseline_when")]
+        shown = [sql for name, sql in self.expressions.items() if name in ("observed", "expected", "baseline_when", "undeclared_when")]
         more = [reference for sql in shown for reference in references_of(sql, self.wide_row)]
         return tuple(dict.fromkeys(reference for reference in (*self.decides_on, *more) if reference.column != "errors"))
 
@@ -198,9 +202,11 @@ class Control(_Strict):
         found += [
             f"examples: no failing one has a value for remediation.values.{name}" for name in self.remediation.values if name not in filled
         ]
-        baseline = any(example.first_audit and example.status is Status.NOT_APPLICABLE for example in self.examples)
-        if self.baseline_when is not None and not baseline:
+        set_aside = [example for example in self.examples if example.status is Status.NOT_APPLICABLE]
+        if self.baseline_when is not None and not any(example.first_audit for example in set_aside):
             found.append("examples: baseline_when has none with first_audit: true and status not_applicable; add one")
+        if self.undeclared_when is not None and not any(example.reason for example in set_aside):
+            found.append("examples: undeclared_when has none with status not_applicable and a reason; add one")
         names = Counter(example.name for example in self.examples)
         return found + [f"examples: {name!r} stands there twice; give each its own name" for name, count in names.items() if count > 1]
 

@@ -47,6 +47,8 @@ def _section(control: Control, frameworks: Sequence[Framework]) -> Iterator[str]
         yield f"Expected: {_inline(control.expected)}\n"
     if control.baseline_when:
         yield f"Not applicable in the first audit of a cluster, which takes the baseline, when\n\n{_fenced(control.baseline_when, 'sql')}\n"
+    if control.undeclared_when:
+        yield f"Not applicable, because PRD-05 asks for the declaration, when\n\n{_fenced(control.undeclared_when, 'sql')}\n"
     if control.evidence_of_row:
         yield f"The evidence class of one row\n\n{_fenced(control.evidence_of_row, 'sql')}\n"
     if control.parameters:

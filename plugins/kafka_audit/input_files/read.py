@@ -1,5 +1,6 @@
 """Reads a file that a person wrote for this tool; refuses anything but a regular file of a reasonable size."""
 
+import hashlib
 import importlib.util
 import os
 import stat
@@ -9,6 +10,8 @@ from kafka_audit.errors import ConfigurationError
 
 MOST_BYTES = 1_000_000
 """No policy, control, connection or client file has more bytes."""
+MOST_HASHED = 50_000_000
+"""No file that shows what a person attests has more bytes; it is copied into every audit."""
 
 
 def refuse_outside(folder: Path, path: Path) -> None:
@@ -55,3 +58,27 @@ def read_input(path: Path, advice: str, *, pipe: bool = False) -> bytes:
     if len(raw) > MOST_BYTES:
         raise ConfigurationError(f"{path}: has more than {MOST_BYTES:,} bytes; {advice}")
     return raw
+
+
+def hash_input(path: Path, advice: str) -> str:
+    """The sha256 of a file of at most MOST_HASHED bytes, as hexadecimal digits; FileNotFoundError when there is none.
+
+    ConfigurationError when it cannot be read, is no regular file, or is longer.
+    """
+    digest = hashlib.sha256()
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as stream:
+            about = os.fstat(stream.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise ConfigurationError(f"{path}: is not a regular file; {advice}")
+            if about.st_size > MOST_HASHED:
+                raise ConfigurationError(f"{path}: has more than {MOST_HASHED:,} bytes; {advice}")
+            while part := stream.read(1 << 20):
+                digest.update(part)
+    except FileNotFoundError:
+        raise
+    except OSError as problem:
+        raise ConfigurationError(f"{path}: cannot be read ({problem.strerror}); {advice}") from problem
+    except ValueError as problem:  # a NUL in the name
+        raise ConfigurationError(f"{str(path)!r}: is no name of a file; {advice}") from problem
+    return digest.hexdigest()

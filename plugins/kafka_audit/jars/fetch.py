@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, get_args
@@ -18,8 +18,13 @@ from typing import Literal, get_args
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.jars.jar_list import LIST_FILE, differences, expected_hashes, write_list
 
-Configuration = Literal["broker", "spark"]
+Configuration = Literal["broker", "broker-3.9", "broker-4.4", "spark"]
 Progress = Callable[[str], None]
+
+RELEASES: Mapping[str, Configuration] = {"3.9": "broker-3.9", "4.3": "broker", "4.4": "broker-4.4"}
+"""The releases of Kafka whose brokers the sandbox can start. Command line tools come with the default, 4.3, alone."""
+RELEASE = "KAFKA_AUDIT_SANDBOX_KAFKA"
+"""The environment variable that chooses one."""
 
 IVY_FILE = Path(__file__).with_name("ivy.xml")
 IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
@@ -32,8 +37,9 @@ _MISSING = re.compile(r"^\s*::\s+([\w.\-]+)#([\w.\-]+);([\w.\-]+)(?::|!|\s|$)")
 def broker_classpath(progress: Progress) -> str:
     """Return the Java class path of Kafka's broker and tools.
 
-    If KAFKA_HOME is set, the jars are those of $KAFKA_HOME/libs, unchecked: they are the operator's. Otherwise the jars are fetched
-    once, cached and checked. Raises ConfigurationError for an unusable KAFKA_HOME, CollectionError if jars cannot be fetched,
+    If KAFKA_HOME is set, the jars are those of $KAFKA_HOME/libs, unchecked: they are the operator's. Otherwise the jars of the release
+    that $KAFKA_AUDIT_SANDBOX_KAFKA names (default: 4.3) are fetched once, cached and checked. Raises ConfigurationError for an unusable
+    KAFKA_HOME or an unknown release, CollectionError if jars cannot be fetched,
     IntegrityError if Maven Central returned other bytes than were recorded.
     """
     home = os.environ.get("KAFKA_HOME")
@@ -42,7 +48,11 @@ def broker_classpath(progress: Progress) -> str:
         if not any(libs.glob("kafka_*.jar")):
             raise ConfigurationError(f"KAFKA_HOME is {home}, but {libs} holds no kafka_*.jar: point it at an unpacked Kafka, or unset it.")
         return f"{libs}/*"
-    return f"{resolve('broker', progress)[0].parent}/*"
+    release = os.environ.get(RELEASE) or "4.3"
+    if release not in RELEASES:
+        known = ", ".join(RELEASES)
+        raise ConfigurationError(f"{RELEASE} is {release!r:.40}: write one of {known}, or set KAFKA_HOME to an unpacked Kafka")
+    return f"{resolve(RELEASES[release], progress)[0].parent}/*"
 
 
 def spark_connector_jars(progress: Progress) -> list[Path]:
@@ -194,7 +204,7 @@ def _explain_difference(configuration: Configuration, wrong: list[str]) -> str:
 
 def _explain_missing(configuration: Configuration, missing: list[str], tail: list[str]) -> str:
     what = "\n".join(f"  {name}" for name in missing) if missing else "  (Ivy named none; the end of its output:)\n  " + "\n  ".join(tail)
-    instead = "set KAFKA_HOME to an unpacked Kafka, or " if configuration == "broker" else ""
+    instead = "set KAFKA_HOME to an unpacked Kafka, or " if configuration != "spark" else ""
     return (
         f"The {configuration} jars could not be fetched from Maven Central:\n{what}\n"
         "Check that this machine reaches Maven Central. Behind a proxy or a company certificate, tell Java about it, for example "

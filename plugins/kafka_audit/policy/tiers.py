@@ -17,13 +17,15 @@ MOST_SECONDS, MOST_DAYS = 2_147_483_647, 10_000
 class Tier(Strict):
     """What one tier demands of a topic. ``retention_ms``: the minimum in milliseconds; -1 demands unlimited retention.
 
-    ``rpo_seconds``: how much of the newest data may be lost (recovery point objective); null: not declared.
-    ``severities`` and ``parameters`` map a control's code to values that replace the catalogue's.
+    ``clients_declared``: its owners must declare their clients, and what only they know of their topics (PRD-05). ``rpo_seconds``: how
+    much of the newest data may be lost (recovery point objective); null: not declared. ``severities`` and ``parameters`` map a control's
+    code to values that replace the catalogue's.
     """
 
     replication_factor: int = Field(ge=1, le=32_767)
     min_insync_replicas: int = Field(ge=1, le=32_767)
     retention_ms: int = Field(ge=-1)
+    clients_declared: bool = False
     owner: Name | None = None
     rpo_seconds: int | None = Field(default=None, ge=0, le=MOST_SECONDS)
     severities: dict[Code, Annotated[Severity, Field(strict=False)]] = Field(default_factory=dict)

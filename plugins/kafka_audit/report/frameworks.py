@@ -7,7 +7,7 @@ from enum import Enum
 
 from kafka_audit.findings import Status
 from kafka_audit.policy.frameworks import Framework, Requirement
-from kafka_audit.report.results import ControlResult
+from kafka_audit.report.results import ControlResult, Counts
 
 
 class Support(str, Enum):
@@ -93,15 +93,22 @@ def _said(result: ControlResult | None, strict: bool) -> tuple[Support, str]:
     if result is None or result.counts is None:
         return Support.NOT_KNOWN, "did not run"
     counts = result.counts
-    loosened = sum(number for kind, number in result.tally.items() if kind.loosened is not None and kind.status == Status.PASS.value)
     against = counts.failed if strict else counts.failed - counts.waived
     if against:
         waived = f", {counts.waived:,} of them waived" if strict and counts.waived else ""
         return Support.DOES_NOT_SUPPORT, f"{against:,} failing{waived}"
-    if counts.errored or counts.not_assessed:
-        return Support.NOT_KNOWN, f"{counts.errored + counts.not_assessed:,} not assessed"
-    if strict and loosened:
-        return Support.NOT_KNOWN, f"{loosened:,} judged by a loosened requirement"
+    if unknown := _unknown(result, counts, strict):
+        return Support.NOT_KNOWN, unknown
     if counts.passed:
         return Support.SUPPORTS, ""
     return (Support.NOT_KNOWN, "all failing, and waived") if counts.failed else (Support.NOT_APPLICABLE, "nothing to judge")
+
+
+def _unknown(result: ControlResult, counts: Counts, strict: bool) -> str | None:
+    """Which of the results are not known, or not known strictly enough; None when all are."""
+    if counts.errored or counts.not_assessed:
+        return f"{counts.errored + counts.not_assessed:,} not assessed"
+    if result.set_aside:
+        return f"{result.set_aside:,} without a past to compare with, or not declared"
+    loosened = sum(number for kind, number in result.tally.items() if kind.loosened is not None and kind.status == Status.PASS.value)
+    return f"{loosened:,} judged by a loosened requirement" if strict and loosened else None

@@ -1,6 +1,7 @@
 """Reads the results of the controls: counts per control from the summaries, and a limited number of findings per control."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -90,7 +91,8 @@ class ControlResult:
     """One control, its counts, and the first of its failures, errors and unassessed resources: worst first, then by resource.
 
     ``severity`` is the catalogue's; ``tally`` counts the results by their own severity. ``counts`` is None if the control did not run;
-    ``control`` is None if the given catalogue does not contain it.
+    ``control`` is None if the given catalogue does not contain it. ``set_aside``: how many of its results do not apply because the audit
+    took the baseline or nobody declared what they judge.
     """
 
     control_id: str
@@ -105,6 +107,7 @@ class ControlResult:
     failures: tuple[Finding, ...]
     errors: tuple[Finding, ...]
     not_assessed: tuple[Finding, ...]
+    set_aside: int = 0
 
     @property
     def counted(self) -> Counts:
@@ -163,6 +166,7 @@ class FindingReader:
         self._limit = limit
         self._kept: dict[tuple[str, str], pa.Table] = {}
         self._reasons: dict[tuple[str, str], Reason] = {}
+        self._set_aside: Counter[str] = Counter()
 
     def read(self, path: Path) -> None:
         """Read one findings folder (with the columns of the findings contract); IntegrityError if it cannot be read."""
@@ -173,7 +177,9 @@ class FindingReader:
                 of_control = table.filter(pc.equal(table["control_id"], control_id))
                 for status in pc.unique(of_control["status"]).to_pylist():
                     rows = of_control.filter(pc.equal(of_control["status"], status))
-                    if status != Status.NOT_APPLICABLE.value:
+                    if status == Status.NOT_APPLICABLE.value:
+                        self._set_aside[control_id] += rows.num_rows
+                    else:
                         self._keep(control_id, status, rows)
                     if status != Status.FAIL.value:
                         self._count_reasons(status, rows)
@@ -199,6 +205,10 @@ class FindingReader:
     def reasons(self) -> tuple[Reason, ...]:
         """The reasons why results are missing, each once over all controls: errors before not assessed, then most results first."""
         return self._sorted(one for one in self._reasons.values() if one.status != Status.NOT_APPLICABLE.value)
+
+    def number_set_aside(self, control_id: str) -> int:
+        """How many results of a control do not apply for a reason that was recorded."""
+        return self._set_aside[control_id]
 
     def set_aside(self) -> tuple[Reason, ...]:
         """The reasons that say why results do not apply, each once over all controls; most results first."""
@@ -246,6 +256,7 @@ def _result(
         failures=findings.findings(control_id, Status.FAIL),
         errors=findings.findings(control_id, Status.ERROR),
         not_assessed=findings.findings(control_id, Status.NOT_ASSESSED),
+        set_aside=findings.number_set_aside(control_id),
     )
 
 

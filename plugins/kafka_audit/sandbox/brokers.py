@@ -165,7 +165,8 @@ def bootstrap(planned: Iterable[BrokerState]) -> str:
 
 def _registered(admin: KafkaAdminClient) -> int:
     try:
-        return sum(not broker["is_fenced"] for broker in admin.describe_cluster()["brokers"])
+        # Brokers before 4.0 (DescribeCluster version 1) list only those that are not fenced.
+        return sum(not broker.get("is_fenced") for broker in admin.describe_cluster()["brokers"])
     except KafkaError:
         return 0  # still electing a leader; the caller's deadline decides
 

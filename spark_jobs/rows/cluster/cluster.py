@@ -14,6 +14,7 @@ from spark_jobs.rows.broker.broker_facts import broker_facts, ints
 from spark_jobs.rows.broker.configs import feature_levels
 from spark_jobs.rows.cluster import access
 from spark_jobs.rows.cluster.config_comparison import drifting_keys, weaker_overrides
+from spark_jobs.rows.cluster.declarations import undeclared
 from spark_jobs.rows.cluster.unfinished_transactions import unfinished_transactions
 from spark_jobs.rows.topic.topic_listing import disks_unread, hidden_topics
 
@@ -31,6 +32,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         access.own_operations(evidence),
         unfinished_transactions(evidence),
         _earlier_snapshots(evidence),
+        undeclared(evidence, policy),
     )
     rows = reduce(lambda left, right: left.crossJoin(F.broadcast(right)), parts, _unread_items(evidence))
     ids = [row["cluster_id"] for row in evidence.small("cluster", "cluster_id")]
@@ -58,6 +60,7 @@ def _policy(policy: Policy) -> Column:
         F.lit(policy.default_tier).alias("tier"),
         F.lit(policy.tiers[policy.default_tier].replication_factor).cast("int").alias("replication_factor"),
         F.lit(policy.history.interval_seconds * 1000).cast("bigint").alias("interval_ms"),
+        F.lit(any(tier.clients_declared for tier in policy.tiers.values())).alias("clients_declared"),
     )
 
 

@@ -36,7 +36,8 @@ BROKER = columns(f"""
     {ERRORS}
 """)
 
-_CLUSTER_POLICY = "struct<tier:string,replication_factor:int,interval_ms:bigint>"
+_CLUSTER_POLICY = "struct<tier:string,replication_factor:int,interval_ms:bigint,clients_declared:boolean>"
+_UNDECLARED = "array<struct<what:string,count:bigint,names:array<string>>>"
 CLUSTER = columns(f"""
     {RESOURCE}
     cluster_id                 string        Kafka's cluster id
@@ -83,6 +84,9 @@ CLUSTER = columns(f"""
     incomplete_snapshots       array<string> earlier snapshots with a missing or silent broker, or with clocks not compared; at most 20
     clock_skew_before_ms       bigint        largest difference between the clocks in these snapshots; NULL when none told
     unusable_snapshots         array<string> earlier snapshots that were left out of the history, with the reason; at most 20
-    policy                     {_CLUSTER_POLICY} the default tier's requirements, and the interval between snapshots the policy promises
+    undeclared                 {_UNDECLARED} what owners have not declared, of topics and groups of tiers that demand it: what, how many,
+        the first 20 names; empty when nothing is missing; NULL when topics or groups could not be listed
+    policy                     {_CLUSTER_POLICY} the default tier's requirements, the interval between snapshots the policy promises, and
+        whether any tier demands that clients are declared
     {ERRORS}
 """)
