@@ -31,6 +31,11 @@ def test_the_partition_that_grew_by_the_largest_factor_in_a_day_decides(rows_of)
     assert growth(rows_of(topics(state=(4000, 6000, 900)), "topic", earlier=earlier)) == (4.0, 1, 6000, 1500, 0)
 
 
+def test_growth_since_an_older_snapshot_is_spread_over_its_days(rows_of) -> None:
+    assert growth(rows_of(topics(state=(6000,)), "topic", earlier={72: topics(state=(1500,))})) == (2.0, 0, 6000, 1500, 0)
+    assert growth(rows_of(topics(state=(6000,)), "topic", earlier={23: topics(state=(1500,))})) == (4.0, 0, 6000, 1500, 0)
+
+
 def test_partitions_of_up_to_ten_segments_need_no_past(rows_of) -> None:
     assert growth(rows_of(topics(state=(1000, 7)), "topic")) == (0.0, None, None, None, 0)
 

@@ -60,8 +60,10 @@ def test_throttle_rates_that_differ_between_brokers_are_no_drift_of_durability_s
 
 
 def test_cordoned_log_dirs_are_those_that_the_setting_names_and_none_before_kafka_4_3(rows_of) -> None:
-    cluster = cluster_with((1, "cordoned.log.dirs", "/a, /b,/a", "DYNAMIC_BROKER_CONFIG"), (2, "cordoned.log.dirs", "", "DEFAULT_CONFIG"))
+    cluster = cluster_with(
+        (1, "cordoned.log.dirs", "/d/0, /d/1,/d/0", "DYNAMIC_BROKER_CONFIG"), (2, "cordoned.log.dirs", "", "DEFAULT_CONFIG")
+    )
     cluster.tables["broker_configs"] = [row for row in cluster.tables["broker_configs"] if row["broker_id"] != 3]
     rows = rows_of(cluster, "broker")
-    assert {name: row["cordoned_log_dirs"] for name, row in rows.items()} == {"1": ["/a", "/b"], "2": [], "3": None}
+    assert {name: row["cordoned_log_dirs"] for name, row in rows.items()} == {"1": ["/d/0", "/d/1"], "2": [], "3": None}
     assert [row["cordoned_log_dirs"] for row in rows_of(cluster_with(), "broker").values()] == [[], [], []]

@@ -68,7 +68,7 @@ def _cordoned() -> Column:
     """The distinct log dirs that cordoned.log.dirs names; brokers before 4.3 do not have that setting."""
     entry, value = F.col("config")["cordoned.log.dirs"], F.col("config")["cordoned.log.dirs"]["value"]
     none = F.array().cast("array<string>")
-    named = F.array_distinct(F.transform(F.split(value, ","), F.trim))
+    named = F.array_distinct(F.split(F.trim(value), r"\s*,\s*"))
     return F.when(F.col("config").isNotNull(), F.when(entry.isNull() | (value == ""), none).otherwise(named))
 
 

@@ -34,9 +34,10 @@ TOPIC = columns(f"""
     tiered_retention_gap         string        for __remote_log_metadata: why further topics may be tiered or keep records for longer; NULL
         when all are known
     size_bytes_max               bigint        bytes of the largest partition (its largest replica)
-    compacted_growth             double        largest factor by which a partition of a compacted topic grew since the newest snapshot that
-        is a day older; 0 when none is larger than ten segments (segment.bytes), NULL when of none of those the size then is known
-    grown_partition              int           the partition that grew by that factor; NULL without one
+    compacted_growth             double        largest factor by which a partition of a compacted topic grows in a day, since the newest
+        snapshot that is a day older; 0 when none is larger than ten segments (segment.bytes), NULL when of none of those the size then is
+        known
+    grown_partition              int           the partition that grows by that factor; NULL without one
     grown_to_bytes               bigint        its bytes now (its largest replica)
     grown_from_bytes             bigint        its bytes then
     uncompared_partitions        int           partitions of more than ten segments whose size then is not known
