@@ -30,10 +30,16 @@ def _declared_topics(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row for each declared topic."""
     rows = _named_rows(evidence, "topic", policy.declared_topics)
     rows = missing.with_item_errors(with_listing(rows, evidence), evidence, missing.TOPICS)
-    reason = unlisted_reason(evidence)
+    reason, in_scope = unlisted_reason(evidence), matches_any(F.col("topic"), evidence.topic_scope)
     errors = missing.joined(F.col("item_errors"), missing.extra(topics=reason), missing.whole_datasets(evidence))
     return rows.withColumns(
-        {"resource": F.col("topic"), "present": exists(reason), "tier": tier_of(policy, F.col("topic")), "errors": errors}
+        {
+            "resource": F.col("topic"),
+            "in_scope": in_scope,
+            "present": exists(reason),
+            "tier": tier_of(policy, F.col("topic")),
+            "errors": errors,
+        }
     )
 
 
@@ -47,7 +53,8 @@ def _declared_groups(evidence: Evidence, policy: Policy) -> DataFrame:
     reason = _unlisted_reason(evidence)
     errors = missing.joined(F.col("item_errors"), F.col("group_errors"), missing.extra(groups=reason), missing.whole_datasets(evidence))
     present = F.when(reason.isNull(), F.coalesce(F.col("listed"), F.lit(False)))
-    return rows.withColumns({"resource": F.col("group_id"), "present": present, "errors": errors})
+    in_scope = matches_any(F.col("group_id"), evidence.group_scope)
+    return rows.withColumns({"resource": F.col("group_id"), "in_scope": in_scope, "present": present, "errors": errors})
 
 
 def _unlisted_reason(evidence: Evidence) -> Column:

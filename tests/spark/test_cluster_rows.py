@@ -171,6 +171,7 @@ def test_a_declared_topic_is_absent_only_when_nothing_can_hide_it(rows_of, polic
     }
     assert "lacks Describe" in rows["hidden"]["errors"]["topics"]
     assert "outside the scope" in rows["outside"]["errors"]["topics"]
+    assert {name for name, row in rows.items() if not row["in_scope"]} == {"outside"}
     assert rows["there"]["tier"] == "a"
 
 
@@ -186,6 +187,7 @@ def test_a_declared_group_is_absent_only_when_every_broker_listed_its_groups(row
     cluster.groups_in_scope = ["a*", "g*"]
     rows = rows_of(cluster, "declared_group", policy)
     assert {name: row["present"] for name, row in rows.items()} == {"alive": True, "gone": False, "outside": None}
+    assert {name for name, row in rows.items() if not row["in_scope"]} == {"outside"}
     assert (rows["alive"]["state"], rows["alive"]["member_count"]) == ("Stable", 1)
     rows = rows_of(cluster.error("groups", "COORDINATOR_NOT_AVAILABLE", broker_id=2), "declared_group", policy)
     assert {name: row["present"] for name, row in rows.items()} == {"alive": True, "gone": None, "outside": None}

@@ -144,6 +144,25 @@ def test_the_first_audit_takes_the_baseline_and_a_later_one_without_its_history_
     assert json.loads((second.settings / "history.json").read_text())["first_audit"] is False
 
 
+def test_an_audit_of_some_topics_is_judged_on_its_scope(spark: SparkSession, tmp_path: Path) -> None:
+    policy = tmp_path / "policy"
+    policy.mkdir()
+    tiers = "{a: {replication_factor: 3, min_insync_replicas: 2, retention_ms: 1}}"
+    declared = "declared_topics: [orders, gone, elsewhere]\ndeclared_groups: [reader, other]\n"
+    (policy / "tiers.yaml").write_text(f"version: 1\ndefault_tier: a\ntiers: {tiers}\n{declared}")
+    (policy / "slas.yaml").write_text("version: 1\ngroups: [{pattern: '*', name: all, max_lag_records: 5, max_lag_seconds: 60}]\n")
+    cluster = Synthetic(topics_in_scope=["orders", "gone"], groups_in_scope=["r*"]).brokers({1: "a", 2: "b", 3: "c"}).topic("orders")
+    # The commits of the group lie on topics that were not asked for, so the snapshot shows none.
+    snapshot = cluster.offsets("orders", log_start=0, log_end=9).group("reader").write(tmp_path)
+    audit = audit_folder(tmp_path, snapshot)
+    assert run(SETTINGS, snapshot, audit, "--policy", str(policy)) == run(LAG, snapshot, audit, "--policy", str(policy)) == 0
+    rows = [*table(audit.settings / "findings.parquet"), *table(audit.lag / "findings.parquet")]
+    found = {(row["code"], row["resource"]): row["status"] for row in rows}
+    assert [found["TOP-13", name] for name in ("orders", "gone", "elsewhere")] == ["pass", "fail", "not_applicable"]
+    assert found["GRP-01", "other"] == "not_applicable"
+    assert (found["CON-01", "reader"], found["CON-02", "reader"]) == ("not_applicable", "not_applicable")
+
+
 @pytest.mark.usefixtures("only_topics")
 def test_a_control_is_added_by_one_file_and_nothing_else(made, spark: SparkSession, tmp_path: Path) -> None:
     snapshot, audit = made

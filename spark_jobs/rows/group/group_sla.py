@@ -40,6 +40,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         {
             "errors": missing.joined(F.col("lacking"), F.col("errors")),
             "partition_count": F.when(known, partitions),
+            "some_topics_only": F.lit(bool(evidence.topic_scope) and "*" not in evidence.topic_scope),
             **{name: F.when(known, F.coalesce(F.col(of), F.lit(0))) for name, of in counts.items()},
             "isolation": isolation_of(policy, F.col("group_id")),
             "policy": sla_policy(policy, F.col("group_id"), F.nullif("sla", F.lit(_NONE))),

@@ -74,7 +74,9 @@ GROUP_SLA = columns(f"""
     protocol_type          string  protocol type of the group; NULL for one that has only committed, without members
     state                  string  state from ListGroups
     member_count           int     members; NULL when they could not be described
-    partition_count        int     partitions with a committed offset that the SLA covers; without an SLA, all of the group's
+    partition_count        int     partitions with a committed offset that the SLA covers; without an SLA, all of the group's; of the
+        topics in the audit's scope
+    some_topics_only       boolean the audit was asked to look at some topics only, so commits on other topics are not seen
     hidden_commits         string  of a group without members: which topics, on which it may have committed, are hidden from the auditor;
         NULL if none is known to be
     lag_known              bigint  sum of the records behind the log end, without transaction ends where known, over those of these
@@ -207,6 +209,7 @@ GROUP_PARTITION = columns(f"""
 DECLARED_GROUP = columns(f"""
     {RESOURCE}
     group_id     string  a group that the policy declares
+    in_scope     boolean the audit was asked to look at it
     present      boolean ListGroups names it; NULL when groups could not be listed from every broker
     group_type   string  classic, consumer, share, streams or unknown
     state        string  state from ListGroups

@@ -113,8 +113,9 @@ PARTITION = columns(f"""
 
 DECLARED_TOPIC = columns(f"""
     {RESOURCE}
-    topic   string  a topic that the policy declares
-    present boolean metadata lists it; NULL when topics could not be listed or it may be hidden by a missing permission
-    tier    string  its tier
+    topic    string  a topic that the policy declares
+    in_scope boolean the audit was asked to look at it
+    present  boolean metadata lists it; NULL when topics could not be listed or it may be hidden by a missing permission
+    tier     string  its tier
     {ERRORS}
 """)
