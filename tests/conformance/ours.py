@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.cases import UNKNOWN, Answer, Case, load_questions
 from conformance.evidence import add_case, cluster, named, write
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from snapshot_builder import READ_AT
 
@@ -30,6 +30,7 @@ from spark_jobs.rows.build import wide_rows
 
 STEP = 5
 """Histories that go back in steps of so many minutes share a cluster, whatever their length."""
+_READ = ("code", "resource", "status", "reason")
 _DECLARED = {"owner": "team", "declared_on": "2025-02-01", "source": "repository"}
 
 
@@ -73,12 +74,17 @@ def _judged(spark: SparkSession, root: Path, cases: list[Case]) -> dict[str, Ans
             controls = [control for control in catalogue.controls if control.subject == subject and control.code in codes]
             if controls:
                 found = judge(rows, controls, None, PolicyColumns(policy=policy, at=READ_AT), first_audit=first)
-                verdicts |= {(one["code"], one["resource"]): one["status"] for one in found.select("code", "resource", "status").collect()}
+                verdicts |= {(one["code"], one["resource"]): _status(one) for one in found.select(*_READ).collect()}
             columns = [one.split(".")[1] for one in figures if one.split(".")[0] == subject]
             for row in rows.select("resource", *columns).collect() if columns else ():
                 values |= {(f"{subject}.{column}", row["resource"]): row[column] for column in columns}
     subject_of = {control.code: control.subject for control in catalogue.controls}
     return {case.id: _answer(case, ours, subject_of, verdicts, values) for case, ours in zip(cases, asked, strict=True)}
+
+
+def _status(finding: Row) -> str:
+    """A finding that does not apply for lack of a declaration or of a past answers nothing; one without such a reason says so of the case."""
+    return "not_assessed" if finding["status"] == "not_applicable" and finding["reason"] is not None else finding["status"]
 
 
 def _written(root: Path, cases: list[Case]) -> Snapshot:
