@@ -33,13 +33,14 @@ from spark_jobs.rows.group.commit_behaviour import group_table
 from spark_jobs.rows.group.group_sla import covered, judged_samples, lag_window
 from spark_jobs.rows.group.membership import assignments, that_consume
 from spark_jobs.rows.tiers import matches_any
+from spark_jobs.rows.topic.topic_listing import hidden_internal_topics
 
 _LARGE = 50_000
 """From so many findings on, a cluster is large."""
 _ROWS_OF_A_PART = 50_000
 """Wide rows whose findings are one file: the same on every machine, so that a repeated step gives equal files."""
 
-_ROWS_OF = {"topic": "topics", "partition": "partitions", "broker": "brokers", "group": "groups"}
+_ROWS_OF = {"partition": "partitions", "broker": "brokers", "group": "groups"}
 _ALSO_WRITTEN = ("group_partition", "group_sla")
 """Subjects whose wide rows are judged and written: they are computed once."""
 
@@ -187,6 +188,7 @@ def population(subject: str, evidence: Evidence, policy: Policy) -> int:
     if subject in _ROWS_OF:
         return evidence.rows(_ROWS_OF[subject])
     counted: dict[str, Callable[[], int]] = {
+        "topic": lambda: evidence.rows("topics") + hidden_internal_topics(evidence).count(),
         "declared_topic": lambda: len(policy.declared_topics),
         "declared_group": lambda: len(policy.declared_groups),
         "group_partition": lambda: _group_partitions(evidence),

@@ -3,9 +3,16 @@
 from pathlib import Path
 
 import pytest
-from snapshot_builder import HOUR_MS, READ_MS, Synthetic
+from pyspark.sql import SparkSession
+from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.policy import Policy, load_policy
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.judge.controls import judge
+from spark_jobs.judge.part import population
+from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.rows.build import wide_rows
 
 pytestmark = pytest.mark.spark
 
@@ -257,3 +264,21 @@ def test_a_broker_that_did_not_answer_leaves_its_partitions_and_the_brokers_sett
     assert set(found["led-by-1"]["errors"]) == {"broker_configs"}
     assert found["led-by-1"]["broker_values"] == {}
     assert found["led-by-2"]["errors"]["broker_configs"] == "REQUEST_TIMED_OUT (SomeApi on broker 2): refused"
+
+
+def test_an_internal_topic_that_is_hidden_from_the_auditor_is_not_assessed(spark: SparkSession, tmp_path: Path) -> None:
+    cluster = Synthetic().brokers({1: "a", 2: "b", 3: "c"}).topic("orders")
+    for topic in ("__consumer_offsets", "secret"):
+        cluster.add("replica_sizes", broker_id=1, path="/data", topic=topic, partition=0, size_bytes=1, offset_lag=0, is_future=False)
+    evidence, policy = Evidence(spark=spark, snapshot=cluster.write(tmp_path)), load_policy()
+    rows = {row.topic: row for row in wide_rows("topic", evidence, policy).collect()}
+    assert set(rows) == {"orders", "__consumer_offsets"}
+    assert rows["__consumer_offsets"].is_internal
+    assert population("topic", evidence, policy) == len(rows)
+    controls = [control for control in load_catalogue().of_subject("topic") if control.code == "BRK-03"]
+    judged = judge(wide_rows("topic", evidence, policy), controls, None, PolicyColumns(policy=policy, at=READ_AT)).collect()
+    found = {row.resource: (row.status, row.reason) for row in judged}
+    assert found["orders"][0] == "not_applicable"
+    status, reason = found["__consumer_offsets"]
+    assert status == "not_assessed"
+    assert "the auditor lacks Describe on this topic" in reason

@@ -17,6 +17,7 @@ from spark_jobs.rows.topic.framework_topics import framework_topics
 from spark_jobs.rows.topic.partition import largest_replicas, placed_partitions
 from spark_jobs.rows.topic.past_topics import with_past_topics
 from spark_jobs.rows.topic.tiered_retention import with_tiered_retention
+from spark_jobs.rows.topic.topic_listing import hidden_internal_topics
 from spark_jobs.rows.topic.writes import with_writes, write_figures
 
 _CLIENTS = "array<struct<name:string,settings:map<string,string>>>"
@@ -24,9 +25,10 @@ _FROM_PARTITIONS = ("partitions", "reassignments", "offsets", "offsets.max_times
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
-    """One row for each topic of the topics dataset."""
+    """One row for each topic of the topics dataset, and for each of Kafka's own topics that is hidden from the auditor."""
     facts = broker_facts(evidence)
-    topics = evidence.table("topics").withColumnRenamed("error", "topics_error")
+    topics = evidence.table("topics").unionByName(hidden_internal_topics(evidence), allowMissingColumns=True)
+    topics = topics.withColumnRenamed("error", "topics_error")
     topics = missing.with_item_errors(topics, evidence, missing.TOPICS)
     rows = (
         topics.join(_partition_figures(evidence, facts), on="topic", how="left")

@@ -3,12 +3,14 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.collect.scope import INTERNAL_TOPICS
 from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts
 from spark_jobs.rows.tiers import matches_any
 
 _ABSENT = "UNKNOWN_TOPIC_OR_PARTITION"
+_HIDDEN = "it is on a broker's disk, but metadata does not show it: the auditor lacks Describe on this topic"
 _NO_TOPIC = "__cluster_metadata"  # the metadata log lies in a log dir and is no topic
 
 
@@ -18,6 +20,12 @@ def hidden_topics(evidence: Evidence) -> DataFrame:
     on_disk = evidence.table("replica_sizes").select("topic").distinct()
     in_scope = matches_any(F.col("topic"), evidence.topic_scope) & (F.col("topic") != _NO_TOPIC)
     return on_disk.where(in_scope).join(evidence.table("topics").select("topic"), on="topic", how="left_anti")
+
+
+def hidden_internal_topics(evidence: Evidence) -> DataFrame:
+    """Those of Kafka's own topics that are hidden from the auditor: topic, is_internal (true) and error, why nothing is known of them."""
+    hidden = hidden_topics(evidence).where(F.col("topic").isin(*INTERNAL_TOPICS))
+    return hidden.select("topic", F.lit(True).alias("is_internal"), F.lit(_HIDDEN).alias("error"))
 
 
 def disks_unread(evidence: Evidence) -> str | None:
@@ -48,7 +56,7 @@ def unlisted_reason(evidence: Evidence) -> Column:
         .when(~matches_any(F.col("topic"), evidence.topic_scope), F.lit("it is outside the scope of this snapshot"))
         .when(F.col("item_errors")["topics"].isNotNull(), F.col("item_errors")["topics"])
         .when(refused.isNotNull(), refused)
-        .when(F.col("on_disk"), F.lit("it is on a broker's disk, but metadata does not show it: the auditor lacks Describe on this topic"))
+        .when(F.col("on_disk"), F.lit(_HIDDEN))
         .when(F.col("listing_error").isNull(), F.lit(unread).cast("string"))
     )
 
