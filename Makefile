@@ -11,7 +11,7 @@ CLASSES := $(VENV)/share/kafka-audit/spark-classes.bytes
 export KAFKA_AUDIT_ROOT := $(abspath $(ROOT))
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites install jars demo ui test test-fast test-versions lint types record bench docs sbom lock lock-jars lock-images clean
+.PHONY: help prerequisites install jars demo ui test test-fast test-versions lint types record bench conformance docs sbom lock lock-jars lock-images clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -62,6 +62,9 @@ record: jars ## Record what real clients commit, for tests/recorded (two minutes
 
 bench: jars ## Measure this platform and Kafka's own tools side by side
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python bench/run.py
+
+conformance: $(STAMP) ## Answer the cases of tests/conformance and write docs/conformance.md (a minute)
+	@PYTHONPATH=tests:tests/spark $(BIN)/python -m conformance.score docs/conformance.md
 
 docs: $(STAMP) ## Regenerate docs/controls.md from the controls and the frameworks
 	@$(BIN)/kafka-audit controls docs --write docs/controls.md

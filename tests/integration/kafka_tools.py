@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kafka_audit.jars.fetch import broker_classpath, java
 
 # The classes that the scripts of these names start.
-_CLASSES = {
+CLASSES = {
     "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
@@ -22,7 +22,7 @@ _CLASSES = {
     "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
 }
-_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _TIMEOUT_S = 300
 # What these tools do by themselves when a busy machine is slow: give up after seconds, and end with 0.
 _PATIENCE = {
@@ -57,7 +57,7 @@ class KafkaTools:
 
     def _start(self, command: str, stdin: str) -> "subprocess.CompletedProcess[str]":
         tool, *arguments = shlex.split(command)
-        line = [java(), *_JVM, "-cp", broker_classpath(lambda message: None), _CLASSES[tool], "--bootstrap-server", self.bootstrap]
+        line = [java(), *JVM, "-cp", broker_classpath(lambda message: None), CLASSES[tool], "--bootstrap-server", self.bootstrap]
         return subprocess.run(
             [*line, *_PATIENCE.get(tool, ()), *arguments],
             input=stdin,

@@ -1,0 +1,180 @@
+"""The commands that ``kafka-audit fix`` prints repair a real cluster: they are run as printed, with Kafka's own tools, and it is audited again.
+
+The cluster is this module's own, because the commands change it. It has the faulty seed, and a topic whose name looks like an option.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka_tools import CLASSES, JVM
+
+from kafka_audit.audit.inputs import keep_rules
+from kafka_audit.catalogue.load import load_catalogue, shipped_controls
+from kafka_audit.cli.demo import POLICIES
+from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.snapshot import take_snapshot
+from kafka_audit.findings import Status
+from kafka_audit.jars.fetch import broker_classpath, java
+from kafka_audit.policy import load_policy
+from kafka_audit.report.fix_plan import Plan, Step, read_plan
+from kafka_audit.report.fix_script import render
+from kafka_audit.sandbox import lifecycle
+from kafka_audit.sandbox.earlier_snapshots import make_past
+from kafka_audit.sandbox.lifecycle import Sandbox
+from kafka_audit.sandbox.seeded_findings import Pair, found
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id, seal_audit
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+CLUSTER = "repaired"
+LIKE_AN_OPTION = "-rf"
+POLICY = POLICIES / "faulty"
+REPAIRED = {
+    ("TOP-02", "inventory"),
+    ("TOP-04", "sessions"),
+    ("TOP-05", "email-sender:email-outbox-0"),
+    ("TOP-06", "access-log"),
+    *((code, LIKE_AN_OPTION) for code in ("TOP-02", "TOP-04", "TOP-06")),
+}
+"""Failures whose commands are not commented out."""
+DECIDED = {("TOP-07", "audit-trail"), ("TOP-09", "gps"), ("TOP-12", "ledger")}
+"""Failures whose commands are, and which go once a person has decided for them."""
+DRY_RUNS = {("CON-05", "month-end:customers-0")}
+
+
+@dataclass(frozen=True)
+class Story:
+    """The plan of the first audit, what its script and the decided commands printed, and what failed in the three audits."""
+
+    plan: Plan
+    script: str
+    dry_run: str
+    failing: tuple[set[Pair], ...]
+    unknown: tuple[set[Pair], ...]
+
+
+def _tools(folder: Path) -> Path:
+    """A folder with Kafka's tools by the names that the commands have."""
+    folder.mkdir()
+    for name, started in CLASSES.items():
+        (folder / f"{name}.sh").write_text(
+            f"#!/bin/sh\nexec {java()} {' '.join(JVM)} -cp '{broker_classpath(lambda message: None)}' {started} \"$@\"\n"
+        )
+        (folder / f"{name}.sh").chmod(0o755)
+    return folder
+
+
+def _run(script: Path, tools: Path, bootstrap: str) -> str:
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "BOOTSTRAP": bootstrap, "OPTIONS": ""}
+    done = subprocess.run(["sh", "-eu", str(script)], capture_output=True, text=True, env=environment, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _snapshot(sandbox: Sandbox, root: Path) -> Snapshot:
+    time.sleep(1.1)  # ids sort by the second
+    now = datetime.now(timezone.utc)
+    evidence, snapshot_id = EvidenceRoot(path=root), new_id(now, "repaired")
+    settings = ConnectionSettings.from_mapping(sandbox.audit_connection)
+    take_snapshot(settings=settings, root=evidence, cluster=CLUSTER, snapshot_id=snapshot_id, now=lambda: datetime.now(timezone.utc))
+    return evidence.snapshot(CLUSTER, snapshot_id)
+
+
+def _audit(snapshot: Snapshot, root: Path) -> Audit:
+    """Judge a snapshot, and seal the audit with the rules that it used."""
+    from spark_jobs.verify import main
+
+    audit = EvidenceRoot(path=root).audit(CLUSTER, snapshot.snapshot_id)
+    started = datetime.now(timezone.utc).isoformat()
+    write_json(
+        audit.run_file, {"audit_id": audit.path.name, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id, "started_at": started}
+    )
+    assert main(["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--policy", str(POLICY)]) == 0
+    keep_rules(audit, load_policy(POLICY), load_catalogue(), [shipped_controls()])
+    seal_audit(EvidenceRoot(path=root), CLUSTER, audit.path.name, {"snapshot": {"snapshot_id": snapshot.snapshot_id}})
+    return audit
+
+
+def _repairs(step: Step, wanted: set[Pair]) -> bool:
+    return any((reason.code, reason.resource) in wanted for reason in step.reasons)
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    from spark_jobs.engine.session import spark_session
+
+    folder = tmp_path_factory.mktemp("repaired")
+    root, tools = folder / "root", _tools(folder / "tools")
+    with lifecycle.start("faulty", directory=folder / "sandbox") as sandbox:
+        with closing(KafkaAdminClient(bootstrap_servers=sandbox.bootstrap)) as admin:
+            weak = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true", "retention.ms": "3600000"}
+            admin.create_topics({LIKE_AN_OPTION: {"assignments": {0: [1, 2, 3]}, "configs": weak}})
+        make_past(sandbox, "faulty", root=root, cluster=CLUSTER)
+        session = spark_session("kafka_audit repaired cluster")
+        try:
+            first = _audit(_snapshot(sandbox, root), root)
+            command = [sys.executable, "-m", "kafka_audit.cli", "fix", str(first.path)]
+            printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+            (folder / "fix.sh").write_text(printed)
+            _run(folder / "fix.sh", tools, sandbox.bootstrap)
+            repaired = _snapshot(sandbox, root)
+            plan = read_plan(first)
+            decided = [step.command for step in plan.steps if step.decide and _repairs(step, DECIDED | DRY_RUNS)]
+            (folder / "decided.sh").write_text("\n".join(decided) + "\n")
+            dry_run = _run(folder / "decided.sh", tools, sandbox.bootstrap)
+            last = _snapshot(sandbox, root)
+            audits = [first, _audit(repaired, root), _audit(last, root)]
+        finally:
+            session.stop()
+    return Story(
+        plan=plan,
+        script=printed,
+        dry_run=dry_run,
+        failing=tuple(found(audit, Status.FAIL) for audit in audits),
+        unknown=tuple(found(audit, Status.NOT_ASSESSED) | found(audit, Status.ERROR) for audit in audits),
+    )
+
+
+def _pairs(plan: Plan, *, decide: bool) -> set[Pair]:
+    return {(reason.code, reason.resource) for step in plan.steps if (step.decide is not None) is decide for reason in step.reasons}
+
+
+def test_the_command_prints_the_plan_of_the_audit(story: Story) -> None:
+    assert story.script == render(story.plan)
+    assert _pairs(story.plan, decide=False) >= REPAIRED
+    assert _pairs(story.plan, decide=True) >= DECIDED | DRY_RUNS
+
+
+def test_every_failure_whose_command_was_run_is_gone(story: Story) -> None:
+    before, after, _ = story.failing
+    assert _pairs(story.plan, decide=False) <= before
+    assert _pairs(story.plan, decide=False) & after == set()
+    assert _pairs(story.plan, decide=False) & story.unknown[1] == set()
+
+
+def test_nothing_else_is_worse_than_before(story: Story) -> None:
+    assert story.failing[1] - story.failing[0] == set()
+    assert story.unknown[1] - story.unknown[0] == set()
+
+
+def test_commands_that_a_person_decides_for_are_accepted_and_do_what_they_say(story: Story) -> None:
+    assert story.failing[0] >= DECIDED
+    assert DECIDED & (story.failing[2] | story.unknown[2]) == set()
+    assert story.failing[2] - story.failing[0] == set()
+
+
+def test_the_dry_run_of_a_rewound_group_shows_the_offset_that_it_had_committed(story: Story) -> None:
+    (step,) = [step for step in story.plan.steps if _repairs(step, DRY_RUNS)]
+    offset = step.command.split("--to-offset ")[1].split()[0]
+    lines = [line.split() for line in story.dry_run.splitlines() if "month-end" in line]
+    assert [line[:4] for line in lines if line] == [["month-end", "customers", "0", offset]]
+    assert ("CON-05", "month-end:customers-0") in story.failing[2], "a dry run changes nothing"
