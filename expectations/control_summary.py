@@ -15,7 +15,7 @@ from expectations.recount import FindingKind, Recount, count_findings, unreadabl
 from expectations.suites import Table, Value, kinds
 from kafka_audit.audit.gate_result import Coverage
 from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import COUNTED_AS, Severity, Status
+from kafka_audit.findings import COUNTED_AS, EvidenceClass, Severity, Status
 from kafka_audit.policy.waivers import Waiver
 from kafka_audit.store.layout import Audit
 
@@ -96,7 +96,7 @@ def _summary_rows(summaries: Sequence[pads.Dataset | None]) -> tuple[list[Row], 
     for summary in summaries:
         if summary is None:
             continue
-        names = [name for name in ("control_id", "code", "severity", *_COUNTS) if name in summary.schema.names]
+        names = [name for name in ("control_id", "code", "severity", "evidence_class", *_COUNTS) if name in summary.schema.names]
         wrong = [name for name in names if name in _COUNTS and not pa.types.is_integer(summary.schema.field(name).type)]
         if wrong:
             raise IntegrityError(f"{summary.files[0]}: {', '.join(wrong)} should be whole numbers; run the verification job again")
@@ -159,7 +159,10 @@ def _coverage(rows: Sequence[Row]) -> Coverage:
     def total(column: str) -> int:
         return sum(value for row in rows if isinstance(value := row.get(column), int))
 
-    return Coverage(assessed=total("passed") + total("failed"), applicable=total("findings") - total("not_applicable"))
+    # What no machine can see, and nobody has attested yet, is open, and no gap in what the audit could have assessed.
+    manual = [row for row in rows if row.get("evidence_class") == EvidenceClass.MANUAL.value]
+    still_open = sum(value for row in manual if isinstance(value := row.get("not_assessed"), int))
+    return Coverage(assessed=total("passed") + total("failed"), applicable=total("findings") - total("not_applicable") - still_open)
 
 
 def _unknown_controls(rows: Sequence[Row], recount: Recount, controls: Mapping[str, Severity]) -> str:

@@ -44,12 +44,17 @@ class Severity(str, Enum):
 
 
 class EvidenceClass(str, Enum):
-    """How a verdict is known: read from the cluster, following from what was read, said by an owner, or by hand."""
+    """How a verdict is known: read from the cluster, following from what was read, said by an owner, or attested by a person.
+
+    A control is MANUAL when no machine can see what it asks. It is open until a person attests it and files evidence: that result is
+    ATTESTED, never observed.
+    """
 
     OBSERVED = "observed"
     INFERRED = "inferred"
     DECLARED = "declared"
     MANUAL = "manual"
+    ATTESTED = "attested"
 
 
 class Verdict(str, Enum):

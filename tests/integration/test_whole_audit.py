@@ -142,7 +142,7 @@ def test_the_demo_of_a_healthy_cluster_ends_green_and_leaves_no_process(tmp_path
     report = json.loads((only_audit(root, "demo-healthy").report / "report.json").read_text())
     assert report["verdict"] == PASSED
     assert report["coverage"]["ratio"] == 1.0
-    assert report["totals"]["failed"] == report["totals"]["not_assessed"] == 0
+    assert (report["totals"]["failed"], report["totals"]["not_assessed"], report["totals"]["still_open"]) == (0, 3, 3)
     assert "none missed, none extra" in done.stdout
     left = [process for process in psutil.process_iter(["cmdline"]) if str(tmp_path) in " ".join(process.info["cmdline"] or [])]
     assert left == []

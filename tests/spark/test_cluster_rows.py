@@ -1,5 +1,6 @@
 """Wide rows of the cluster, of brokers, and of what the policy declares."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -273,3 +274,24 @@ def test_where_everything_is_declared_nothing_is_left_to_declare(rows_of, tmp_pa
 def test_what_is_not_declared_is_not_known_where_topics_or_groups_could_not_be_listed(dataset: str, rows_of, tmp_path: Path) -> None:
     row = the(rows_of, undeclared_cluster().error(dataset, "TIMEOUT"), policy=declaring(tmp_path / "policy"))
     assert row["undeclared"] is None
+
+
+def test_of_what_people_attest_the_newest_counts_and_only_until_it_expires(rows_of, tmp_path: Path) -> None:
+    assert the(rows_of, Synthetic().brokers(RACKS), policy=declaring(tmp_path / "nothing"))["attestations"] == {}
+    place = tmp_path / "policy"
+    declaring(place)
+    (place / "proof.txt").write_bytes(b"minutes")
+    about = f"attested_by: Ada, statement: it was rehearsed, file: proof.txt, sha256: {hashlib.sha256(b'minutes').hexdigest()}"
+    listed = [
+        f"{{id: a, control: OPS-01, attested_on: 2024-01-01, expires: 2026-01-01T00:00:00Z, {about}}}",
+        f"{{id: b, control: OPS-01, attested_on: 2025-02-01, expires: 2025-09-01T00:00:00Z, outcome: failed, {about}}}",
+        f"{{id: c, control: OPS-03, attested_on: 2024-01-01, expires: 2025-02-28T00:00:00Z, {about}}}",
+        f"{{id: d, control: OPS-02, attested_on: 2025-06-01, expires: 2026-01-01T00:00:00Z, {about}}}",
+    ]
+    (place / "attestations.yaml").write_text(f"version: 1\nattestations: [{', '.join(listed)}]\n")
+    found = the(rows_of, Synthetic().brokers(RACKS), policy=load_policy(place))["attestations"]
+    assert {code: (one["in_force"], one["outcome"]) for code, one in found.items()} == {
+        "OPS-01": (True, "failed"),
+        "OPS-03": (False, "passed"),
+    }
+    assert found["OPS-01"]["attested_on"] == "2025-02-01"

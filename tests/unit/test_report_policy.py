@@ -13,6 +13,7 @@ from test_report_html import Page
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Severity
+from kafka_audit.policy.attestations import Attestation
 from kafka_audit.policy.frameworks import Framework
 from kafka_audit.policy.waivers import Waiver
 from kafka_audit.report import Report, read_report
@@ -240,6 +241,25 @@ def test_the_first_audit_of_a_cluster_says_that_it_took_the_baseline(tmp_path: P
         write_json(fake.audit.path / part / "history.json", {"used": [], "left_out": [], "first_audit": True})
     assert "This is the cluster's first audit" in text_of(read(fake)).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     assert [one["first_audit"] for one in as_json(read(fake))["history"]] == [True]
+
+
+def test_the_report_lists_who_attests_what_until_when_and_escapes_it(tmp_path: Path) -> None:
+    fake = audit(tmp_path, PASSING)
+    assert "Nobody has attested anything" in text_of(read(fake))
+    about = {
+        "id": "A-1",
+        "control": "OPS-01",
+        "attested_by": "Ada <script>",
+        "attested_on": "2026-10-20",
+        "expires": "2027-04-20T00:00:00Z",
+    }
+    shown = {"statement": "orders was restored in 40 minutes", "file": "proofs/restore.txt", "sha256": "ab" * 32}
+    fake.policy = replace(fake.policy, attestations=[Attestation.model_validate({**about, **shown})])
+    page = render(read(fake))
+    assert "<script>" not in page
+    text = Page(page).text
+    for said in ("Ada <script>", "orders was restored in 40 minutes", "2027-04-20", "proofs/restore.txt", "ab" * 32):
+        assert said in text
 
 
 def test_the_report_says_why_results_do_not_apply(tmp_path: Path) -> None:

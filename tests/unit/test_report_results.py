@@ -8,7 +8,7 @@ import pytest
 from report_audit import FINDINGS, FakeAudit, control, finding, group_partition, spark_folder, summary
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import Severity
+from kafka_audit.findings import EvidenceClass, Severity
 from kafka_audit.report import Report, read_report
 from kafka_audit.report.results import FindingReader
 
@@ -66,6 +66,17 @@ def test_why_results_do_not_apply_stands_apart_from_why_results_are_missing(tmp_
     assert [(one.reason, one.count, one.codes) for one in report.set_aside] == [("baseline taken", 4, ("TOP-01",))]
     assert report.reasons == ()
     assert report.results[-1].not_assessed == ()
+
+
+def test_an_open_manual_control_is_not_assessed_and_no_gap_of_the_coverage(tmp_path: Path) -> None:
+    manual = control("restore_rehearsed", "OPS-01", evidence=EvidenceClass.MANUAL)
+    fake = FakeAudit(tmp_path, (TOPIC, manual))
+    fake.settings([finding(TOPIC, "orders", "pass"), finding(manual, "cluster", "not_assessed", reason="open")])
+    fake.lag([])
+    report = read(fake)
+    assert (report.counts.not_assessed, report.counts.still_open) == (1, 1)
+    assert (report.counts.assessed, report.counts.applicable) == (1, 1)
+    assert [one.reason for one in report.reasons] == ["open"]
 
 
 def test_a_control_with_an_empty_population_is_neither_pass_nor_fail(tmp_path: Path) -> None:

@@ -216,7 +216,9 @@ def policy_files(policy: Policy) -> dict[str, Path]:
     """
     own = policy.folder / FRAMEWORKS
     frameworks = own if own.is_dir() else shipped_policy_folder() / FRAMEWORKS
-    found = {path.name: path for name in ("tiers", "slas", "clients", "waivers") if (path := policy.folder / f"{name}.yaml").exists()}
+    names = ("tiers", "slas", "clients", "waivers", "attestations")
+    found = {path.name: path for name in names if (path := policy.folder / f"{name}.yaml").exists()}
+    found |= {one.file: policy.folder / one.file for one in policy.attestations}  # load_policy refused those outside of the folder
     found |= {f"{FRAMEWORKS}/{path.name}": path for path in sorted(frameworks.glob("*.yaml"))}
     for client in policy.clients:
         name = client.settings_file

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.findings import Severity
+from kafka_audit.findings import EvidenceClass, Severity
 from kafka_audit.policy.load import Policy
 from kafka_audit.policy.waivers import WaiverState, is_future
 
@@ -20,15 +20,20 @@ _ESCAPED_WILDCARD = re.compile(r"\[[*?[]\]")
 def check_policy(policy: Policy, catalogue: "Catalogue") -> None:
     """Check that every control and parameter named by the policy is in the catalogue; ConfigurationError (exit 2) lists all problems."""
     controls = {control.code: control for control in catalogue.controls}
-    problems = [*_tier_problems(policy, controls), *_waiver_problems(policy, controls), *_framework_problems(policy, controls)]
+    problems = [
+        *_tier_problems(policy, controls),
+        *_waiver_problems(policy, controls),
+        *_attestation_problems(policy, controls),
+        *_framework_problems(policy, controls),
+    ]
     if problems:
         raise ConfigurationError("the policy does not fit the catalogue:\n  " + "\n  ".join(f"{policy.folder}/{line}" for line in problems))
 
 
 def check_dates(policy: Policy, at: datetime) -> None:
-    """Check a policy's dates before it is adopted; ConfigurationError (exit 2) lists expired waivers and dates in the future.
+    """Check a policy's dates before it is adopted; ConfigurationError (exit 2) lists what has expired, and dates in the future.
 
-    An audit does not check this: it lists an expired waiver and does not apply it.
+    An audit does not check this: it lists an expired waiver or attestation and does not apply it.
     """
     problems = []
     for waiver in policy.waivers:
@@ -42,6 +47,12 @@ def check_dates(policy: Policy, at: datetime) -> None:
         for client in policy.clients
         if is_future(client.declared_on, at)
     ]
+    for one in policy.attestations:
+        where = f"{policy.folder}/attestations.yaml: {one.id}"
+        if is_future(one.attested_on, at):
+            problems.append(f"{where}: attested_on: {one.attested_on} is in the future: write the day of the attestation")
+        elif not one.in_force(at):
+            problems.append(f"{where}: expires: {one.expires.isoformat()} is past: remove it, or file a new attestation")
     if problems:
         raise ConfigurationError("the policy has invalid dates:\n  " + "\n  ".join(problems))
 
@@ -80,6 +91,15 @@ def _waiver_problems(policy: Policy, controls: "dict[str, Control]") -> list[str
                 "(write [*] for a star that is part of the name)"
             )
     return problems
+
+
+def _attestation_problems(policy: Policy, controls: "dict[str, Control]") -> list[str]:
+    manual = [code for code, control in controls.items() if control.evidence is EvidenceClass.MANUAL]
+    return [
+        f"attestations.yaml: {one.id}: control {one.control} is not a control that a person attests: write one of {', '.join(manual)}"
+        for one in policy.attestations
+        if one.control not in manual
+    ]
 
 
 def _framework_problems(policy: Policy, controls: "dict[str, Control]") -> list[str]:

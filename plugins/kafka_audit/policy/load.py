@@ -13,13 +13,14 @@ from kafka_audit.input_files.fields import Strict
 from kafka_audit.input_files.glob import matches
 from kafka_audit.input_files.read import package_folder
 from kafka_audit.input_files.yaml_file import read_model
+from kafka_audit.policy.attestations import Attestation, AttestationFile
 from kafka_audit.policy.frameworks import Framework
 from kafka_audit.policy.slas import LagSla, SlaFile
 from kafka_audit.policy.tiers import GroupRule, History, Tier, TierFile, TopicRule
 from kafka_audit.policy.waivers import Waiver, WaiverFile
 
 _REQUIRED: dict[str, type[Strict]] = {"tiers.yaml": TierFile, "slas.yaml": SlaFile}
-_OPTIONAL: dict[str, type[Strict]] = {"clients.yaml": ClientFile, "waivers.yaml": WaiverFile}
+_OPTIONAL: dict[str, type[Strict]] = {"clients.yaml": ClientFile, "waivers.yaml": WaiverFile, "attestations.yaml": AttestationFile}
 _FRAMEWORKS = "frameworks"
 _LEVELS = ("read_committed", "read_uncommitted")
 
@@ -39,6 +40,7 @@ class Policy:
     slas: list[LagSla]
     clients: list[Client]
     waivers: list[Waiver]
+    attestations: list[Attestation]
     frameworks: tuple[Framework, ...]
     sha256: str
     folder: Path
@@ -77,7 +79,8 @@ def shipped_policy_folder() -> Path:
 def load_policy(folder: Path | None = None) -> Policy:
     """Load and check the files of a folder (default: the shipped policy). The folder replaces the shipped policy as a whole.
 
-    ``tiers.yaml`` and ``slas.yaml`` are required; ``clients.yaml``, ``waivers.yaml`` and ``frameworks/`` are optional. Without
+    ``tiers.yaml`` and ``slas.yaml`` are required; ``clients.yaml``, ``waivers.yaml``, ``attestations.yaml`` and
+    ``frameworks/`` are optional. Without
     ``frameworks/`` the shipped mappings apply; an empty ``frameworks/`` means no mappings.
     ConfigurationError (exit 2) names a folder that does not exist, or lists every problem of all files: file, field and what to write
     instead.
@@ -99,6 +102,8 @@ def load_policy(folder: Path | None = None) -> Policy:
             if isinstance(found, ClientFile):
                 found, settings_sha256 = found.with_settings_files(place)
                 digest.update(settings_sha256.encode())
+            if isinstance(found, AttestationFile):
+                found.check_files(place)
             return found
         except ConfigurationError as problem:
             problems.append(str(problem))
@@ -126,6 +131,7 @@ def load_policy(folder: Path | None = None) -> Policy:
         slas=slas.groups,
         clients=parsed["clients.yaml"].clients if "clients.yaml" in parsed else [],
         waivers=parsed["waivers.yaml"].waivers if "waivers.yaml" in parsed else [],
+        attestations=parsed["attestations.yaml"].attestations if "attestations.yaml" in parsed else [],
         frameworks=tuple(frameworks),
         sha256=digest.hexdigest(),
         folder=place,

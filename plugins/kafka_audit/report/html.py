@@ -141,7 +141,7 @@ def _bar(report: Report) -> list[dict[str, object]]:
         ("pass", "passed", counts.passed),
         ("fail", "failed", counts.failed),
         ("error", "raised an error", counts.errored),
-        ("gap", "not assessed", counts.not_assessed),
+        ("gap", "not assessed", counts.not_assessed - counts.still_open),
     )
     segments: list[dict[str, object]] = []
     start = 0.0
@@ -159,6 +159,8 @@ def _why_nothing(result: ControlResult) -> tuple[str, str, str]:
         return "gap", "did not run", ""
     if counts.applicable:
         return "gap", "nothing could be assessed", "of what it applies to"
+    if counts.still_open:
+        return "gap", "open", "until a person attests it in attestations.yaml"
     if counts.population:
         return "none", "not applicable", "to anything in scope"
     return "none", "not applicable", f": no {result.subject.replace('_', ' ')} in scope"

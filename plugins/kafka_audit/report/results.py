@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import COUNTED_AS, Status
+from kafka_audit.findings import COUNTED_AS, EvidenceClass, Status
 from kafka_audit.report.rows import all_rows, batches, first_rows
 from kafka_audit.report.tally import SEVERITIES, Kind, Results, Tally, by_severity, rank, results_of
 
@@ -32,16 +32,24 @@ _RANK = "rank"
 
 @dataclass(frozen=True, kw_only=True)
 class Counts(Results):
-    """The number of results of a control in each status, and the number of resources."""
+    """The number of results of a control in each status, and the number of resources.
+
+    ``still_open``: those of not_assessed that only a person can attest, and nobody has; they do not count in the coverage.
+    """
 
     population: int = 0
     findings: int = 0
+    still_open: int = 0
+
+    @property
+    def applicable(self) -> int:
+        return super().applicable - self.still_open
 
 
 def total(counts: Iterable[Counts]) -> Counts:
     """Add up counts, field by field."""
     listed = list(counts)
-    return Counts(**{name: sum(getattr(one, name) for one in listed) for name in (*_COUNTS, *_OF_TALLY)})
+    return Counts(**{name: sum(getattr(one, name) for one in listed) for name in (*_COUNTS, *_OF_TALLY, "still_open")})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,7 +248,9 @@ def _result(
     if row is not None:
         words = {name: str(row[name]) for name in ("code", "title", "subject", "severity", "evidence_class")}
         counted = results_of(tally.items())
-        counts = Counts(**{name: int(row[name] or 0) for name in _COUNTS}, waived=counted.waived, loosened=counted.loosened)
+        numbers = {name: int(row[name] or 0) for name in _COUNTS}
+        still_open = numbers["not_assessed"] if words["evidence_class"] == EvidenceClass.MANUAL.value else 0
+        counts = Counts(**numbers, waived=counted.waived, loosened=counted.loosened, still_open=still_open)
     elif control is not None:
         words = {"code": control.code, "title": control.title, "subject": control.subject, "severity": control.severity.value}
         words["evidence_class"] = control.evidence.value

@@ -27,7 +27,8 @@ def coverage(report: Report) -> str:
     counts = report.counts
     if not counts.applicable:
         return "nothing that applies was assessed"
-    return f"{percent(counts.assessed, counts.applicable)} of what applies was assessed"
+    still_open = f", and {counted(counts.still_open, 'result')} can only be attested by a person" if counts.still_open else ""
+    return f"{percent(counts.assessed, counts.applicable)} of what applies was assessed{still_open}"
 
 
 def failures(report: Report) -> str:

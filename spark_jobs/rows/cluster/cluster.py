@@ -14,7 +14,7 @@ from spark_jobs.rows.broker.broker_facts import broker_facts, ints
 from spark_jobs.rows.broker.configs import feature_levels
 from spark_jobs.rows.cluster import access
 from spark_jobs.rows.cluster.config_comparison import drifting_keys, weaker_overrides
-from spark_jobs.rows.cluster.declarations import undeclared
+from spark_jobs.rows.cluster.declarations import attestations, undeclared
 from spark_jobs.rows.cluster.unfinished_transactions import unfinished_transactions
 from spark_jobs.rows.topic.topic_listing import disks_unread, hidden_topics
 
@@ -49,6 +49,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             **access.authorizer(evidence),
             **_groups_listed(evidence),
             **_series(evidence),
+            "attestations": attestations(evidence, policy),
             "policy": _policy(policy),
             "errors": missing.joined(_unread_brokers(evidence), F.col("item_errors"), missing.whole_datasets(evidence)),
         }

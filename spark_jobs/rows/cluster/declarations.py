@@ -1,12 +1,16 @@
-"""What owners have not declared of their topics and groups, for the one result that asks for it (PRD-05)."""
+"""What people say of the cluster: what owners have not declared (PRD-05), and what somebody attested (OPS-01 to OPS-03)."""
 
+from datetime import datetime, timezone
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.policy import Policy
+from kafka_audit.policy.attestations import newest
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.tables import constant
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.configs import config_by, value_of
 from spark_jobs.rows.client.client_declarations import clients_of, first_names, user_topics, written_by_clients
@@ -32,6 +36,21 @@ def undeclared(evidence: Evidence, policy: Policy) -> DataFrame:
     listed = not (missing.failed(evidence, "topics") or missing.failed(evidence, "groups"))
     in_order = F.array(*[_first_of(what) for what in _ORDER])
     return counted.select(F.when(F.lit(listed), F.array_compact(in_order)).alias("undeclared"))
+
+
+def attestations(evidence: Evidence, policy: Policy) -> Column:
+    """The column ``attestations`` (kafka_audit.catalogue.rows), as of the time of the snapshot."""
+    at = datetime.fromtimestamp(evidence.taken_ms / 1000, timezone.utc)
+    found = {
+        code: {
+            **one.model_dump(include={"attested_by", "statement", "outcome", "file", "sha256"}),
+            "attested_on": one.attested_on.isoformat(),
+            "expires": one.expires.isoformat(),
+            "in_force": one.in_force(at),
+        }
+        for code, one in newest(policy.attestations, at).items()
+    }
+    return constant(found, SUBJECTS["cluster"].columns["attestations"].type)
 
 
 def _first_of(what: str) -> Column:

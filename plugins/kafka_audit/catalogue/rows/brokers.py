@@ -37,6 +37,10 @@ BROKER = columns(f"""
 """)
 
 _CLUSTER_POLICY = "struct<tier:string,replication_factor:int,interval_ms:bigint,clients_declared:boolean>"
+_ATTESTATIONS = (
+    "map<string,struct<attested_by:string,attested_on:string,expires:string,statement:string,outcome:string,file:string,sha256:string,"
+    "in_force:boolean>>"
+)
 _UNDECLARED = "array<struct<what:string,count:bigint,names:array<string>>>"
 CLUSTER = columns(f"""
     {RESOURCE}
@@ -86,6 +90,8 @@ CLUSTER = columns(f"""
     unusable_snapshots         array<string> earlier snapshots that were left out of the history, with the reason; at most 20
     undeclared                 {_UNDECLARED} what owners have not declared, of topics and groups of tiers that demand it: what, how many,
         the first 20 names; empty when nothing is missing; NULL when topics or groups could not be listed
+    attestations               {_ATTESTATIONS} control code -> the newest attestation of it in attestations.yaml that was given before the
+        snapshot; in_force: it had not expired then
     policy                     {_CLUSTER_POLICY} the default tier's requirements, the interval between snapshots the policy promises, and
         whether any tier demands that clients are declared
     {ERRORS}
