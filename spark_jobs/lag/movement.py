@@ -46,7 +46,8 @@ def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
         lambda it: {"commit": _commit_facts(it["samples"], it["own"], now), "passing": _passing_facts(it["samples"])},
         lambda it: {
             "window": _window_facts(it["samples"], it["own"], it["commit"]["idle"], now),
-            "burrow": burrow(it["own"], evidence.taken_ms),
+            # Burrow reads the offsets topic, where share groups keep none.
+            "burrow": F.when(F.coalesce(F.col("group_type") != "share", F.lit(True)), burrow(it["own"], evidence.taken_ms)),
             "lags_by_age": F.transform(it["samples"], lambda one: one["lag"]),
         },
     )

@@ -63,6 +63,10 @@ def taken(root: Path) -> tuple[Snapshot, Audit]:
         if committed is not None:
             cluster.commit(group, "orders", committed)
     snapshot = cluster.write(root, TAKEN)
+    # A broken snapshot of an earlier day: this is not the cluster's first audit, and there is nothing to compare with.
+    broken = snapshot.path.with_name("20240101T000000Z-0123456789abcdef")
+    broken.mkdir()
+    (broken / "manifest.json").write_text("{}")
     return snapshot, audit_folder(root, snapshot)
 
 

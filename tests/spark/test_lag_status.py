@@ -18,8 +18,8 @@ LAG_DOC = (Path(__file__).parents[2] / "docs" / "lag.md").read_text()
 
 CASES: dict[str, dict[str, Any]] = {
     # What a share group's start offset has not passed counts as what a commit has not.
-    "share-level": {"status": "OK", "lag": 0},
-    "share-lost": {"status": "LOST", "lost": 60},
+    "share-level": {"status": "OK", "lag": 0, "burrow": None},
+    "share-lost": {"status": "LOST", "lost": 60, "burrow": None},
     "leaderless": {"status": "NOT_ASSESSED", "lag": None, "status_window_ms": None, "produced_per_s": None},
     "never-committed": {"status": "NO_COMMIT", "lag": None, "lost": None, "margin": None},
     "orphan": {"status": "ORPHAN", "lag": None, "truncated": None, "burrow": None},

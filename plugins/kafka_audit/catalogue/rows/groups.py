@@ -200,7 +200,8 @@ GROUP_PARTITION = columns(f"""
     time_to_loss_ms       bigint  time from this snapshot until the first unread record is deleted, at these rates; NULL if not foreseeable
     time_to_loss_by       string  by what: 'retention.ms' or 'measured log start progress', whichever is earlier
     expires_in_ms         bigint  how long the commit of an Empty group is kept at least; NULL with members, or if their end is not known
-    burrow                string  verdict of LinkedIn's Burrow on the samples: OK, WARN, STOP, STALL, REWIND; NULL without log end or commit
+    burrow                string  verdict of LinkedIn's Burrow on the samples: OK, WARN, STOP, STALL, REWIND; NULL without log end or
+        commit, and of a share group
     tier                  string  the stricter of the topic's and the group's tier
     {BEHAVIOUR_OF_PARTITION}
     {ERRORS}
