@@ -104,7 +104,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory, healthy_cluster: Sandbox) 
         patch.setenv("KAFKA_AUDIT_FOLDERS", str(POLICY.parent))
         with running_airflow(root=root, connection=healthy_cluster.audit_connection, port=port):
             yield f"http://127.0.0.1:{port}", root
-    assert processes_of(airflow_home(root)) == []
+    assert left_of(airflow_home(root), 30.0) == []
 
 
 @pytest.fixture(scope="module")

@@ -109,7 +109,10 @@ def test_faulty_topics_are_configured_as_the_seed_says(faulty: Cluster) -> None:
     seed = load("faulty")
     partitions = faulty.partitions()
     for topic in seed.topics:
-        assert [tuple(partitions[f"{topic.name}-{p}"]["replica_nodes"]) for p in range(len(topic.replicas))] == list(topic.replicas)
+        for number, replicas in enumerate(topic.replicas):
+            name = f"{topic.name}-{number}"
+            first = seed.preferred_leaders.get(name, replicas[0])
+            assert partitions[name]["replica_nodes"] == [first, *(one for one in replicas if one != first)], name
         config = faulty.config(ConfigResourceType.TOPIC, topic.name)
         assert {key: config[key] for key in topic.config} == topic.config
     assert faulty.config(ConfigResourceType.TOPIC, "__consumer_offsets")["min.insync.replicas"] == "1"
