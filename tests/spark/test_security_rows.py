@@ -113,7 +113,7 @@ def test_a_cluster_without_an_authorizer_is_evidence_and_nothing_unread(rows_of,
     assert (row["acls_disabled"], row["authorizers"], row["brokers_without_authorizer"]) == (True, [], [1, 2, 3])
     assert (row["unread_items"], row["unread_by_dataset"], row["destructive_grants"]) == (0, {}, None)
     assert (row["own_operation_count"], row["own_operations"]) == (3, ["topic orders: Alter, Delete, Write"])
-    assert row["policy"] == {"tier": "a", "replication_factor": 3, "interval_ms": 60_000}
+    assert row["policy"] == {"tier": "a", "replication_factor": 3, "interval_ms": 60_000, "clients_declared": False}
 
 
 @pytest.mark.parametrize("where", [{}, {"broker_id": 1}])
