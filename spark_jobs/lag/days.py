@@ -97,7 +97,7 @@ def _with_days(tables: Tables, samples: WindowSamples, name: str, ddl: str, raw:
 def group_partition_rows(tables: Tables, samples: Sequence[Snapshot], previous: LagDay | None, interval_ms: int) -> DataFrame:
     """Rows of ``GROUP_PARTITIONS`` of consecutive samples. ``previous``: the day before; its last sample precedes the first of these."""
     times = [one.taken_ms for one in samples]
-    rows = positions(tables, samples).where("(committed is not null or commit_error is not null)")
+    rows = positions(tables, samples).where("committed is not null or commit_error is not null")
     taken = F.broadcast(table_of(tables.spark, [(one.snapshot_id, one.taken_ms) for one in samples], "snapshot_id string, taken_ms bigint"))
     rows = rows.join(taken, on="snapshot_id", how="inner").transform(_with_topics, tables, samples)
     over, kept = seconds_broken_and_kept()

@@ -4,7 +4,10 @@ import hashlib
 import importlib.util
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from kafka_audit.errors import ConfigurationError
 
@@ -41,20 +44,8 @@ def read_input(path: Path, advice: str, *, pipe: bool = False) -> bytes:
     ConfigurationError when it cannot be read, is a folder, a pipe or a device, or has more than MOST_BYTES; ``advice`` says what to name.
     With ``pipe``, a pipe is read too: secrets are handed over by one, and its reader waits until somebody has written into it.
     """
-    try:
-        waiting = pipe and path.is_fifo()
-        flags = os.O_RDONLY | os.O_CLOEXEC | (0 if waiting else os.O_NONBLOCK)
-        with os.fdopen(os.open(path, flags), "rb") as stream:
-            mode = os.fstat(stream.fileno()).st_mode
-            if not (stat.S_ISREG(mode) or (waiting and stat.S_ISFIFO(mode))):
-                raise ConfigurationError(f"{path}: is not a regular file; {advice}")
-            raw = stream.read(MOST_BYTES + 1)
-    except FileNotFoundError:
-        raise
-    except OSError as problem:
-        raise ConfigurationError(f"{path}: cannot be read ({problem.strerror}); {advice}") from problem
-    except ValueError as problem:  # a NUL in the name
-        raise ConfigurationError(f"{str(path)!r}: is no name of a file; {advice}") from problem
+    with _opened(path, advice, pipe=pipe) as stream:
+        raw = stream.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise ConfigurationError(f"{path}: has more than {MOST_BYTES:,} bytes; {advice}")
     return raw
@@ -66,19 +57,28 @@ def hash_input(path: Path, advice: str) -> str:
     ConfigurationError when it cannot be read, is no regular file, or is longer.
     """
     digest = hashlib.sha256()
+    with _opened(path, advice) as stream:
+        if os.fstat(stream.fileno()).st_size > MOST_HASHED:
+            raise ConfigurationError(f"{path}: has more than {MOST_HASHED:,} bytes; {advice}")
+        while part := stream.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+@contextmanager
+def _opened(path: Path, advice: str, *, pipe: bool = False) -> Iterator[BinaryIO]:
+    """The file, open for reading; what goes wrong in the block while it is read is a ConfigurationError too, but for FileNotFoundError."""
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as stream:
-            about = os.fstat(stream.fileno())
-            if not stat.S_ISREG(about.st_mode):
+        waiting = pipe and path.is_fifo()
+        flags = os.O_RDONLY | os.O_CLOEXEC | (0 if waiting else os.O_NONBLOCK)
+        with os.fdopen(os.open(path, flags), "rb") as stream:
+            mode = os.fstat(stream.fileno()).st_mode
+            if not (stat.S_ISREG(mode) or (waiting and stat.S_ISFIFO(mode))):
                 raise ConfigurationError(f"{path}: is not a regular file; {advice}")
-            if about.st_size > MOST_HASHED:
-                raise ConfigurationError(f"{path}: has more than {MOST_HASHED:,} bytes; {advice}")
-            while part := stream.read(1 << 20):
-                digest.update(part)
+            yield stream
     except FileNotFoundError:
         raise
     except OSError as problem:
         raise ConfigurationError(f"{path}: cannot be read ({problem.strerror}); {advice}") from problem
     except ValueError as problem:  # a NUL in the name
         raise ConfigurationError(f"{str(path)!r}: is no name of a file; {advice}") from problem
-    return digest.hexdigest()

@@ -79,9 +79,8 @@ def shipped_policy_folder() -> Path:
 def load_policy(folder: Path | None = None) -> Policy:
     """Load and check the files of a folder (default: the shipped policy). The folder replaces the shipped policy as a whole.
 
-    ``tiers.yaml`` and ``slas.yaml`` are required; ``clients.yaml``, ``waivers.yaml``, ``attestations.yaml`` and
-    ``frameworks/`` are optional. Without
-    ``frameworks/`` the shipped mappings apply; an empty ``frameworks/`` means no mappings.
+    ``tiers.yaml`` and ``slas.yaml`` are required; ``clients.yaml``, ``waivers.yaml``, ``attestations.yaml`` and ``frameworks/`` are
+    optional. Without ``frameworks/`` the shipped mappings apply; an empty ``frameworks/`` means no mappings.
     ConfigurationError (exit 2) names a folder that does not exist, or lists every problem of all files: file, field and what to write
     instead.
     """

@@ -4,7 +4,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.evidence import Evidence, shortened
-from spark_jobs.rows.broker.configs import config_by, value_of
 
 _CONNECT = r"(?i)(^|[._-])connect[._-]?([^ ]*[._-])?(offsets?|status(es)?|configs?)$"
 """offset.storage.topic, status.storage.topic and config.storage.topic are free names; these are the usual ones."""
@@ -21,8 +20,8 @@ def framework_topics(evidence: Evidence) -> DataFrame:
     - Kafka Streams: a name that begins with the id of a listed group and ends in ``-changelog`` or ``-repartition``
     """
     topics = evidence.table("topics").where(~F.coalesce("is_internal", F.lit(False))).select("topic")
-    policies = config_by(evidence, "topic_configs", "topic").select("topic", (value_of("cleanup.policy") == "compact").alias("compacted"))
-    named = topics.where(_is(_CONNECT) | _is(_MIRROR_MAKER)).join(policies, on="topic", how="inner").where("compacted")
+    compacted = evidence.table("topic_configs").where("name = 'cleanup.policy' and value = 'compact'").select("topic")
+    named = topics.where(_is(_CONNECT) | _is(_MIRROR_MAKER)).join(compacted, on="topic", how="left_semi")
     workers = evidence.table("groups").where("protocol_type = 'connect'").select(F.lit(True).alias("works")).limit(1)
     named = named.join(F.broadcast(workers), how="left").select(
         "topic",
