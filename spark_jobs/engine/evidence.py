@@ -1,11 +1,13 @@
 """The datasets of one snapshot as Spark tables, read only when a subject asks for them."""
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import pyarrow as pa
@@ -43,6 +45,7 @@ class Evidence:
     behaviour: Behaviour | None = None
     small_cluster: bool = False
     _memo: dict[str, object] = field(default_factory=dict)
+    _locks: defaultdict[str, RLock] = field(default_factory=lambda: defaultdict(RLock))
 
     @cached_property
     def tables(self) -> Tables:
@@ -85,10 +88,11 @@ class Evidence:
         return self.memo(name, lambda: self.tables.keep(make()))
 
     def memo(self, name: str, make: Callable[[], T]) -> T:
-        """A value that takes time to make: made at the first call, and the same at every later one."""
-        if name not in self._memo:
-            self._memo[name] = make()
-        return cast(T, self._memo[name])
+        """A value that takes time to make: made at the first call, and the same at every later one, whichever thread calls."""
+        with self._locks[name]:
+            if name not in self._memo:
+                self._memo[name] = make()
+            return cast(T, self._memo[name])
 
     def _footer(self, name: str) -> pq.ParquetFile:
         path = self.snapshot.dataset(name)

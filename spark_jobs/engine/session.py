@@ -3,9 +3,10 @@
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from py4j.java_gateway import JavaClass, JavaMember, JavaPackage, JVMView  # type: ignore[import-untyped]  # it ships no types
 from pyspark import SparkConf, SparkContext
@@ -20,6 +21,8 @@ from spark_jobs.engine.submit import (
     is_local,
     with_class_data,
 )
+
+T = TypeVar("T")
 
 # A verdict depends on these, so they hold whatever spark-submit was told.
 _FIXED = (
@@ -90,6 +93,17 @@ def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> Spark
     session = builder.getOrCreate()
     hold_settings(session, conf or {})
     return session
+
+
+def in_threads(session: SparkSession, calls: Iterable[Callable[[], T]]) -> list[T]:
+    """Make these calls at the same time, each in a thread that plans its queries with this session's settings; results in order."""
+
+    def begin() -> None:
+        # Otherwise expressions that are made in the thread before its first query would follow Spark's defaults (ANSI mode is one).
+        SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
+
+    with ThreadPoolExecutor(initializer=begin) as pool:
+        return list(pool.map(lambda call: call(), calls))
 
 
 def remember_lookups() -> None:

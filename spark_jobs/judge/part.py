@@ -4,8 +4,9 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
@@ -35,6 +36,8 @@ from spark_jobs.rows.group.membership import assignments, that_consume
 from spark_jobs.rows.tiers import matches_any
 from spark_jobs.rows.topic.topic_listing import hidden_internal_topics
 
+T = TypeVar("T")
+
 _LARGE = 50_000
 """From so many findings on, a cluster is large."""
 _ROWS_OF_A_PART = 50_000
@@ -61,22 +64,34 @@ class Part:
         return self.catalogue.of_part(self.name)
 
     @property
+    def subjects(self) -> list[str]:
+        """The subjects that the part has controls for, in the order of SUBJECTS."""
+        judged = {control.subject for control in self.controls}
+        return [name for name in SUBJECTS if name in judged]
+
+    @property
     def first_audit(self) -> Column | None:
         """The column that says that this is the cluster's first audit; None when it is a later one."""
         return F.lit(True) if self.evidence.history.first_audit else None
 
-    @cached_property
+    @property
     def populations(self) -> dict[str, int]:
         """How many resources the subjects of the part's controls have."""
-        return {subject: population(subject, self.evidence, self.policy) for subject in {control.subject for control in self.controls}}
+        return self._memo("populations", lambda: {name: population(name, self.evidence, self.policy) for name in self.subjects})
 
-    @cached_property
+    @property
     def wide_rows(self) -> dict[str, DataFrame]:
         """The wide rows of every subject that the part has controls for."""
-        judged = {control.subject for control in self.controls}
-        rows = {name: wide_rows(name, self.evidence, self.policy) for name in SUBJECTS if name in judged}
+        return self._memo("wide rows", self._wide_rows)
+
+    def _wide_rows(self) -> dict[str, DataFrame]:
         tables = self.evidence.tables
+        rows = {name: wide_rows(name, self.evidence, self.policy) for name in self.subjects}
         return {name: (tables.checkpoint if name in _ALSO_WRITTEN else tables.shorten)(each) for name, each in rows.items()}
+
+    def _memo(self, name: str, make: Callable[[], T]) -> T:
+        # Not a cached_property: before Python 3.12 it lets only one thread at a time compute it, of whichever object.
+        return self.evidence.memo(f"part {self.name}: {name}", make)
 
     @property
     def large(self) -> bool:
