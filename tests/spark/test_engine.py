@@ -4,16 +4,21 @@ import json
 import os
 from datetime import datetime, timezone
 from pathlib import Path
+from threading import Barrier
+from time import sleep
 
 import psutil
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from snapshot_builder import Synthetic
 
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.session import in_threads
 from spark_jobs.engine.submit import CLASS_DATA
 from spark_jobs.judge.controls import BASELINE_TAKEN, UNDECLARED, check_rules, judge
 from spark_jobs.judge.policy_columns import PolicyColumns
@@ -285,3 +290,29 @@ def test_a_session_starts_from_the_archive_of_classes_that_the_installation_made
     assert CLASS_DATA.is_file(), "make install writes it"
     jvm = spark.sparkContext._gateway.proc.pid  # spark-submit, which has become the JVM
     assert os.fspath(CLASS_DATA) in {mapped.path for mapped in psutil.Process(jvm).memory_maps()}, "a JVM refuses one that does not fit"
+
+
+def test_calls_in_threads_run_at_the_same_time_with_the_sessions_settings(spark: SparkSession) -> None:
+    both = Barrier(2, timeout=60)
+
+    def active() -> SparkSession | None:
+        both.wait()
+        return SparkSession.getActiveSession()
+
+    assert [one is not None for one in in_threads(spark, [active, active])] == [True, True]
+
+
+def test_two_threads_share_what_one_of_them_made(spark: SparkSession, tmp_path: Path) -> None:
+    evidence = Evidence(spark=spark, snapshot=Synthetic().brokers({1: "a"}).write(tmp_path))
+    both, made = Barrier(2, timeout=60), []
+
+    def make() -> int:
+        made.append(1)
+        sleep(0.1)
+        return len(made)
+
+    def use() -> int:
+        both.wait()
+        return evidence.memo("a value", make)
+
+    assert in_threads(spark, [use, use]) == [1, 1]
