@@ -89,10 +89,30 @@ def test_a_group_has_a_row_for_each_sla_that_covers_a_topic_of_it(covered: tuple
 
 def test_an_empty_group_may_have_committed_on_a_topic_that_is_hidden_from_the_auditor(covered: tuple[dict[str, Any], int]) -> None:
     rows, _ = covered
-    assert rows["empty"]["hidden_commits"] == (
+    assert rows["empty"]["unmeasured"] == (
         "commits on hidden topics are not shown: 1 topic is on a broker's disk, but not in metadata: secret"
     )
-    assert rows["b"]["hidden_commits"] is None
+    assert rows["b"]["unmeasured"] is None
+
+
+def test_what_no_lag_of_an_empty_group_shows_is_named_where_its_sla_covers_it(spark: SparkSession, tmp_path: Path) -> None:
+    one = Synthetic().brokers({1: "a"}).error("log_dirs", "CLUSTER_AUTHORIZATION_FAILED")
+    one.error("acls", "SECURITY_DISABLED")  # without an authorizer nothing can be hidden
+    for topic, second in {"pay": {"log_end": 0}, "logs": {"log_end": 1}, "dark": {"error": "TIMEOUT"}}.items():
+        one.topic(topic, partitions=2, replicas=[1]).offsets(topic, log_start=0, log_end=100).offsets(
+            topic, 1, **{"log_start": 0, **second}
+        )
+    for group, topics in {"a": ("pay", "logs"), "b": ("dark", "logs"), "b-dark": ("dark",)}.items():
+        one.group(group, state="Empty")
+        for topic in topics:
+            one.commit(group, topic, 100)
+    (tmp_path / "slas.yaml").write_text(SLAS)
+    (tmp_path / "tiers.yaml").write_text(TIERS)
+    evidence = Evidence(spark=spark, snapshot=one.write(tmp_path / "root"))
+    rows = wide_rows("group_sla", evidence, load_policy(tmp_path)).select("resource", "unmeasured").collect()
+    neither = "how much of it is to be read is not known: 1 partition has records and neither a commit nor a reader (CON-15): logs-1"
+    unread = "a partition without a reader could not be read: TIMEOUT: dark-1"
+    assert {row.resource: row.unmeasured for row in rows} == {"a [pay]": None, "a [cheap]": neither, "b": neither, "b-dark": unread}
 
 
 def test_a_row_sums_only_the_partitions_that_its_sla_covers(covered: tuple[dict[str, Any], int]) -> None:

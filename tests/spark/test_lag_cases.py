@@ -58,6 +58,11 @@ def _add_grown_topics(one: Synthetic) -> None:
     one.group("nightly-whole", state="Empty").commit("nightly-whole", "grown", 10).commit("nightly-whole", "grown", 10, partition=1)
     one.group("nightly-dark", state="Empty").commit("nightly-dark", "half-dark", 10)
     one.group("nightly-both", state="Empty").commit("nightly-both", "half-dark", 10).commit("nightly-both", "grown", 10)
+    unstable = {"partition": 1, "error": "UNSTABLE_OFFSET_COMMIT"}
+    one.group("nightly-unstable", state="Empty").commit("nightly-unstable", "grown", 10).commit(
+        "nightly-unstable", "grown", None, **unstable
+    )
+    one.group("nightly-lost", state="Empty").commit("nightly-lost", "grown", None, **unstable)
 
 
 def _add_subscriptions(one: Synthetic) -> None:
@@ -218,14 +223,26 @@ def test_a_partition_of_a_subscribed_topic_that_no_member_has_is_found(groups) -
 def test_partitions_on_which_a_stopped_group_has_no_commit_are_named(groups) -> None:
     found = {
         name: tuple(groups[name][column] for column in ("commit_count", "uncommitted_count", "uncommitted_partitions"))
-        for name in ("nightly", "nightly-whole", "nightly-dark", "nightly-both", "refused", "undescribed")
+        for name in (
+            "nightly",
+            "nightly-whole",
+            "nightly-dark",
+            "nightly-both",
+            "nightly-unstable",
+            "nightly-lost",
+            "refused",
+            "undescribed",
+        )
     }
     assert found == {
         "nightly": (1, 1, ["grown-1"]),  # grown-2 has no record
         "nightly-whole": (2, 0, []),
         "nightly-dark": (1, None, None),
         "nightly-both": (2, 1, ["grown-1"]),
+        "nightly-unstable": (1, None, None),  # whether it has a commit on grown-1 was not told
+        "nightly-lost": (None, 1, ["grown-0"]),
         "refused": (None, None, None),
         "undescribed": (1, None, None),  # it is not Empty
     }
     assert groups["nightly-dark"]["errors"]["offsets"] == "LEADER_NOT_AVAILABLE: half-dark-1"
+    assert groups["nightly-unstable"]["errors"]["committed_offsets"] == "UNSTABLE_OFFSET_COMMIT: the commit on grown-1 could not be read"

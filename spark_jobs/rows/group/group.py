@@ -5,10 +5,10 @@ from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
-from spark_jobs.lag.positions import offsets_between
 from spark_jobs.rows import missing
 from spark_jobs.rows.group.commit_behaviour import with_group_behaviour
 from spark_jobs.rows.group.membership import assignments, groups_with_members, past_groups
+from spark_jobs.rows.group.uncommitted import uncommitted_places
 from spark_jobs.rows.tiers import tier_of_group
 from spark_jobs.rows.topic.topic_listing import perhaps_hidden
 
@@ -33,42 +33,47 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "resource": F.col("group_id"),
             "unassigned_partitions": F.when(stable, F.col("unassigned_partitions")),
             "unassigned_count": F.when(stable, F.col("unassigned_count")),
-            "commit_count": F.coalesce("commit_count", F.when(read, F.lit(0))),
+            "commit_count": F.coalesce("commit_count", F.when(read & F.col("commits_seen").isNull(), F.lit(0))),
             "uncommitted_count": F.when(read, F.col("uncommitted_count")),
             "uncommitted_partitions": F.when(read, F.col("uncommitted_partitions")),
-            "errors": missing.joined(missing.extra(offsets=F.col("unread_place")), F.col("errors")),
+            "errors": missing.joined(missing.extra(offsets=F.col("unread_log"), committed_offsets=F.col("unread_commit")), F.col("errors")),
             "tier": tier_of_group(policy, F.col("group_id")),
         }
     )
 
 
 def _uncommitted(evidence: Evidence) -> DataFrame:
-    """group_id, commit_count int, and for Empty groups uncommitted_count int, uncommitted_partitions array<string> and unread_place.
+    """group_id, commit_count int, and for Empty groups uncommitted_count int and uncommitted_partitions array<string>.
 
-    ``unread_place`` is a partition without a commit whose offsets could not be read, with the reason; then the other two are NULL unless
-    something was found.
+    With unread_log and unread_commit (spark_jobs.rows.group.uncommitted), each of one partition; where one is set and nothing was found,
+    those two are NULL. commit_count is NULL where no commit was read and one was refused; commits_seen boolean is true.
     """
     commits = evidence.table("committed_offsets").where("committed is not null or error is not null")
-    counted = commits.groupBy("group_id").agg(F.count("committed").cast("int").alias("commit_count"))
-    empty = evidence.table("groups").where("state = 'Empty'").select("group_id")
-    topics = commits.where("committed is not null").select("group_id", "topic").distinct().join(empty, on="group_id", how="left_semi")
-    logs = evidence.table("offsets").select(*_PLACE, offsets_between(F.col("log_start"), F.col("log_end")).alias("records"), "error")
-    places = topics.join(logs, on="topic", how="inner").join(commits.select("group_id", *_PLACE), on=["group_id", *_PLACE], how="left_anti")
-    name = F.concat_ws("-", "topic", F.col("partition").cast("string"))
-    found = places.groupBy("group_id").agg(
-        F.count_if(F.col("records") > 0).cast("int").alias("found"),
-        F.slice(F.array_sort(F.collect_list(F.when(F.col("records") > 0, F.struct(*_PLACE)))), 1, _SHOWN).alias("places"),
-        F.min(F.when(F.col("records").isNull(), F.concat_ws(": ", F.coalesce("error", F.lit("not read")), name))).alias("unread_place"),
+    counted = commits.groupBy("group_id").agg(F.count("committed").cast("int").alias("commits"), F.count("error").alias("refused"))
+    commit_count = F.when((F.col("commits") > 0) | (F.col("refused") == 0), F.col("commits")).alias("commit_count")
+    empty = evidence.table("groups").where("state = 'Empty'").select("group_id", F.lit(True).alias("empty"))
+    is_found = F.col("unread_log").isNull() & F.col("unread_commit").isNull()
+    found = (
+        uncommitted_places(evidence)
+        .groupBy("group_id")
+        .agg(
+            F.count_if(is_found).cast("int").alias("found"),
+            F.slice(F.array_sort(F.collect_list(F.when(is_found, F.struct(*_PLACE)))), 1, _SHOWN).alias("places"),
+            F.min("unread_log").alias("unread_log"),
+            F.min("unread_commit").alias("unread_commit"),
+        )
     )
-    rows = counted.join(empty.withColumn("empty", F.lit(True)), on="group_id", how="left").join(found, on="group_id", how="left")
-    whole = F.col("empty") & F.col("unread_place").isNull()
+    rows = counted.join(empty, on="group_id", how="left").join(found, on="group_id", how="left")
+    whole = F.col("empty") & F.col("unread_log").isNull() & F.col("unread_commit").isNull()
     none = F.array().cast("array<string>")
     return rows.select(
         "group_id",
-        "commit_count",
+        commit_count,
+        F.col("commits").isNotNull().alias("commits_seen"),
         F.when((F.col("found") > 0) | whole, F.coalesce("found", F.lit(0))).alias("uncommitted_count"),
         F.when((F.col("found") > 0) | whole, F.coalesce(_names_of("places"), none)).alias("uncommitted_partitions"),
-        "unread_place",
+        "unread_log",
+        "unread_commit",
     )
 
 

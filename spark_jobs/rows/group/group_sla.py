@@ -14,8 +14,9 @@ from spark_jobs.lag.slas import READ_COMMITTED, lag_growth, may_wait, present_fi
 from spark_jobs.rows import missing
 from spark_jobs.rows.group.group_partition import positions, with_sla
 from spark_jobs.rows.group.membership import groups_with_members, past_groups, that_consume, topics_of_groups
+from spark_jobs.rows.group.uncommitted import uncommitted_places
 from spark_jobs.rows.tiers import isolation_of, sla_number, sla_policy
-from spark_jobs.rows.topic.topic_listing import hidden_topics
+from spark_jobs.rows.topic.topic_listing import disks_unread, hidden_topics, no_authorizer
 
 _MINUTE_MS = 60_000
 _NONE = -1
@@ -28,7 +29,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     rows = groups.join(covered(evidence, policy), on="group_id", how="left").withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
     rows = rows.join(_figures(evidence, policy), on=["group_id", "sla"], how="left")
     rows = rows.join(_window_figures(evidence, policy), on=["group_id", "sla"], how="left")
-    rows = rows.join(F.broadcast(_hidden(evidence)), how="cross")
+    rows = rows.join(F.broadcast(_hidden(evidence)), how="cross").join(_uncommitted(evidence, policy), on=["group_id", "sla"], how="left")
     partitions = F.coalesce("committed_partitions", F.lit(0))
     commits_read = ~F.map_contains_key("errors", F.lit("committed_offsets"))
     known = (partitions > 0) | commits_read
@@ -45,7 +46,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "isolation": isolation_of(policy, F.col("group_id")),
             "policy": sla_policy(policy, F.col("group_id"), F.nullif("sla", F.lit(_NONE))),
             # What members subscribe tells which topics a group reads; of a group without members, only its commits do.
-            "hidden_commits": F.when(F.col("member_count") == 0, F.col("hidden")),
+            "unmeasured": F.when(F.col("member_count") == 0, F.coalesce("hidden", "uncommitted")),
             "lag_growth": lag_growth([one.taken_ms for one in newest(evidence)]),
         }
     )
@@ -53,7 +54,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 
 
 def _hidden(evidence: Evidence) -> DataFrame:
-    """One row, column ``hidden``: which topics are hidden from the auditor, as text; NULL if none is known to be."""
+    """One row, column ``hidden``: which topics are hidden from the auditor, or why that is not known, as text; NULL if none is."""
     topics = hidden_topics(evidence).where(~F.col("topic").isin(*INTERNAL_TOPICS))
     count, names = F.count("*"), F.array_join(F.slice(F.array_sort(F.collect_set("topic")), 1, 5), ", ")
     words = F.concat(
@@ -63,7 +64,29 @@ def _hidden(evidence: Evidence) -> DataFrame:
         F.lit(" on a broker's disk, but not in metadata: "),
         names,
     )
-    return topics.agg(F.when(count > 0, words).alias("hidden"))
+    disks = None if no_authorizer(evidence) else disks_unread(evidence)
+    unknown = f"commits on hidden topics are not shown, and whether topics are hidden is not known: {disks}" if disks else None
+    return topics.agg(F.when(count > 0, words).otherwise(F.lit(unknown)).alias("hidden"))
+
+
+def _uncommitted(evidence: Evidence, policy: Policy) -> DataFrame:
+    """group_id, sla int and ``uncommitted``: partitions that nobody reads and that have no commit, as text (CON-15).
+
+    How many of their records the group still has to read depends on its auto.offset.reset, which is not known.
+    """
+    is_found = F.col("unread_log").isNull() & F.col("unread_commit").isNull()
+    count, unread = F.count_if(is_found), F.min(F.coalesce("unread_log", "unread_commit"))
+    names = F.array_join(F.slice(F.array_sort(F.collect_list(F.when(is_found, F.col("place")))), 1, 5), ", ")
+    words = F.concat(
+        F.lit("how much of it is to be read is not known: "),
+        count,
+        F.when(count == 1, F.lit(" partition has")).otherwise(F.lit(" partitions have")),
+        F.lit(" records and neither a commit nor a reader (CON-15): "),
+        names,
+    )
+    places = uncommitted_places(evidence).withColumn("sla", F.coalesce(sla_number(policy, "group_id", "topic"), F.lit(_NONE)))
+    text = F.when(count > 0, words).otherwise(F.concat(F.lit("a partition without a reader could not be read: "), unread))
+    return places.groupBy("group_id", "sla").agg(text.alias("uncommitted"))
 
 
 @shortened

@@ -11,6 +11,7 @@ from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts
 from spark_jobs.rows.broker.configs import config_by, effective_min_insync, feature_levels, numbers_of_all_brokers, whole_number
 from spark_jobs.rows.tiers import topic_policy
 from spark_jobs.rows.topic.past_topics import with_past_partitions
+from spark_jobs.rows.topic.topic_listing import no_authorizer
 
 # The cluster's answer about a partition that has no leader or lacks a replica is evidence, not a lack of it.
 _STATES = ("LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE")
@@ -179,4 +180,4 @@ def _unread(evidence: Evidence, facts: BrokerFacts) -> str | None:
 
 def _hidden(evidence: Evidence) -> bool:
     """Whether transactional ids may be hidden: none is listed, and the cluster does not say that it has no authorizer."""
-    return evidence.rows("transactions") == 0 and not evidence.whole_dataset_errors.get("acls", "").startswith(missing.NO_AUTHORIZER)
+    return evidence.rows("transactions") == 0 and not no_authorizer(evidence)

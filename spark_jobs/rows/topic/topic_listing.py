@@ -35,6 +35,11 @@ def disks_unread(evidence: Evidence) -> str | None:
     return next((reason for reason in (*whole, facts.unread_of_any("replica_sizes"), facts.unread_of_any("log_dirs")) if reason), None)
 
 
+def no_authorizer(evidence: Evidence) -> bool:
+    """Whether the cluster says that it has no authorizer: then nothing is hidden from anybody."""
+    return evidence.whole_dataset_errors.get("acls", "").startswith(missing.NO_AUTHORIZER)
+
+
 def with_listing(rows: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds ``listed`` boolean (metadata has the topic, true or NULL), ``listing_error`` string and ``on_disk`` boolean (true or NULL)."""
     topics = evidence.table("topics").select("topic", F.col("error").isNull().alias("listed"), F.col("error").alias("listing_error"))
