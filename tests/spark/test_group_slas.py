@@ -110,7 +110,9 @@ def test_what_no_lag_of_an_empty_group_shows_is_named_where_its_sla_covers_it(sp
     (tmp_path / "tiers.yaml").write_text(TIERS)
     evidence = Evidence(spark=spark, snapshot=one.write(tmp_path / "root"))
     rows = wide_rows("group_sla", evidence, load_policy(tmp_path)).select("resource", "unmeasured").collect()
-    neither = "how much of it is to be read is not known: 1 partition has records and neither a commit nor a reader (CON-15): logs-1"
+    neither = (
+        "how much of it is to be read is not known: 1 partition has records and neither a commit nor a reader (CON-08, CON-15): logs-1"
+    )
     unread = "a partition without a reader could not be read: TIMEOUT: dark-1"
     assert {row.resource: row.unmeasured for row in rows} == {"a [pay]": None, "a [cheap]": neither, "b": neither, "b-dark": unread}
 

@@ -55,6 +55,7 @@ def _uncommitted(evidence: Evidence) -> DataFrame:
     is_found = F.col("unread_log").isNull() & F.col("unread_commit").isNull()
     found = (
         uncommitted_places(evidence)
+        .join(empty, on="group_id", how="left_semi")
         .groupBy("group_id")
         .agg(
             F.count_if(is_found).cast("int").alias("found"),

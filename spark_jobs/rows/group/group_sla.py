@@ -45,8 +45,8 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             **{name: F.when(known, F.coalesce(F.col(of), F.lit(0))) for name, of in counts.items()},
             "isolation": isolation_of(policy, F.col("group_id")),
             "policy": sla_policy(policy, F.col("group_id"), F.nullif("sla", F.lit(_NONE))),
-            # What members subscribe tells which topics a group reads; of a group without members, only its commits do.
-            "unmeasured": F.when(F.col("member_count") == 0, F.coalesce("hidden", "uncommitted")),
+            # What members subscribe tells which topics a group reads; of a group without members, or of unknown ones, only its commits do.
+            "unmeasured": F.coalesce(F.when(F.coalesce("member_count", F.lit(0)) == 0, F.col("hidden")), "uncommitted"),
             "lag_growth": lag_growth([one.taken_ms for one in newest(evidence)]),
         }
     )
@@ -70,7 +70,7 @@ def _hidden(evidence: Evidence) -> DataFrame:
 
 
 def _uncommitted(evidence: Evidence, policy: Policy) -> DataFrame:
-    """group_id, sla int and ``uncommitted``: partitions that nobody reads and that have no commit, as text (CON-15).
+    """group_id, sla int and ``uncommitted``: partitions that nobody reads and that have no commit, as text (CON-08, CON-15).
 
     How many of their records the group still has to read depends on its auto.offset.reset, which is not known.
     """
@@ -81,7 +81,7 @@ def _uncommitted(evidence: Evidence, policy: Policy) -> DataFrame:
         F.lit("how much of it is to be read is not known: "),
         count,
         F.when(count == 1, F.lit(" partition has")).otherwise(F.lit(" partitions have")),
-        F.lit(" records and neither a commit nor a reader (CON-15): "),
+        F.lit(" records and neither a commit nor a reader (CON-08, CON-15): "),
         names,
     )
     places = uncommitted_places(evidence).withColumn("sla", F.coalesce(sla_number(policy, "group_id", "topic"), F.lit(_NONE)))
