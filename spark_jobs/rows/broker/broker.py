@@ -9,13 +9,12 @@ from kafka_audit.store.samples import DAY_MS
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts
-from spark_jobs.rows.broker.configs import config_by, feature_levels
+from spark_jobs.rows.broker.configs import config_by
 from spark_jobs.rows.broker.hosted_partitions import with_leaderships, with_odd_replicas
 
 _PACE_MS = 23 * 3_600_000  # a day, less what a daily schedule may jitter: a shorter look would take the busy hours for the whole day
 _NEVER_DAYS = 3650.0
 _NO_THROTTLE = "9223372036854775807"
-_KNOWS_CORDONED = 30  # 4.3-IV0: the first metadata.version of the brokers that have cordoned.log.dirs (KIP-1066), and list it always
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
@@ -44,7 +43,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         {
             "resource": F.col("broker_id").cast("string"),
             "replication_throttles": _throttles(),
-            "cordoned_log_dirs": _cordoned(evidence),
+            "cordoned_log_dirs": _cordoned(),
             "reassigning_partitions": F.lit(_reassigning(evidence)).cast("bigint"),
             "errors": errors,
         }
@@ -54,8 +53,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 def _throttles() -> Column:
     """The rates that the dynamic configuration sets, as texts; NULL when the configuration was not read.
 
-    Brokers read these rates from nowhere else, and list them only where they are set, or else with the largest number for none: what
-    they list are the keys of their configuration (AbstractConfig) and those of the dynamic one that are set (ConfigHelper.describeConfigs).
+    Brokers read these rates from nowhere else, and list them only where they are set, or else with the largest number for none.
     """
     texts = []
     for key in sorted(THROTTLE_RATE_KEYS):
@@ -66,13 +64,12 @@ def _throttles() -> Column:
     return F.when(F.col("config").isNotNull(), F.array_compact(F.array(*texts)))
 
 
-def _cordoned(evidence: Evidence) -> Column:
-    """The distinct log dirs that cordoned.log.dirs names. Only a broker that is older than 4.3 does not know the key; others list it."""
+def _cordoned() -> Column:
+    """The distinct log dirs that cordoned.log.dirs names; brokers before 4.3 do not have that setting."""
     entry, value = F.col("config")["cordoned.log.dirs"], F.col("config")["cordoned.log.dirs"]["value"]
     none = F.array().cast("array<string>")
-    unknown_key = entry.isNull() & (feature_levels(evidence)["metadata.version"]["supported"] < _KNOWS_CORDONED)
     named = F.array_distinct(F.split(F.trim(value), r"\s*,\s*"))
-    return F.when(F.col("config").isNotNull(), F.when(unknown_key | (value == ""), none).otherwise(named))
+    return F.when(F.col("config").isNotNull(), F.when(entry.isNull() | (value == ""), none).otherwise(named))
 
 
 def _reassigning(evidence: Evidence) -> int | None:
