@@ -6,9 +6,9 @@ from pyspark.sql import functions as F
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows import missing
+from spark_jobs.rows.group.bare_partitions import bare_partitions
 from spark_jobs.rows.group.commit_behaviour import with_group_behaviour
 from spark_jobs.rows.group.membership import assignments, groups_with_members, past_groups
-from spark_jobs.rows.group.uncommitted import uncommitted_places
 from spark_jobs.rows.tiers import tier_of_group
 from spark_jobs.rows.topic.topic_listing import perhaps_hidden
 
@@ -45,7 +45,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 def _uncommitted(evidence: Evidence) -> DataFrame:
     """group_id, commit_count int, and for Empty groups uncommitted_count int and uncommitted_partitions array<string>.
 
-    With unread_log and unread_commit (spark_jobs.rows.group.uncommitted), each of one partition; where one is set and nothing was found,
+    With unread_log and unread_commit (spark_jobs.rows.group.bare_partitions), each of one partition; where one is set and nothing was found,
     those two are NULL. commit_count is NULL where no commit was read and one was refused; commits_seen boolean is true.
     """
     commits = evidence.table("committed_offsets").where("committed is not null or error is not null")
@@ -54,7 +54,7 @@ def _uncommitted(evidence: Evidence) -> DataFrame:
     empty = evidence.table("groups").where("state = 'Empty'").select("group_id", F.lit(True).alias("empty"))
     is_found = F.col("unread_log").isNull() & F.col("unread_commit").isNull()
     found = (
-        uncommitted_places(evidence)
+        bare_partitions(evidence)
         .join(empty, on="group_id", how="left_semi")
         .groupBy("group_id")
         .agg(

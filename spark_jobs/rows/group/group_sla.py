@@ -12,9 +12,9 @@ from spark_jobs.lag.days import LagWindow, read_window
 from spark_jobs.lag.samples import newest
 from spark_jobs.lag.slas import READ_COMMITTED, lag_growth, may_wait, present_figures, sla_figures, sla_samples, sla_spans
 from spark_jobs.rows import missing
+from spark_jobs.rows.group.bare_partitions import bare_partitions
 from spark_jobs.rows.group.group_partition import positions, with_sla
 from spark_jobs.rows.group.membership import groups_with_members, past_groups, that_consume, topics_of_groups
-from spark_jobs.rows.group.uncommitted import uncommitted_places
 from spark_jobs.rows.tiers import isolation_of, sla_number, sla_policy
 from spark_jobs.rows.topic.topic_listing import disks_unread, hidden_topics, no_authorizer
 
@@ -84,7 +84,7 @@ def _uncommitted(evidence: Evidence, policy: Policy) -> DataFrame:
         F.lit(" records and neither a commit nor a reader (CON-08, CON-15): "),
         names,
     )
-    places = uncommitted_places(evidence).withColumn("sla", F.coalesce(sla_number(policy, "group_id", "topic"), F.lit(_NONE)))
+    places = bare_partitions(evidence).withColumn("sla", F.coalesce(sla_number(policy, "group_id", "topic"), F.lit(_NONE)))
     text = F.when(count > 0, words).otherwise(F.concat(F.lit("a partition without a reader could not be read: "), unread))
     return places.groupBy("group_id", "sla").agg(text.alias("uncommitted"))
 

@@ -12,7 +12,7 @@ _KEYS = ["group_id", *_PLACE]
 
 
 @shortened
-def uncommitted_places(evidence: Evidence) -> DataFrame:
+def bare_partitions(evidence: Evidence) -> DataFrame:
     """group_id, topic, partition, place as topic-partition, and unread_log and unread_commit string, of Empty and Stable groups.
 
     A row is a partition that no member has, of a topic on which the group has a commit and which, if it has members, they still read. With
