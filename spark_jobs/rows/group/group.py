@@ -45,7 +45,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 def _uncommitted(evidence: Evidence) -> DataFrame:
     """group_id, commit_count int, and for Empty groups uncommitted_count int and uncommitted_partitions array<string>.
 
-    With unread_log and unread_commit (spark_jobs.rows.group.bare_partitions), each of one partition; where one is set and nothing was found,
+    With unread_log and unread_commit (bare_partitions), each of one partition; where one is set and nothing was found,
     those two are NULL. commit_count is NULL where no commit was read and one was refused; commits_seen boolean is true.
     """
     commits = evidence.table("committed_offsets").where("committed is not null or error is not null")
