@@ -41,6 +41,7 @@ STATUSES = {
     "hanging": "OK",
     "marked": "OK",
     "quiet": "OK",
+    "aborted": "OK",
 }
 
 
@@ -77,7 +78,7 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Truth]:
     policy = load_policy(_policy(root / "policy"))
     with lag_cluster(root / "sandbox") as cluster, closing(Story(cluster, root, policy)) as story:
         story.run()
-        counts = count(cluster.bootstrap, GROUPS, orphan="orphaned", held_back="hanging")
+        counts = count(cluster.bootstrap, GROUPS, orphan="orphaned", held_back="hanging", aborted="aborted")
     yield Truth(story=story, counts=counts, said=verdicts(story))
 
 
@@ -182,6 +183,13 @@ def test_an_offset_before_a_transactions_marker_is_caught_up(truth: Truth) -> No
     assert truth.counts.unread("marked", "marked") == []
     (demanded,) = [row for row in dataset(truth.story.end, "sla_offsets") if row["topic"] == "marked"]
     assert (demanded["offset"], row["behind_sla"]) == (21, False)  # no record is late, only the marker lies before that offset
+
+
+def test_records_of_an_aborted_transaction_at_the_end_are_neither_unread_nor_at_risk(truth: Truth) -> None:
+    row = truth.row("aborted")
+    assert (row["committed"], row["last_stable"], row["log_end"], row["lag"]) == (20, 51, 51, 31)
+    assert (row["only_markers_unread"], row["lag_ms"], row["behind_sla"]) == (True, 0, False)
+    assert {truth.said.findings[code, row["resource"]]["status"] for code in ("CON-06", "TOP-05")} == {"pass"}
 
 
 def test_a_stable_group_that_left_a_topic_is_judged_by_the_topics_it_reads(truth: Truth) -> None:
