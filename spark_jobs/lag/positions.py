@@ -51,7 +51,8 @@ def held_back() -> Column:
 
 
 def unread() -> Column:
-    """Records unread, of columns committed, log_start, log_end and only_markers: the lag, but 0 before ends of transactions and aborted records.
+    """Records unread, of columns committed, log_start, log_end and only_markers: the lag, but 0 before ends of transactions and aborted
+    records.
 
     NULL where an offset is not known, and for a commit beyond the log end, which is no position in this log.
     """

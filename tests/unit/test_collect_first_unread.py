@@ -86,7 +86,9 @@ def end_of_transaction(producer_id, offset):
     ("position", "first"),
     [(50, 61), (55, 61), (61, 61), (62, 70), (71, None)],
 )
-def test_records_of_aborted_transactions_are_passed_over_and_those_of_others_among_them_are_not(fake, take_offsets, at_most, position, first):
+def test_records_of_aborted_transactions_are_passed_over_and_those_of_others_among_them_are_not(
+    fake, take_offsets, at_most, position, first
+):
     log = [
         in_transaction(7, 50, 51),
         in_transaction(8, 61),
