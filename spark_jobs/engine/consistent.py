@@ -52,7 +52,7 @@ def without_contradictions(snapshot: Snapshot) -> Snapshot:
         found, about = consistent(name, rows, window)
         if skew is not None:
             found, more = by_one_clock(name, found, skew)
-            about += more
+            about = more + about  # the first reason is the one that is shown
         if found is not rows:
             changed[name] = found
             errors += about

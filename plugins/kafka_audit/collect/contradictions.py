@@ -45,7 +45,10 @@ _BY_CLOCK: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class _Test:
-    """``found``: which rows contradict themselves, as a mask, by ``reads``; ``says`` why, of one such row; ``columns``: what is taken back."""
+    """``found``: which rows contradict themselves, as a mask, by the columns ``reads``; ``says`` why, of one such row.
+
+    ``columns``: what is taken back.
+    """
 
     reads: tuple[str, ...]
     found: Callable[[pa.Table], pa.Array]
@@ -130,7 +133,6 @@ _TESTS: Mapping[str, tuple[_Test, ...]] = {
     # -1 is Kafka's word for no commit.
     "committed_offsets": (_negative("committed", -1),),
     "sla_offsets": (_negative("offset"),),
-    "replica_sizes": (_negative("size_bytes"),),
     "first_unread": (
         _Test(
             reads=("offset", "record_offset"),
@@ -258,7 +260,7 @@ def _errors_about(dataset: Dataset, row: Mapping[str, Any], message: str) -> lis
     return [_error(name, text, **item) for name in (dataset.name, *_ALSO.get(dataset.name, ()))]
 
 
-def _error(dataset: str, message: str, **item: Any) -> dict[str, Any]:
+def _error(dataset: str, message: str, **item: object) -> dict[str, Any]:
     return {
         **dict.fromkeys(ERRORS.schema.names),
         "dataset": dataset,
