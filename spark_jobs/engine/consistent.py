@@ -3,11 +3,12 @@
 import os
 import shutil
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,9 +22,13 @@ from kafka_audit.times import parse_time
 
 @dataclass(frozen=True, kw_only=True)
 class ConsistentSnapshot(Snapshot):
-    """A sealed snapshot of which ``judged`` holds some datasets in another form; the seal is that of the original."""
+    """A sealed snapshot of which ``judged`` holds some datasets in another form; the seal is that of the original.
+
+    ``contradicted``: dataset -> the first thing that is contradicted in it.
+    """
 
     judged: Path
+    contradicted: Mapping[str, str]
 
     def dataset(self, name: str) -> Path:
         """Path of one dataset's Parquet file."""
@@ -60,17 +65,23 @@ def without_contradictions(snapshot: Snapshot) -> Snapshot:
         return snapshot
     told = _read(snapshot, ERRORS.name, ERRORS.schema.names)
     new = pa.Table.from_pylist(errors, schema=ERRORS.schema)
-    return _written(snapshot, {**changed, ERRORS.name: new if told is None else pa.concat_tables([told, new])})
+    first = {error["dataset"]: _named(error) for error in reversed(errors)}
+    return _written(snapshot, {**changed, ERRORS.name: new if told is None else pa.concat_tables([told, new])}, first)
 
 
-def _written(snapshot: Snapshot, changed: dict[str, pa.Table]) -> Snapshot:
+def _named(error: Mapping[str, Any]) -> str:
+    place = "-".join(str(error[name]) for name in ("topic", "partition") if error[name] is not None)
+    return f"{error['error']}: {place}: {error['message']}" if place else f"{error['error']}: {error['message']}"
+
+
+def _written(snapshot: Snapshot, changed: dict[str, pa.Table], contradicted: dict[str, str]) -> Snapshot:
     folder = hidden_name(snapshot.path)
     held = hold_new(folder, 0o750)
     judged = folder / snapshot.snapshot_id
     judged.mkdir(mode=0o750)
     for name, rows in changed.items():
         pq.write_table(rows, judged / f"{name}.parquet")
-    view = ConsistentSnapshot(path=snapshot.path, manifest=snapshot.manifest, judged=judged)
+    view = ConsistentSnapshot(path=snapshot.path, manifest=snapshot.manifest, judged=judged, contradicted=contradicted)
     weakref.finalize(view, _remove, folder, held)
     return view
 

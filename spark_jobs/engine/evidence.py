@@ -25,7 +25,7 @@ from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.samples import DAY_MS, day_of
 from kafka_audit.store.sealed import OFFSETS
 from kafka_audit.times import parse_time
-from spark_jobs.engine.consistent import without_contradictions
+from spark_jobs.engine.consistent import ConsistentSnapshot, without_contradictions
 from spark_jobs.engine.tables import SmallTables, Tables, constant, schema_of_file, unreadable
 
 T = TypeVar("T")
@@ -136,6 +136,10 @@ class Evidence:
         for row in rows:
             found.setdefault(row["dataset"], f"{row['error']} ({row['api']}, {row['topic']}-{row['partition']}): {row['message']}")
         return found
+
+    def contradicted(self, dataset: str) -> str | None:
+        """Why a dataset is not to be relied on as a whole: the first thing that is contradicted in it; None where nothing is."""
+        return self.snapshot.contradicted.get(dataset) if isinstance(self.snapshot, ConsistentSnapshot) else None
 
     @cached_property
     def _broad_errors(self) -> list[dict[str, Any]]:

@@ -99,6 +99,10 @@ SAID = {
     "two commits, and lag": ("CON-01 two-commits", "committed: 40 or 100"),
     "a negative commit": ("CON-03 minus:sound-0", "committed is -7"),
     "two coordinators of a group": ("CON-04 two-groups:two-groups-0", "coordinator_id: 1 or 2"),
+    "and where brokers are judged by their partitions": (
+        "BRK-11 1",
+        "CONTRADICTION: two-partitions-0: 2 answers about the same differ in leader",
+    ),
     "clocks an hour apart": ("TXN-05 cluster", "the auditor's clock and the cluster's are 3,600 s apart"),
 }
 
