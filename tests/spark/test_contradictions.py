@@ -20,7 +20,7 @@ from spark_jobs.rows.build import wide_rows
 pytestmark = pytest.mark.spark
 
 Findings = dict[tuple[str, str], dict[str, Any]]
-SUBJECTS = ("broker", "cluster", "group", "group_partition", "group_sla", "partition", "topic")
+SUBJECTS = ("broker", "cluster", "group_partition", "group_sla", "partition", "topic")
 LOG = {"log_start": 0, "log_end": 100, "last_stable": 100}
 
 
