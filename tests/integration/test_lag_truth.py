@@ -232,12 +232,13 @@ def test_lag_in_time_is_the_age_of_the_first_record_that_waits(truth: Truth) -> 
 def test_the_offset_that_an_sla_in_seconds_demands_is_that_of_the_first_record_young_enough(truth: Truth) -> None:
     demanded = [row for row in dataset(truth.story.end, "sla_offsets") if row["max_lag_seconds"] == MAX_LAG_SECONDS]
     assert {row["topic"] for row in demanded} >= {"falling", "slow", "stalled", "losing"}
-    for row in demanded:
+    # Of the aborted records only the end of their transaction is young, which brokers name, too, and no consumer is given.
+    for row in (row for row in demanded if row["topic"] != "aborted"):
         young = [offset for offset, timestamp in truth.counts.records[row["topic"]] if timestamp >= row["timestamp_ms"]]
         assert row["offset"] == min(young, default=truth.counts.ends[row["topic"]]), row["topic"]
     late = {row["group_id"] for row in truth.said.end.values() if row["behind_sla"]}
     assert {"falling", "slow", "stalled", "losing"} <= late
-    assert late.isdisjoint({"recovering", "quiet", "marked"})
+    assert late.isdisjoint({"recovering", "quiet", "marked", "aborted"})
 
 
 def test_while_the_coordinator_is_dead_each_group_is_named_as_not_read_and_no_figure_is_wrong(truth: Truth) -> None:
