@@ -1,5 +1,6 @@
 """Evidence with contradictions: the verdicts that it touches say so, none passes, none is doubled, and the others stay as they are."""
 
+import gc
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +13,8 @@ from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.policy import load_policy
 from kafka_audit.store.history import read_history
+from kafka_audit.store.layout import Snapshot
+from spark_jobs.engine.consistent import without_contradictions
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.judge.controls import judge
 from spark_jobs.judge.policy_columns import PolicyColumns
@@ -142,3 +145,15 @@ def test_no_verdict_that_needs_contradicted_evidence_passes(findings: Findings) 
 def test_what_is_told_twice_alike_is_told_once_and_nothing_else_suffers(findings: Findings) -> None:
     places = ("REP-01 sound-0", "REP-02 sound-0", "CON-04 sound:sound-0", "REP-01 same-twice-0", "CON-04 same-twice:same-twice-0")
     assert {place: findings[tuple(place.split(" "))]["status"] for place in places} == dict.fromkeys(places, "pass")
+
+
+def test_the_sealed_snapshot_stays_as_it_was_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    snapshot = contradictory().write(tmp_path)
+    view = without_contradictions(snapshot)
+    assert view.dataset("offsets").is_file()
+    assert view.dataset("offsets") != snapshot.dataset("offsets")
+    assert view.dataset("acls") == snapshot.dataset("acls")
+    Snapshot.verified(view.path)
+    del view
+    gc.collect()
+    assert [one.name for one in snapshot.path.parent.iterdir()] == [snapshot.snapshot_id]
