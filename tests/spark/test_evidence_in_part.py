@@ -1,7 +1,17 @@
 """What was read counts, although something else of the same thing could not be read; and what was read in part is not taken as whole."""
 
+from datetime import timedelta
+from pathlib import Path
+
 import pytest
-from snapshot_builder import Synthetic
+from pyspark.sql import SparkSession
+from snapshot_builder import READ_AT, Synthetic
+
+from kafka_audit.policy import load_policy
+from kafka_audit.store.history import read_history
+from spark_jobs.engine.evidence import Evidence
+from spark_jobs.judge.part import population
+from spark_jobs.rows.build import wide_rows
 
 pytestmark = pytest.mark.spark
 
@@ -32,3 +42,34 @@ def test_a_topic_tells_that_the_size_of_one_of_its_partitions_is_not_known(rows_
 
     assert row["size_bytes_max"] == 1000
     assert row["errors"]["replica_sizes"].startswith("on 1 of its partitions, first 1: CLUSTER_AUTHORIZATION_FAILED")
+
+
+def _with_groups(*names: str, gap: bool = False) -> Synthetic:
+    cluster = Synthetic().brokers({1: "a", 2: "b", 3: "c"}).topic("t").offsets("t", log_start=0, log_end=100, last_stable=100)
+    for name in names:
+        cluster.group(name, assigned=[("t", 0)]).commit(name, "t", 95)
+    where = {"topic": "__consumer_offsets", "partition": 7}
+    return cluster.error("groups", "COORDINATOR_NOT_AVAILABLE", "has no leader", **where) if gap else cluster
+
+
+@pytest.mark.parametrize(("gap", "kept"), [(True, {"here", "unseen", "unseen-for-long"}), (False, {"here"})])
+def test_a_group_is_not_assessed_while_its_coordinator_is_gone(gap: bool, kept: set[str], spark: SparkSession, tmp_path: Path) -> None:
+    """Of the groups that no broker lists, the deleted one is missing from a whole list, too: that of two hours ago."""
+    histories = {3: ("here", "deleted"), 2: ("here", "unseen", "unseen-for-long")}
+    for hours, names in histories.items():
+        _with_groups(*names).write(tmp_path, READ_AT - timedelta(hours=hours))
+    _with_groups("here", "unseen", gap=True).write(tmp_path, READ_AT - timedelta(hours=1))
+    snapshot, policy = _with_groups("here", gap=gap).write(tmp_path), load_policy()
+    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
+    with evidence.tables.settings():
+        for subject in ("group", "group_partition", "group_sla"):
+            rows = {row["group_id"]: row.asDict(recursive=True) for row in wide_rows(subject, evidence, policy).collect()}
+            assert rows.keys() == kept
+            assert population(subject, evidence, policy) == len(rows)
+            for name in kept - {"here"}:
+                known = {column for column, value in rows[name].items() if value is not None}
+                allowed = {"group_id", "topic", "partition", "group_type", "protocol_type", "status", "status_reason"}
+                assert known <= allowed | {"resource", "tier", "policy", "errors"}
+                assert (
+                    "COORDINATOR_NOT_AVAILABLE (SomeApi, __consumer_offsets-7): has no leader" in rows[name]["errors"]["committed_offsets"]
+                )
