@@ -1,5 +1,7 @@
 """What was read counts, although something else of the same thing could not be read; and what was read in part is not taken as whole."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -7,10 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 from snapshot_builder import READ_AT, Synthetic
 
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.policy import load_policy
+from kafka_audit.policy.managed_service import ManagedService
 from kafka_audit.store.history import read_history
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.judge.controls import judge
 from spark_jobs.judge.part import population
+from spark_jobs.judge.policy_columns import PolicyColumns
 from spark_jobs.rows.build import wide_rows
 
 pytestmark = pytest.mark.spark
@@ -73,3 +79,54 @@ def test_a_group_is_not_assessed_while_its_coordinator_is_gone(gap: bool, kept: 
                 assert (
                     "COORDINATOR_NOT_AVAILABLE (SomeApi, __consumer_offsets-7): has no leader" in rows[name]["errors"]["committed_offsets"]
                 )
+
+
+PAGE = "https://cloud.example/limits"
+HIDDEN = ["broker_configs", "log_dirs", "replica_sizes", "quorum", "reassignments", "acls", "topic_configs.unclean.leader.election.enable"]
+
+
+def _of_a_service(error: str) -> Synthetic:
+    cluster = Synthetic().brokers({1: "a", 2: "b", 3: "c"}).topic("t").topic("bare").offsets("t", log_start=0, log_end=9, last_stable=9)
+    for name in ("broker_configs", "log_dirs", "replica_sizes", "quorum", "reassignments", "acls"):
+        cluster.tables[name].clear()
+        cluster.error(name, error)
+    settings = cluster.tables["topic_configs"]
+    settings[:] = [row for row in settings if (row["topic"], row["name"]) != ("t", "unclean.leader.election.enable")]
+    return cluster.topic("thin", replicas=[1])
+
+
+def _verdicts(
+    spark: SparkSession, folder: Path, cluster: Synthetic, service: ManagedService | None
+) -> Mapping[tuple[str, str], tuple[str, str]]:
+    policy, evidence = (
+        replace(load_policy(), managed_service=service),
+        Evidence(spark=spark, snapshot=cluster.write(folder), small_cluster=True),
+    )
+    found = {}
+    with evidence.tables.settings():
+        for subject in ("broker", "cluster", "topic"):
+            rows = wide_rows(subject, evidence, policy)
+            judged = judge(rows, load_catalogue().of_subject(subject), None, PolicyColumns(policy=policy, at=READ_AT))
+            found |= {(one["code"], one["resource"]): (one["status"], one["reason"]) for one in judged.collect()}
+    return found
+
+
+def test_what_a_managed_service_hides_does_not_apply_and_what_was_read_is_judged(spark: SparkSession, tmp_path: Path) -> None:
+    service = ManagedService(name="Cloud", documentation=PAGE, hides=HIDDEN)
+    refused = _of_a_service("CLUSTER_AUTHORIZATION_FAILED")
+    before, after = (_verdicts(spark, tmp_path / str(one is None), refused, one) for one in (None, service))
+
+    changed = {key for key in before if before[key][0] != after[key][0]}
+    assert {before[key][0] for key in changed} == {"not_assessed"}
+    assert {after[key][0] for key in changed} <= {"not_applicable", "pass"}
+    said = {after[key][1] for key in changed if after[key][0] == "not_applicable"}
+    assert said <= {f"{name} is hidden by the managed service Cloud: {PAGE}" for name in HIDDEN}
+    assert {("REP-08", "1"), ("BRK-01", "2"), ("QRM-01", "cluster"), ("BRK-06", "cluster"), ("TOP-04", "t")} <= changed
+    assert after["TOP-04", "bare"][0] == "pass"
+    assert after["TOP-01", "thin"][0] == "fail"
+
+
+def test_a_broker_that_was_only_slow_hides_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    service = ManagedService(name="Cloud", documentation=PAGE, hides=HIDDEN[:-1])
+    found = _verdicts(spark, tmp_path, _of_a_service("REQUEST_TIMED_OUT"), service)
+    assert {found[key][0] for key in (("REP-08", "1"), ("BRK-01", "2"), ("QRM-01", "cluster"))} == {"not_assessed"}
