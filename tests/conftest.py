@@ -31,7 +31,10 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m")
 
 _LONGEST_FIRST = ("spark", "integration", "gates")
-_ON_THE_SEEDED_CLUSTERS = ("test_airflow.py", "test_collection.py", "test_offsets_snapshot.py", "test_sandbox.py")
+_ON_THE_SEEDED_CLUSTERS = (
+    *("test_sandbox.py", "test_collection.py", "test_offsets_snapshot.py"),  # as they were seeded
+    *("test_remediation.py", "test_whole_audit.py", "test_first_audit.py", "test_airflow.py"),
+)
 
 
 def _part(path: PurePath) -> str:
@@ -83,5 +86,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest parts first, so that no process is left with one of them at the end."""
-    items.sort(key=lambda item: [each not in (*item.path.parts, _part(item.path)) for each in _LONGEST_FIRST])
+    """The longest parts first, so that no process is left with one of them at the end. What changes a seeded cluster comes after the others."""
+    order = {name: number for number, name in enumerate(_ON_THE_SEEDED_CLUSTERS)}
+
+    def place(item: pytest.Item) -> list[int]:
+        return [*(each not in (*item.path.parts, _part(item.path)) for each in _LONGEST_FIRST), order.get(item.path.name, len(order))]
+
+    items.sort(key=place)

@@ -1,24 +1,23 @@
 """The commands that ``kafka-audit fix`` prints repair a real cluster: they are run as printed, with Kafka's own tools, and it is audited again.
 
-The cluster is this module's own, because the commands change it. It has the faulty seed, and a topic whose name looks like an option.
+It is the faulty cluster after its audit (faulty_shop.py), with a topic whose name looks like an option. No later test looks at the cluster.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import time
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient
+from faulty_shop import CLUSTER, OF_OUR_TOPIC, POLICY
 from kafka_tools import CLASSES, JVM
 
 from kafka_audit.audit.inputs import keep_rules
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
-from kafka_audit.cli.demo import POLICIES
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.findings import Status
@@ -26,8 +25,6 @@ from kafka_audit.jars.fetch import broker_classpath, java
 from kafka_audit.policy import load_policy
 from kafka_audit.report.fix_plan import Plan, Step, read_plan
 from kafka_audit.report.fix_script import render
-from kafka_audit.sandbox import lifecycle
-from kafka_audit.sandbox.earlier_snapshots import make_past
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.sandbox.seeded_findings import Pair, found
 from kafka_audit.store.durable_files import write_json
@@ -35,15 +32,12 @@ from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id, seal
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-CLUSTER = "repaired"
-LIKE_AN_OPTION = "-rf"
-POLICY = POLICIES / "faulty"
 REPAIRED = {
     ("TOP-02", "inventory"),
     ("TOP-04", "sessions"),
     ("TOP-05", "email-sender:email-outbox-0"),
     ("TOP-06", "access-log"),
-    *((code, LIKE_AN_OPTION) for code in ("TOP-02", "TOP-04", "TOP-06")),
+    *OF_OUR_TOPIC,
 }
 """Failures whose commands are not commented out."""
 DECIDED = {("TOP-07", "audit-trail"), ("TOP-09", "gps"), ("TOP-12", "ledger")}
@@ -109,32 +103,28 @@ def _repairs(step: Step, wanted: set[Pair]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+def story(faulty_cluster: Sandbox, faulty_audit: Audit, tmp_path_factory: pytest.TempPathFactory) -> Story:
     from spark_jobs.engine.session import spark_session
 
     folder = tmp_path_factory.mktemp("repaired")
     root, tools = folder / "root", _tools(folder / "tools")
-    with lifecycle.start("faulty", directory=folder / "sandbox") as sandbox:
-        with closing(KafkaAdminClient(bootstrap_servers=sandbox.bootstrap)) as admin:
-            weak = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true", "retention.ms": "3600000"}
-            admin.create_topics({LIKE_AN_OPTION: {"assignments": {0: [1, 2, 3]}, "configs": weak}})
-        make_past(sandbox, "faulty", root=root, cluster=CLUSTER)
-        session = spark_session("kafka_audit repaired cluster")
-        try:
-            first = _audit(_snapshot(sandbox, root), root)
-            command = [sys.executable, "-m", "kafka_audit.cli", "fix", str(first.path)]
-            printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
-            (folder / "fix.sh").write_text(printed)
-            _run(folder / "fix.sh", tools, sandbox.bootstrap)
-            repaired = _snapshot(sandbox, root)
-            plan = read_plan(first)
-            decided = [step.command for step in plan.steps if step.decide and _repairs(step, DECIDED | DRY_RUNS)]
-            (folder / "decided.sh").write_text("\n".join(decided) + "\n")
-            dry_run = _run(folder / "decided.sh", tools, sandbox.bootstrap)
-            last = _snapshot(sandbox, root)
-            audits = [first, _audit(repaired, root), _audit(last, root)]
-        finally:
-            session.stop()
+    shutil.copytree(faulty_audit.path.parents[2], root)  # later audits would follow it in its chain
+    first = EvidenceRoot(path=root).audit(CLUSTER, faulty_audit.path.name)
+    command = [sys.executable, "-m", "kafka_audit.cli", "fix", str(first.path)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    (folder / "fix.sh").write_text(printed)
+    _run(folder / "fix.sh", tools, faulty_cluster.bootstrap)
+    repaired = _snapshot(faulty_cluster, root)
+    plan = read_plan(first)
+    decided = [step.command for step in plan.steps if step.decide and _repairs(step, DECIDED | DRY_RUNS)]
+    (folder / "decided.sh").write_text("\n".join(decided) + "\n")
+    dry_run = _run(folder / "decided.sh", tools, faulty_cluster.bootstrap)
+    last = _snapshot(faulty_cluster, root)
+    session = spark_session("kafka_audit repaired cluster")
+    try:
+        audits = [first, _audit(repaired, root), _audit(last, root)]
+    finally:
+        session.stop()
     return Story(
         plan=plan,
         script=printed,

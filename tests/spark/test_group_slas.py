@@ -66,7 +66,7 @@ def covered(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tu
     (folder / "slas.yaml").write_text(SLAS)
     (folder / "tiers.yaml").write_text(TIERS)
     policy = load_policy(folder)
-    evidence = Evidence(spark=spark, snapshot=covered_cluster().write(root))
+    evidence = Evidence(spark=spark, snapshot=covered_cluster().write(root), small_cluster=True)
     rows = wide_rows("group_sla", evidence, policy).collect()
     return {row["resource"]: row.asDict(recursive=True) for row in rows}, population("group_sla", evidence, policy)
 
@@ -254,7 +254,7 @@ def evidence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
     # A run that was repeated counts for nothing.
     cluster_at(READ_AT, lag=700).write(root, READ_AT - timedelta(minutes=30), OFFSETS)
     snapshot = now(root)
-    yield Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
+    yield Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
 
 
 @pytest.fixture(scope="module")
