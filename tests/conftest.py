@@ -36,13 +36,17 @@ _ON_THE_SEEDED_CLUSTERS = (
     *("test_remediation.py", "test_whole_audit.py", "test_first_audit.py", "test_airflow.py"),
 )
 
+_IN_THE_JOBS_PROCESS = ("test_offsets_topic.py", "test_transaction_state.py", "test_versions.py")
+
 
 def _part(path: PurePath) -> str:
-    """What shares the Spark session, Airflow's database, the seeded clusters or the import of Great Expectations; else the module."""
+    """What shares the Spark session, Airflow's database, the seeded clusters, the process of a job or the import of Great Expectations; else the module."""
     if path.parent.name in ("spark", "dags"):
         return path.parent.name
     if path.name.startswith("test_gate_"):
         return "gates"
+    if path.name in _IN_THE_JOBS_PROCESS:
+        return "job process"
     return "seeded clusters" if path.name in _ON_THE_SEEDED_CLUSTERS else str(path)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import AirflowDatabase
+from commit_history_job import one_process
 from faulty_shop import first_audit
 
 from kafka_audit.sandbox import lifecycle
@@ -38,6 +39,13 @@ def faulty_audit(faulty_cluster: Sandbox, airflow_database: AirflowDatabase, tmp
     root = tmp_path_factory.mktemp("faulty") / "root"
     airflow_database.give(root)
     return first_audit(faulty_cluster, root)
+
+
+@pytest.fixture(scope="session")
+def job_process() -> Iterator[None]:
+    """One process runs the job that reads the coordinators' topics, for all modules."""
+    with one_process():
+        yield
 
 
 @pytest.fixture(scope="session")
