@@ -261,7 +261,7 @@ def evidence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
 def judged(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Resource -> row, and "code resource" -> finding."""
     policy = load_policy(policy_folder(tmp_path_factory.mktemp("policy")))
-    rows = wide_rows("group_sla", evidence, policy)
+    rows = evidence.tables.shorten(wide_rows("group_sla", evidence, policy))
     found = {row["resource"]: row.asDict(recursive=True) for row in rows.collect()}
     findings = judge(rows, load_catalogue().of_subject("group_sla"), None, PolicyColumns(policy=policy, at=READ_AT)).collect()
     return found | {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
