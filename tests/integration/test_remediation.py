@@ -4,6 +4,7 @@ It is the faulty cluster after its audit (faulty_shop.py), with a topic whose na
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,14 +15,13 @@ from pathlib import Path
 
 import pytest
 from faulty_shop import CLUSTER, OF_OUR_TOPIC, POLICY
-from kafka_tools import CLASSES, JVM
+from kafka_tools import CLASSES, started_java
 
 from kafka_audit.audit.inputs import keep_rules
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.findings import Status
-from kafka_audit.jars.fetch import broker_classpath, java
 from kafka_audit.policy import load_policy
 from kafka_audit.report.fix_plan import Plan, Step, read_plan
 from kafka_audit.report.fix_script import render
@@ -60,9 +60,7 @@ def _tools(folder: Path) -> Path:
     """A folder with Kafka's tools by the names that the commands have."""
     folder.mkdir()
     for name, started in CLASSES.items():
-        (folder / f"{name}.sh").write_text(
-            f"#!/bin/sh\nexec {java()} {' '.join(JVM)} -cp '{broker_classpath(lambda message: None)}' {started} \"$@\"\n"
-        )
+        (folder / f"{name}.sh").write_text(f'#!/bin/sh\nexec {shlex.join(started_java())} {started} "$@"\n')
         (folder / f"{name}.sh").chmod(0o755)
     return folder
 
