@@ -17,6 +17,8 @@ POLICY = POLICIES / "faulty"
 LIKE_AN_OPTION = "-rf"
 OF_OUR_TOPIC = {(code, LIKE_AN_OPTION) for code in ("TOP-02", "TOP-04", "TOP-06")}
 """What fails beside the seeded faults: the settings of a topic whose name looks like an option."""
+UNKNOWN_OF_OUR_TOPIC = {("TOP-10", LIKE_AN_OPTION)}
+"""What cannot be known beside the seed's: broker 3 has no rack."""
 
 
 def first_audit(sandbox: Sandbox, root: Path) -> Audit:
