@@ -36,6 +36,7 @@ install: $(STAMP) $(CLASSES) ## Install the Python environment
 
 jars: install ## Fetch Kafka's jars and Spark's Kafka connector from Maven Central
 	@$(BIN)/python -m kafka_audit.jars
+	@$(BIN)/python -m kafka_audit.sandbox.class_data >$(VENV)/kafka_class_data.log 2>&1 || echo "    Kafka's classes are not archived, it starts slower; reason: $(VENV)/kafka_class_data.log"
 
 demo: jars ## Start a seeded three-broker Kafka and audit it through Airflow (SEED=faulty or SEED=healthy)
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/kafka-audit demo --seed $(SEED) --root $(ROOT)

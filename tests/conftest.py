@@ -30,17 +30,22 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")
 # The thorough compiler would take half of what read_commits takes of two cores, and the jobs of tests are too short to gain from it.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m")
 
-_LONGEST_FIRST = ("spark", "integration", "gates")
-_ON_THE_SEEDED_CLUSTERS = ("test_airflow.py", "test_collection.py", "test_offsets_snapshot.py", "test_sandbox.py")
+_LONGEST_FIRST = ("spark", "faulty cluster", "healthy cluster", "integration", "gates")
+_PARTS = {
+    # First the modules that look at the cluster as it was seeded.
+    "faulty cluster": ("test_sandbox.py", "test_collection.py", "test_offsets_snapshot.py", "test_remediation.py", "test_whole_audit.py"),
+    "healthy cluster": ("test_airflow.py", "test_first_audit.py"),
+    "job process": ("test_offsets_topic.py", "test_transaction_state.py", "test_versions.py"),
+}
 
 
 def _part(path: PurePath) -> str:
-    """What shares the Spark session, Airflow's database, the seeded clusters or the import of Great Expectations; else the module."""
+    """What shares the Spark session, Airflow's database, a cluster, the process of a job or the import of Great Expectations; else the module."""
     if path.parent.name in ("spark", "dags"):
         return path.parent.name
     if path.name.startswith("test_gate_"):
         return "gates"
-    return "seeded clusters" if path.name in _ON_THE_SEEDED_CLUSTERS else str(path)
+    return next((part for part, modules in _PARTS.items() if path.name in modules), str(path))
 
 
 class _Parts(LoadScopeScheduling):
@@ -83,5 +88,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest parts first, so that no process is left with one of them at the end."""
-    items.sort(key=lambda item: [each not in (*item.path.parts, _part(item.path)) for each in _LONGEST_FIRST])
+    """The longest parts first, so that no process is left with one of them at the end, and the modules of a part in their order."""
+    modules = [module for part in _PARTS.values() for module in part]
+
+    def place(item: pytest.Item) -> list[int]:
+        names = (*item.path.parts, _part(item.path))
+        module = modules.index(item.path.name) if item.path.name in modules else len(modules)
+        return [*(each not in names for each in _LONGEST_FIRST), module]
+
+    items.sort(key=place)

@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from commit_history_job import job
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from kafka_tools import started_java
 
-from kafka_audit.jars.fetch import broker_classpath, java
 from kafka_audit.sandbox import lifecycle
 
 PARTITIONS = 3
@@ -82,7 +82,7 @@ class Clients:
         producer.flush(10)
 
     def console(self, group: str, *properties: str) -> None:
-        command = [java(), "-Xmx128m", "-cp", broker_classpath(print), "org.apache.kafka.tools.consumer.ConsoleConsumer"]
+        command = [*started_java(), "org.apache.kafka.tools.consumer.ConsoleConsumer"]
         command += ["--bootstrap-server", self.bootstrap, "--topic", "ticks", "--group", group]
         for one in properties:
             command += ["--command-property", one]

@@ -18,8 +18,7 @@ from typing import IO, Any
 
 import pyarrow.parquet as pq
 from kafka import KafkaConsumer, TopicPartition
-
-from kafka_audit.jars.fetch import broker_classpath, java
+from kafka_tools import started_java
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 
@@ -125,7 +124,7 @@ def committed(bootstrap: str, topic: str) -> list[Any]:
 def formatted(bootstrap: str, topic: str, formatter: str) -> list[dict[str, Any]]:
     """Every committed record of a topic as Kafka's console consumer prints it with one of its formatters."""
     expected = len(committed(bootstrap, topic))
-    command = [java(), "-Xmx256m", "-cp", broker_classpath(print), "org.apache.kafka.tools.consumer.ConsoleConsumer"]
+    command = [*started_java(), "org.apache.kafka.tools.consumer.ConsoleConsumer"]
     command += ["--bootstrap-server", bootstrap, "--topic", topic, "--from-beginning"]
     command += ["--isolation-level", "read_committed", "--formatter", f"org.apache.kafka.tools.consumer.{formatter}"]
     for patience_s in (8, 30, 90):  # without a record; on a busy machine the first one may take long

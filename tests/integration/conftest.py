@@ -5,9 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_line import AirflowDatabase
+from commit_history_job import one_process
+from faulty_shop import first_audit
 
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.lifecycle import Sandbox
+from kafka_audit.store.layout import Audit
 
 log = logging.getLogger(__name__)
 
@@ -25,5 +29,25 @@ def healthy_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbo
 
 @pytest.fixture(scope="session")
 def faulty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """Three brokers with the faulty seed; tests only read it."""
+    """Three brokers with the faulty seed; tests only read it until ``faulty_audit`` was made."""
     yield from _run("faulty", tmp_path_factory.mktemp("faulty-sandbox"))
+
+
+@pytest.fixture(scope="session")
+def faulty_audit(faulty_cluster: Sandbox, airflow_database: AirflowDatabase, tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    """The audit of the faulty cluster; its past changes the cluster, so the modules that need the cluster as seeded come first."""
+    root = tmp_path_factory.mktemp("faulty") / "root"
+    airflow_database.give(root)
+    return first_audit(faulty_cluster, root)
+
+
+@pytest.fixture(scope="session")
+def job_process() -> Iterator[None]:
+    """One process runs the job that reads the coordinators' topics, for all modules."""
+    with one_process():
+        yield
+
+
+@pytest.fixture(scope="session")
+def airflow_database(tmp_path_factory: pytest.TempPathFactory) -> AirflowDatabase:
+    return AirflowDatabase(tmp_path_factory.mktemp("airflow-database"))

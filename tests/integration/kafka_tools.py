@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from kafka_audit.jars.fetch import broker_classpath, java
+from kafka_audit.sandbox.brokers import from_class_data
 
 # The classes that the scripts of these names start.
 CLASSES = {
@@ -22,13 +23,19 @@ CLASSES = {
     "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
 }
-JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _TIMEOUT_S = 300
 # What these tools do by themselves when a busy machine is slow: give up after seconds, and end with 0.
 _PATIENCE = {
     "kafka-consumer-groups": ("--timeout", "60000"),
     "kafka-console-producer": ("--request-timeout-ms", "30000", "--message-send-max-retries", "20"),
 }
+
+
+def started_java() -> list[str]:
+    """The command line of a tool up to the name of its class."""
+    classpath = broker_classpath(lambda message: None)
+    return [java(), *_JVM, *from_class_data(classpath), "-cp", classpath]
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ class KafkaTools:
 
     def _start(self, command: str, stdin: str) -> "subprocess.CompletedProcess[str]":
         tool, *arguments = shlex.split(command)
-        line = [java(), *JVM, "-cp", broker_classpath(lambda message: None), CLASSES[tool], "--bootstrap-server", self.bootstrap]
+        line = [*started_java(), CLASSES[tool], "--bootstrap-server", self.bootstrap]
         return subprocess.run(
             [*line, *_PATIENCE.get(tool, ()), *arguments],
             input=stdin,

@@ -39,18 +39,19 @@ def verdicts(story: Story) -> Verdicts:
     spark = spark_session("kafka_audit lag truth")
 
     def evidence(snapshot: Snapshot) -> Evidence:
-        return Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, story.policy.history.snapshots))
+        return Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, story.policy.history.snapshots), small_cluster=True)
 
     def rows(of: Evidence, moment: str) -> DataFrame:
         return wide_rows("group_partition", of, story.policy).withColumn("moment", F.lit(moment))
 
     try:
         end = evidence(story.end)
-        both = rows(evidence(story.middle), "middle").unionByName(rows(end, "end"))
-        found: dict[str, dict[str, dict[str, Any]]] = {"middle": {}, "end": {}}
-        for row in both.collect():
-            found[row["moment"]][row["resource"]] = row.asDict(recursive=True)
-        findings = {(row["code"], row["resource"]): row.asDict(recursive=True) for row in _findings(end, story).collect()}
+        with end.tables.settings():
+            both = rows(evidence(story.middle), "middle").unionByName(rows(end, "end"))
+            found: dict[str, dict[str, dict[str, Any]]] = {"middle": {}, "end": {}}
+            for row in both.collect():
+                found[row["moment"]][row["resource"]] = row.asDict(recursive=True)
+            findings = {(row["code"], row["resource"]): row.asDict(recursive=True) for row in _findings(end, story).collect()}
     finally:
         spark.stop()
     return Verdicts(**found, findings=findings)

@@ -18,9 +18,9 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from kafka_tools import started_java
 from tls_files import Tls
 
-from kafka_audit.jars.fetch import broker_classpath, java
 from kafka_audit.sandbox.brokers import free_ports
 
 ADMIN, AUDITOR, VISITOR = "admin", "auditor", "visitor"
@@ -83,7 +83,7 @@ def secured_broker(folder: Path, tls: Tls | None = None) -> Iterator[int]:
         lines |= tls.broker_properties
     properties = folder / "server.properties"
     properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
-    kafka = [java(), "-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", broker_classpath(lambda message: None)]
+    kafka = started_java()
     cluster_id = base64.urlsafe_b64encode(b"k" + uuid.uuid4().bytes[1:]).decode()[:22]
     subprocess.run([*kafka, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)], check=True, capture_output=True)
     with (folder / "broker.log").open("wb") as log:

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from command_line import AirflowDatabase
 
 from kafka_audit.airflow.environment import airflow_home
 from kafka_audit.airflow.run_dag import only_one, run_audit_through_airflow
@@ -94,11 +95,14 @@ class Api:
 
 
 @pytest.fixture(scope="module")
-def airflow(tmp_path_factory: pytest.TempPathFactory, healthy_cluster: Sandbox) -> Iterator[tuple[str, Path]]:
+def airflow(
+    tmp_path_factory: pytest.TempPathFactory, healthy_cluster: Sandbox, airflow_database: AirflowDatabase
+) -> Iterator[tuple[str, Path]]:
     """(address, audit folder) of a running Airflow; nothing of it is left at the end."""
     from kafka_audit.airflow.standalone import running_airflow
 
     root = tmp_path_factory.mktemp("airflow") / "audit-root"
+    airflow_database.give(root)
     port = free_port()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_AUDIT_FOLDERS", str(POLICY.parent))
@@ -241,7 +245,8 @@ def test_the_offsets_dag_reads_nothing_until_it_is_switched_on(api: Api, airflow
     assert Sealed.open(taken[event["extra"]["snapshot_id"]]).problems() == []
 
 
-def test_an_unreachable_cluster_ends_in_one_clear_error_and_no_snapshot(tmp_path: Path) -> None:
+def test_an_unreachable_cluster_ends_in_one_clear_error_and_no_snapshot(tmp_path: Path, airflow_database: AirflowDatabase) -> None:
+    airflow_database.give(tmp_path / "audit-root")
     lines: list[str] = []
     outcome = run_audit_through_airflow(
         connection={"bootstrap.servers": "127.0.0.1:1"}, cluster="nowhere", root=tmp_path / "audit-root", progress=lines.append
@@ -265,7 +270,10 @@ def test_an_unreachable_cluster_ends_in_one_clear_error_and_no_snapshot(tmp_path
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupted_audit_leaves_no_process_behind(tmp_path: Path, brokers: str, number: signal.Signals) -> None:
+def test_an_interrupted_audit_leaves_no_process_behind(
+    tmp_path: Path, brokers: str, airflow_database: AirflowDatabase, number: signal.Signals
+) -> None:
+    airflow_database.give(tmp_path / "audit-root")
     script = f"""
 from pathlib import Path
 from kafka_audit.airflow.run_dag import run_audit_through_airflow

@@ -1,7 +1,13 @@
-"""A real Airflow reads a real broker's offsets topic over SASL and TLS; it is refused without the right to; an audit uses what was read."""
+"""A real Airflow reads a real broker's offsets topic over SASL and TLS; it is refused without the right to; an audit uses what was read.
+
+At the end that Airflow is killed.
+"""
 
 import contextlib
 import json
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,14 +18,16 @@ from urllib.parse import quote
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from command_line import AirflowDatabase
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from secured_broker import ADMIN, AUDITOR, PASSWORDS, commit, connection, secured_broker
 from test_airflow import DAG as AUDIT_KIND
-from test_airflow import Api, free_port
+from test_airflow import Api, free_port, left_of, processes_of
 from tls_files import Tls, make_tls
 
-from kafka_audit.airflow.standalone import running_airflow
+from kafka_audit.airflow.environment import airflow_home
+from kafka_audit.airflow.run_dag import only_one
 from kafka_audit.store.durable_files import read_json
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
@@ -70,8 +78,19 @@ class Cluster:
 class Airflow:
     """The DAG's runs, and whether any of them let a secret be seen."""
 
-    def __init__(self, api: Api, root: Path) -> None:
-        self.api, self.root = api, root
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int, root: Path) -> None:
+        self.process, self.root = process, root
+        base, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 300
+        while not self._is_ready(Api(base, None)):
+            assert time.monotonic() < deadline and process.poll() is None, "Airflow did not get ready"
+            time.sleep(1)
+        self.api = Api(base, "admin")
+
+    def _is_ready(self, api: Api) -> bool:
+        with contextlib.suppress(OSError):
+            status, health = api.call("GET", "/api/v2/monitor/health")
+            return status == 200 and all(health[part]["status"] == "healthy" for part in ("metadatabase", "scheduler", "dag_processor"))
+        return False
 
     def connect(self, name: str, keys: dict[str, str], *, anew: bool = False) -> None:
         body = {"connection_id": name, "conn_type": "kafka", "extra": json.dumps(keys)}
@@ -115,22 +134,28 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def airflow(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
+def airflow(cluster: Cluster, airflow_database: AirflowDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
     root, port = tmp_path_factory.mktemp("airflow") / "audit-root", free_port()
+    airflow_database.give(root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_AUDIT_CLUSTERS", "kafka=kafka_broker,refused=kafka_refused")
         patch.setenv("KAFKA_AUDIT_COMMITS_SCHEDULE", "0 0 29 2 *")  # runs are those of the tests
         patch.setenv("KAFKA_AUDIT_SNAPSHOT_RETRIES", "2")
-        with running_airflow(root=root, connection=cluster.keys, port=port):
-            made = Airflow(Api(f"http://127.0.0.1:{port}", "admin"), root)
-            made.connect("kafka_broker", cluster.keys)
-            made.connect("kafka_refused", connection(int(cluster.keys["bootstrap.servers"].rpartition(":")[2]), AUDITOR))
-            deadline = time.monotonic() + 300
-            for name in ("kafka", "refused"):
-                while made.api.call("PATCH", f"/api/v2/dags/{DAG}__{name}", {"is_paused": False})[0] != 200:
-                    assert time.monotonic() < deadline, "the DAG was not loaded"
-                    time.sleep(1)
-            yield made
+        command = [sys.executable, "-m", "kafka_audit.airflow.standalone", "--root", str(root), "--port", str(port)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        made = Airflow(process, port, root)
+        made.connect("kafka_broker", cluster.keys)
+        made.connect("kafka_refused", connection(int(cluster.keys["bootstrap.servers"].rpartition(":")[2]), AUDITOR))
+        deadline = time.monotonic() + 300
+        for name in ("kafka", "refused"):
+            while made.api.call("PATCH", f"/api/v2/dags/{DAG}__{name}", {"is_paused": False})[0] != 200:
+                assert time.monotonic() < deadline, "the DAG was not loaded"
+                time.sleep(1)
+        yield made
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(120)
 
 
 @pytest.fixture(scope="module")
@@ -190,3 +215,14 @@ def test_an_audit_judges_what_the_offsets_topic_shows(airflow: Airflow, history:
     assert status == "pass"
     assert "(observed in the offsets topic)" in observed
     assert found["CON-06", "private:open-0"][0] == "not_applicable"  # it committed only once, and this is the first audit
+
+
+def test_a_killed_airflow_with_its_ui_leaves_no_process_behind_and_the_next_one_may_start(airflow: Airflow) -> None:
+    home = airflow_home(airflow.root)
+    running = processes_of(home)
+    assert all(any(name in line for line in running) for name in ("scheduler", "triggerer", "dag-processor", "api")), running
+    airflow.process.kill()
+    airflow.process.wait()
+    assert left_of(home, 60) == []
+    with only_one(home):
+        pass

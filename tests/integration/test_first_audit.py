@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_whole_audit import kafka_audit
+from command_line import AirflowDatabase, kafka_audit
 
 from kafka_audit.audit.outcome import PASSED
 from kafka_audit.policy.load import shipped_policy_folder
@@ -18,10 +18,11 @@ CLUSTER = "first"
 
 
 @pytest.fixture(scope="module")
-def audited(healthy_cluster: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def audited(healthy_cluster: Sandbox, airflow_database: AirflowDatabase, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A connection file and a root below which one audit with the shipped policy has ended with exit code 0."""
     folder = tmp_path_factory.mktemp("first-audit")
     connection, root = folder / "audit.properties", folder / "root"
+    airflow_database.give(root)
     connection.write_text("".join(f"{key}={value}\n" for key, value in healthy_cluster.audit_connection.items()))
     done = audit(connection, root, code=0)
     assert PASSED in done

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from commit_history_job import OFFSETS, ended, job, milliseconds, one_process, run, table
+from commit_history_job import OFFSETS, ended, job, milliseconds, run, table
 from confluent_kafka import KafkaException, Producer
 from kafka.admin import NewPartitions
 from lag_clients import wait_for
@@ -28,13 +28,13 @@ QUICK = ("log.retention.check.interval.ms", "log.initial.task.delay.ms", "log.cl
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(job_process: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with pytest.MonkeyPatch.context() as patch:
         for name in QUICK:
             patch.setitem(brokers._SMALL, name, "500")
         patch.setitem(brokers._SMALL, "share.coordinator.state.topic.num.partitions", "1")
         sandbox = lifecycle.start("none", directory=tmp_path_factory.mktemp("sandbox"))
-    with sandbox, one_process():
+    with sandbox:
         made = Cluster(sandbox.bootstrap)
         yield made
         made.admin.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commit_history_job import OFFSETS, TRANSACTIONS, ended, formatted, milliseconds, offsets, one_process, run, table
+from commit_history_job import OFFSETS, TRANSACTIONS, ended, formatted, milliseconds, offsets, run, table
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
@@ -23,7 +23,7 @@ from kafka_audit.sandbox import brokers, lifecycle
 from kafka_audit.sandbox.auditor import PRINCIPAL
 from kafka_audit.sandbox.lifecycle import Sandbox
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.usefixtures("job_process")]
 
 QUICK = {
     "transactional.id.expiration.ms": "15000",
@@ -39,7 +39,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         for name, value in QUICK.items():
             patch.setitem(brokers._SMALL, name, value)
         started = lifecycle.start("none", directory=tmp_path_factory.mktemp("sandbox"))
-    with started, one_process():
+    with started:
         yield started
 
 
@@ -85,7 +85,7 @@ Told = tuple[Path, list[dict[str, Any]], Transactions, dict[int, int]]
 
 
 @pytest.fixture(scope="module")
-def too_early(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
+def too_early(sandbox: Sandbox, job_process: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
     """Exit code and words of a run on a cluster that no consumer has used."""
     return ended(sandbox.bootstrap, tmp_path_factory.mktemp("history"))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from commit_history_job import one_process, run, table
+from commit_history_job import run, table
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from lag_clients import commit, wait_for
@@ -128,9 +128,8 @@ def test_the_lag_of_a_group_is_the_same_on_every_release(sandbox: Sandbox) -> No
 
 
 @pytest.mark.spark
-def test_every_record_of_the_coordinators_is_decoded(sandbox: Sandbox, tmp_path: Path) -> None:
-    with one_process():
-        summary = run(sandbox.bootstrap, tmp_path)
+def test_every_record_of_the_coordinators_is_decoded(job_process: None, sandbox: Sandbox, tmp_path: Path) -> None:
+    summary = run(sandbox.bootstrap, tmp_path)
     assert summary["totals"]["lost"] == 0
     assert summary["totals"]["rows"] > 0
     assert table(tmp_path, "undecoded") == []

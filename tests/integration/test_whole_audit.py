@@ -1,16 +1,14 @@
 """Complete audits of real brokers: exactly the seeded faults are found, the result can be verified later, and bad input is refused."""
 
 import json
-import os
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pyarrow.dataset as ds
 import pytest
+from command_line import AirflowDatabase, kafka_audit, only_audit
+from faulty_shop import CLUSTER, OF_OUR_TOPIC, UNKNOWN_OF_OUR_TOPIC
 
 from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED
 from kafka_audit.catalogue.load import shipped_controls
@@ -23,57 +21,17 @@ from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.layout import Audit, EvidenceRoot
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.airflow]
-COMMAND = [sys.executable, "-m", "kafka_audit.cli"]
-
-
-def kafka_audit(*arguments: str, code: int) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a user does; the exit code is part of every test."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path}
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=2400, check=False, env=environment)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
-
-
-def only_audit(root: Path, cluster: str) -> Audit:
-    (folder,) = [path.parent for path in (root / "audits" / cluster).glob("*/manifest.json")]
-    return Audit(path=folder)
-
-
-@pytest.fixture(scope="module")
-def demo_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A faulty cluster of this module's own: its past changes it, and the brokers end its open transaction after a quarter of an hour."""
-    with start("faulty", directory=tmp_path_factory.mktemp("sandbox")) as sandbox:
-        yield sandbox
-
-
-@pytest.fixture(scope="module")
-def faulty_audit(demo_cluster: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Audit:
-    """One audit of the faulty cluster, run by ``kafka-audit audit`` through Airflow; it must end with exit code 3."""
-    root = tmp_path_factory.mktemp("faulty") / "root"
-    policy = str(POLICIES / "faulty")
-    make_past(demo_cluster, "faulty", root=root, cluster="shop")
-    done = kafka_audit("audit", "--bootstrap", demo_cluster.bootstrap, "--cluster", "shop", "--root", str(root), "--policy", policy, code=3)
-    assert "REP-01" in done.stdout
-    assert "Seconds:" in done.stdout
-    audit = only_audit(root, "shop")
-    sha256 = sha256_of(audit.path / "manifest.json")
-    told = " ".join(done.stdout.split())
-    assert f"Sealed: audit {audit.path.name}, number 1 of its cluster, manifest sha256 {sha256}" in told
-    log = max((root.parent / ".airflow" / "runs").glob("*.log")).read_text(errors="replace")
-    assert log.count(sha256) >= 2, "the log of the run is a witness outside of the folder"
-    return audit
 
 
 def test_exactly_the_seeded_faults_are_found_none_missed_and_none_extra(faulty_audit: Audit) -> None:
     compared = compare_failures(faulty_audit, "faulty")
-    assert compared.exact, f"missed {compared.missed}, extra {compared.extra}"
+    assert (compared.missed, set(compared.extra)) == ((), OF_OUR_TOPIC)
     assert compared.agreed == len(load("faulty").faults) > 40
 
 
 def test_exactly_what_cannot_be_known_is_not_assessed_and_each_has_a_reason(faulty_audit: Audit) -> None:
     compared = compare_not_assessed(faulty_audit, "faulty")
-    assert compared.exact, f"missed {compared.missed}, extra {compared.extra}"
+    assert (compared.missed, set(compared.extra)) == ((), UNKNOWN_OF_OUR_TOPIC)
     for step in (faulty_audit.settings, faulty_audit.lag):
         unknown = ds.dataset(step / "findings.parquet").to_table(filter=ds.field("status") == "not_assessed")
         assert all(unknown["reason"].to_pylist())
@@ -85,7 +43,7 @@ def test_the_report_names_the_verdict_and_holds_the_same_figures_in_every_format
     suites = ET.parse(faulty_audit.report / "junit.xml").getroot()
     assert (report["verdict"], report["exit_code"]) == (FAILED, 3)
     failed = report["totals"]["failed"]
-    assert failed == len(load("faulty").faults)
+    assert failed == len(load("faulty").faults) + len(OF_OUR_TOPIC)
     assert f"{FAILED}" in page
     assert "<script>alert(1)" not in page
     reported = [
@@ -107,7 +65,7 @@ def test_loss_and_remaining_lag_are_two_figures(faulty_audit: Audit) -> None:
 
 def test_verify_accepts_the_audit_and_its_snapshot_and_names_an_edited_file(faulty_audit: Audit, tmp_path: Path) -> None:
     run = faulty_audit.run()
-    snapshot = EvidenceRoot(path=faulty_audit.path.parents[2]).snapshot("shop", run["snapshot_id"])
+    snapshot = EvidenceRoot(path=faulty_audit.path.parents[2]).snapshot(CLUSTER, run["snapshot_id"])
     root = faulty_audit.path.parents[2]
     said = kafka_audit("verify", str(faulty_audit.path), code=0).stdout
     for named in (
@@ -119,7 +77,7 @@ def test_verify_accepts_the_audit_and_its_snapshot_and_names_an_edited_file(faul
     ):
         assert named in said, said
     head = sha256_of(faulty_audit.path / "manifest.json")
-    chain = kafka_audit("verify", "--chain", "shop", "--root", str(root), "--head", head, "--deep", code=0).stdout
+    chain = kafka_audit("verify", "--chain", CLUSTER, "--root", str(root), "--head", head, "--deep", code=0).stdout
     assert "is as its run told, the newest" in chain
     assert "intact: snapshot" in kafka_audit("verify", str(snapshot.path), code=0).stdout
     manifest = json.loads((faulty_audit.path / "manifest.json").read_text())
@@ -148,7 +106,9 @@ def test_the_demo_of_a_healthy_cluster_ends_green_and_leaves_no_process(tmp_path
     assert left == []
 
 
-def test_an_empty_cluster_is_judged_by_what_it_has_and_by_a_control_that_is_one_file_of_our_own(tmp_path: Path) -> None:
+def test_an_empty_cluster_is_judged_by_what_it_has_and_by_a_control_that_is_one_file_of_our_own(
+    tmp_path: Path, airflow_database: AirflowDatabase
+) -> None:
     own, policy = tmp_path / "controls", tmp_path / "policy"
     own.mkdir()
     shipped = (shipped_controls() / "topic_auto_creation_disabled.yaml").read_text()
@@ -158,6 +118,7 @@ def test_an_empty_cluster_is_judged_by_what_it_has_and_by_a_control_that_is_one_
     (policy / "tiers.yaml").write_text((POLICIES / "healthy" / "tiers.yaml").read_text().split("declared_topics")[0])
     (policy / "slas.yaml").write_text("version: 1\n")
     root, connection = tmp_path / "root", tmp_path / "audit.properties"
+    airflow_database.give(root)
     with start("none", directory=tmp_path / "sandbox") as sandbox:
         connection.write_text("".join(f"{key}={value}\n" for key, value in sandbox.audit_connection.items()))
         make_past(sandbox, "healthy", root=root, cluster="empty")
@@ -170,7 +131,8 @@ def test_an_empty_cluster_is_judged_by_what_it_has_and_by_a_control_that_is_one_
     assert "PASSED" in done.stdout
 
 
-def test_an_unreachable_cluster_is_one_clear_error_and_no_evidence(tmp_path: Path) -> None:
+def test_an_unreachable_cluster_is_one_clear_error_and_no_evidence(tmp_path: Path, airflow_database: AirflowDatabase) -> None:
+    airflow_database.give(tmp_path / "root")
     done = kafka_audit("audit", "--bootstrap", "127.0.0.1:1", "--cluster", "gone", "--root", str(tmp_path / "root"), code=1)
     said = done.stdout + done.stderr
     assert "127.0.0.1:1" in said
@@ -179,12 +141,15 @@ def test_an_unreachable_cluster_is_one_clear_error_and_no_evidence(tmp_path: Pat
     assert not list((tmp_path / "root").glob("evidence/gone/*"))
 
 
-def test_an_invalid_policy_or_control_stops_the_audit_with_file_and_field(demo_cluster: Sandbox, tmp_path: Path) -> None:
+def test_an_invalid_policy_or_control_stops_the_audit_with_file_and_field(
+    faulty_cluster: Sandbox, tmp_path: Path, airflow_database: AirflowDatabase
+) -> None:
+    airflow_database.give(tmp_path / "one")
     policy = tmp_path / "policy"
     policy.mkdir()
     for name in ("tiers.yaml", "slas.yaml"):
         (policy / name).write_text((POLICIES / "faulty" / name).read_text().replace("min_insync_replicas", "min_irs"))
-    base = ["audit", "--bootstrap", demo_cluster.bootstrap, "--cluster", "bad"]
+    base = ["audit", "--bootstrap", faulty_cluster.bootstrap, "--cluster", "bad"]
     done = kafka_audit(*base, "--root", str(tmp_path / "one"), "--policy", str(policy), code=2)
     assert "tiers.yaml: tiers.no_loss.min_irs" in done.stdout + done.stderr
 

@@ -1,4 +1,4 @@
-"""One Spark session for all Spark tests, because starting one is expensive."""
+"""One Spark session for all Spark tests, because starting one is expensive. It plans queries as for a small cluster, which is quicker."""
 
 import logging
 import os
@@ -11,10 +11,13 @@ from lag_histories import regular
 from pyspark.sql import SparkSession
 from snapshot_builder import READ_AT, Synthetic
 
+from kafka_audit.catalogue.control import Control
+from kafka_audit.catalogue.load import Catalogue
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.store.history import read_history
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.session import spark_session
+from spark_jobs.engine.tables import SmallTables
 from spark_jobs.rows.build import wide_rows
 
 
@@ -22,18 +25,53 @@ from spark_jobs.rows.build import wide_rows
 def spark() -> Iterator[SparkSession]:
     os.environ["KAFKA_AUDIT_CANARY"] = "canary-in-the-environment"  # for test_rules_only_compute: a JVM sees what was there at its start
     session = spark_session("kafka_audit tests")
+    _OF_LARGE_CLUSTERS.update({name: session.conf.get(name, None) for name in SmallTables.conf})
+    _plan_as_for(session, SmallTables.conf)
     yield session
     session.stop()
     # py4j says good-bye when the interpreter ends, to a stream that pytest has closed by then.
     logging.getLogger("py4j").setLevel(logging.ERROR)
 
 
+_OF_LARGE_CLUSTERS: dict[str, str | None] = {}
+
+
+def _plan_as_for(session: SparkSession, settings: Mapping[str, str | None]) -> None:
+    for name, value in settings.items():
+        session.conf.unset(name) if value is None else session.conf.set(name, value)
+
+
+@pytest.fixture
+def large_clusters(spark: SparkSession) -> None:
+    """This test's queries are planned as for large clusters, where no table brings settings of its own."""
+    _plan_as_for(spark, _OF_LARGE_CLUSTERS)
+
+
 @pytest.fixture(autouse=True)
 def _no_tables_kept(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test's evidence kept is given up: Spark would hold each later plan against every table that is kept, and hold the tables."""
+    """What a test's evidence kept is given up: Spark would hold each later plan against every table that is kept, and hold the tables.
+
+    A job that the test ran in this process has reset the session's settings.
+    """
     yield
     if "spark" in request.fixturenames:
-        request.getfixturevalue("spark").catalog.clearCache()
+        session = request.getfixturevalue("spark")
+        session.catalog.clearCache()
+        _plan_as_for(session, SmallTables.conf)
+
+
+@pytest.fixture
+def only_subjects(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets a job judge only these subjects: the others take most of its time and say nothing about a test of something else."""
+    of_part = Catalogue.of_part
+
+    def only(*subjects: str) -> None:
+        def chosen(self: Catalogue, part: str) -> tuple[Control, ...]:
+            return tuple(control for control in of_part(self, part) if control.subject in subjects)
+
+        monkeypatch.setattr(Catalogue, "of_part", chosen)
+
+    return only
 
 
 Rows = dict[str, dict[str, Any]]

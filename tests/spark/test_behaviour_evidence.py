@@ -71,7 +71,9 @@ def taken(root: Path) -> tuple[Snapshot, Audit]:
 
 
 @pytest.fixture
-def audited(tmp_path: Path, spark: SparkSession) -> Callable[[Path | None], tuple[Snapshot, Audit]]:
+def audited(tmp_path: Path, spark: SparkSession, only_subjects: Callable[..., None]) -> Callable[[Path | None], tuple[Snapshot, Audit]]:
+    only_subjects("group_sla", "group_partition", "group", "consumer")
+
     def run(commits: Path | None) -> tuple[Snapshot, Audit]:
         if commits is not None:
             shutil.copytree(commits, EvidenceRoot(path=tmp_path).commit_history(CLUSTER))

@@ -56,7 +56,7 @@ def test_groups_are_held_against_the_last_audit_and_not_against_a_later_snapshot
     seal_audit(root, CLUSTER, audit_id, {"snapshot": {"snapshot_id": audited.snapshot_id}})
     whole().write(tmp_path, READ_AT - timedelta(hours=1))
     snapshot = whole().write(tmp_path)
-    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
+    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
     row = wide_rows("cluster", evidence, load_policy()).collect()[0]
     assert (row["group_count"], row["group_count_before"]) == (0, 1)
 
@@ -83,7 +83,7 @@ def test_an_earlier_snapshot_that_was_changed_leaves_a_gap_and_is_named(spark: S
         past = whole().write(tmp_path, READ_AT - timedelta(hours=hours))
     past.dataset("topics").write_bytes(b"changed")
     snapshot = whole().write(tmp_path)
-    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
+    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
     row = wide_rows("cluster", evidence, load_policy()).collect()[0]
     assert (row["snapshots"], row["longest_gap_ms"], len(row["unusable_snapshots"])) == (2, 3 * HOUR_MS, 1)
     assert row["unusable_snapshots"][0].startswith(f"{past.snapshot_id}: topics.parquet: its sha256 differs")

@@ -43,7 +43,7 @@ def evidence(spark: SparkSession, folder: Path, *, workers: bool = True) -> Evid
     one.group("my-app", assigned=[])
     if workers:
         one.group("workers", protocol_type="connect", assigned=[])
-    return Evidence(spark=spark, snapshot=one.write(folder))
+    return Evidence(spark=spark, snapshot=one.write(folder), small_cluster=True)
 
 
 def test_a_frameworks_own_topics_are_known_by_name_cleanup_policy_and_groups(spark: SparkSession, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def covered(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tu
     (folder / "slas.yaml").write_text(SLAS)
     (folder / "tiers.yaml").write_text(TIERS)
     policy = load_policy(folder)
-    evidence = Evidence(spark=spark, snapshot=covered_cluster().write(root))
+    evidence = Evidence(spark=spark, snapshot=covered_cluster().write(root), small_cluster=True)
     rows = wide_rows("group_sla", evidence, policy).collect()
     return {row["resource"]: row.asDict(recursive=True) for row in rows}, population("group_sla", evidence, policy)
 
@@ -276,14 +276,14 @@ def evidence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
     # A run that was repeated counts for nothing.
     cluster_at(READ_AT, lag=700).write(root, READ_AT - timedelta(minutes=30), OFFSETS)
     snapshot = now(root)
-    yield Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30))
+    yield Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
 
 
 @pytest.fixture(scope="module")
 def judged(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Resource -> row, and "code resource" -> finding."""
     policy = load_policy(policy_folder(tmp_path_factory.mktemp("policy")))
-    rows = wide_rows("group_sla", evidence, policy)
+    rows = evidence.tables.shorten(wide_rows("group_sla", evidence, policy))
     found = {row["resource"]: row.asDict(recursive=True) for row in rows.collect()}
     findings = judge(rows, load_catalogue().of_subject("group_sla"), None, PolicyColumns(policy=policy, at=READ_AT)).collect()
     return found | {f"{one['code']} {one['resource']}": one.asDict() for one in findings}

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,8 +16,7 @@ from pyspark.sql import SparkSession
 from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
 
 from kafka_audit.audit.inputs import used_by
-from kafka_audit.catalogue.control import Control
-from kafka_audit.catalogue.load import Catalogue, load_catalogue
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id, seal_audit
@@ -106,22 +106,10 @@ def test_spark_submit_runs_both_parts_and_leaves_complete_findings(tmp_path: Pat
     assert list(lost) == list(SUBJECTS["group_partition"].columns)
 
 
-def test_running_a_step_again_gives_the_same_bytes(made, spark: SparkSession) -> None:
-    snapshot, audit = made
-    assert run(LAG, snapshot, audit) == 0
-    first = files(audit.lag)
-    assert run(LAG, snapshot, audit) == 0
-    assert files(audit.lag) == first
-
-
 @pytest.fixture
-def only_topics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job judges topics only: the other subjects take a minute and say nothing about a control of one's own that judges topics."""
-
-    def of_topics(self: Catalogue, _part: str) -> tuple[Control, ...]:
-        return self.of_subject("topic")
-
-    monkeypatch.setattr(Catalogue, "of_part", of_topics)
+def only_topics(only_subjects: Callable[..., None]) -> None:
+    """The job judges topics only."""
+    only_subjects("topic")
 
 
 def of_orders(audit: Audit, code: str) -> tuple[str, str | None]:
@@ -144,7 +132,8 @@ def test_the_first_audit_takes_the_baseline_and_a_later_one_without_its_history_
     assert json.loads((second.settings / "history.json").read_text())["first_audit"] is False
 
 
-def test_an_audit_of_some_topics_is_judged_on_its_scope(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_audit_of_some_topics_is_judged_on_its_scope(spark: SparkSession, tmp_path: Path, only_subjects: Callable[..., None]) -> None:
+    only_subjects("declared_topic", "declared_group", "group_sla", "group_partition")
     policy = tmp_path / "policy"
     policy.mkdir()
     tiers = "{a: {replication_factor: 3, min_insync_replicas: 2, retention_ms: 1}}"
@@ -177,7 +166,7 @@ def test_a_control_is_added_by_one_file_and_nothing_else(made, spark: SparkSessi
     assert (summary["OWN-01"]["passed"], summary["OWN-01"]["failed"], summary["OWN-01"]["population"]) == (1, 1, 2)
 
 
-@pytest.mark.usefixtures("only_topics")
+@pytest.mark.usefixtures("only_topics", "large_clusters")
 @pytest.mark.parametrize("small_rows", [50_000, 0], ids=["small", "large"])
 def test_a_rule_that_raises_is_an_error_of_that_rule_alone(
     made, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_rows: int
@@ -280,6 +269,7 @@ def test_the_audit_of_another_snapshot_is_refused_with_exit_code_2(made, capsys)
     assert "20200101T000000Z-0000000000000000" in line
 
 
+@pytest.mark.usefixtures("only_topics")
 def test_a_rule_that_spark_refuses_is_named_with_exit_code_2(made, capsys, spark: SparkSession, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
@@ -289,6 +279,7 @@ def test_a_rule_that_spark_refuses_is_named_with_exit_code_2(made, capsys, spark
     assert "mistyped.yaml" in line
 
 
+@pytest.mark.usefixtures("only_topics")
 def test_findings_that_do_not_match_the_snapshots_own_counts_are_not_kept(spark: SparkSession, capsys, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("spark_jobs.engine.evidence.without_contradictions", lambda snapshot: snapshot)  # rows of one topic are doubled
     snapshot = Synthetic().brokers({1: "a"}).topic("t", replicas=[1]).topic("t", replicas=[1]).write(tmp_path)
@@ -297,12 +288,17 @@ def test_findings_that_do_not_match_the_snapshots_own_counts_are_not_kept(spark:
     assert "but the snapshot has 2" in line
 
 
-def test_what_a_part_read_and_retention_may_delete_is_kept_in_the_audit(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_a_part_read_and_retention_may_delete_is_kept_in_the_audit_and_a_step_that_runs_again_gives_the_same_bytes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     earlier = [faulty().write(tmp_path, READ_AT - timedelta(hours=hours), OFFSETS) for hours in (1, 2)]
     whole = faulty().write(tmp_path, READ_AT - timedelta(hours=3))
     snapshot = faulty().write(tmp_path)
     audit = audit_folder(tmp_path, snapshot)
     assert run(LAG, snapshot, audit) == 0
+    first = files(audit.path)
+    assert run(LAG, snapshot, audit) == 0
+    assert files(audit.path) == first
     for one in earlier:
         assert Sealed.open(audit.inputs / "offsets" / CLUSTER / one.snapshot_id).problems() == []
         shutil.rmtree(one.path)

@@ -49,7 +49,8 @@ def evaluated(spark: SparkSession, policy: Policy) -> Callable[[Path], Figures]:
     def evaluate(root: Path) -> Figures:
         place = EvidenceRoot(path=root)
         snapshot = place.snapshot(CLUSTER, place.sealed_ids(CLUSTER)[-1])
-        window = read_window(Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30)), policy)
+        evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
+        window = read_window(evidence, policy)
         found = {f"{row.group_id}:{row.topic}-{row.partition}": row.asDict() for row in partition_figures(window).collect()}
         samples = sla_samples(window, policy.slas, sla_number(policy, "group_id", "topic"), F.lit(None).cast("string"))
         judged = sla_figures(samples, window.samples.last_ms).collect()

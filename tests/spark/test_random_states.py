@@ -28,6 +28,7 @@ KEPT = {
 """States that once made a difference, or were thought to, as simple as they could be made."""
 
 
+@pytest.mark.usefixtures("large_clusters")
 def test_the_verdicts_on_random_states_are_those_of_kafkas_rules(spark: SparkSession, tmp_path: Path) -> None:
     random = Random(SEED)
     states = [*KEPT.values(), *(random_state(random) for _ in range(STATES))]

@@ -157,6 +157,7 @@ def test_a_reassignment_that_no_earlier_snapshot_tells_of_is_of_unknown_age(spar
     assert (finding["status"], finding["reason"]) == ("not_assessed", "a reassignment is in progress, and since when is not known")
 
 
+@pytest.mark.usefixtures("large_clusters")
 def test_large_and_small_clusters_get_the_same_findings(
     spark: SparkSession, tmp_path: Path, found: dict[tuple[str, str], dict], now: Synthetic
 ) -> None:

@@ -53,7 +53,7 @@ def row_of(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, policy
     """The columns of the cluster's row that tell of access, without the others, which take longer to build."""
 
     def build(cluster: Synthetic) -> dict:
-        evidence = Evidence(spark=spark, snapshot=cluster.write(tmp_path_factory.mktemp("root")))
+        evidence = Evidence(spark=spark, snapshot=cluster.write(tmp_path_factory.mktemp("root")), small_cluster=True)
         parts = access.destructive_grants(evidence, policy).crossJoin(access.own_operations(evidence))
         return parts.withColumns(access.authorizer(evidence)).collect()[0].asDict(recursive=True)
 

@@ -40,6 +40,7 @@ def _plain(schema: pa.Schema) -> str:
     return from_arrow_schema(schema).toNullable().simpleString()
 
 
+@pytest.mark.usefixtures("large_clusters")
 def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for age in range(6, 0, -1):
         snapshot_of(HISTORIES, age).write(tmp_path, READ_AT - timedelta(minutes=5 * age), OFFSETS if age % 2 else "snapshot")

@@ -270,7 +270,7 @@ def test_an_internal_topic_that_is_hidden_from_the_auditor_is_not_assessed(spark
     cluster = Synthetic().brokers({1: "a", 2: "b", 3: "c"}).topic("orders")
     for topic in ("__consumer_offsets", "secret"):
         cluster.add("replica_sizes", broker_id=1, path="/data", topic=topic, partition=0, size_bytes=1, offset_lag=0, is_future=False)
-    evidence, policy = Evidence(spark=spark, snapshot=cluster.write(tmp_path)), load_policy()
+    evidence, policy = Evidence(spark=spark, snapshot=cluster.write(tmp_path), small_cluster=True), load_policy()
     rows = {row.topic: row for row in wide_rows("topic", evidence, policy).collect()}
     assert set(rows) == {"orders", "__consumer_offsets"}
     assert rows["__consumer_offsets"].is_internal

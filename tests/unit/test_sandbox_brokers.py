@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from kafka_audit.sandbox import brokers
 from kafka_audit.sandbox.definition import Brokers, Node, load
 from kafka_audit.sandbox.state import Folder
@@ -55,3 +57,13 @@ def test_a_cluster_id_is_never_taken_for_an_option() -> None:
     ids = {brokers.new_cluster_id() for _ in range(500)}
     assert len(ids) == 500
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", cluster_id) for cluster_id in ids)
+
+
+def test_a_jvm_starts_from_the_archive_of_the_jars_it_runs_if_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    assert brokers.from_class_data("/jars/broker-1/*") == []
+    archive = brokers.class_data("/jars/broker-1/*")
+    archive.parent.mkdir(parents=True)
+    archive.touch()
+    assert brokers.from_class_data("/jars/broker-1/*") == [f"-XX:SharedArchiveFile={archive}", "-Xlog:disable"]
+    assert brokers.from_class_data("/jars/broker-2/*") == []

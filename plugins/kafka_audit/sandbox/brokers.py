@@ -4,6 +4,7 @@ import base64
 import random
 import socket
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +26,7 @@ START_TIMEOUT_S = 120
 PORTS = range(20_000, 32_000)
 _HOST = "127.0.0.1"
 _LOG4J = Path(__file__).with_name("log4j2.properties")
-# Brokers live for minutes, too short for the optimizing compiler (C2) to pay off. The JVM uses a class-data archive by default.
+# Brokers live for minutes, too short for the optimizing compiler (C2) to pay off.
 _JVM = (
     *("-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
     *("-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", f"-Dlog4j2.configurationFile={_LOG4J}"),
@@ -40,6 +41,18 @@ _SMALL = {
     # Some of a seed's records are days old: at the first check, after ten minutes, brokers would forget the producers that wrote them.
     "producer.id.expiration.check.interval.ms": "86400000",
 }
+
+
+def class_data(classpath: str) -> Path:
+    """Return the place of the archive of these jars' classes, which class_data.py makes."""
+    return Path(sys.prefix, "share", "kafka-audit", f"{Path(classpath).parent.name}.jsa")
+
+
+def from_class_data(classpath: str) -> list[str]:
+    """Return the options of a JVM that starts from the archive of these jars' classes, if there is one."""
+    archive = class_data(classpath)
+    # A JVM that cannot use it warns on standard output.
+    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:disable"] if archive.is_file() else []
 
 
 def new_cluster_id() -> str:
@@ -116,7 +129,7 @@ def format_storage(
         log.parent.mkdir(parents=True, exist_ok=True)
         levels = [part for name, level in (features or {}).items() for part in ("--feature", f"{name}={level}")]
         options = ("format", f"--cluster-id={cluster_id}", "--config", str(folder.properties(broker.id)), *levels)
-        command = [java(), *_JVM, "-cp", classpath, "kafka.tools.StorageTool", *options]
+        command = [java(), *_JVM, *from_class_data(classpath), "-cp", classpath, "kafka.tools.StorageTool", *options]
         with log.open("wb") as output:
             runs.append((log, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)))
     try:
@@ -130,11 +143,11 @@ def format_storage(
             raise CollectionError(f"Kafka could not format its storage (exit {code}); {log} ends with:\n{processes.tail(log)}")
 
 
-def launch(classpath: str, broker: BrokerState, folder: Folder) -> ProcessRecord:
-    """Start one broker process; returns before the broker is ready."""
+def launch(classpath: str, broker: BrokerState, folder: Folder, *jvm: str) -> ProcessRecord:
+    """Start one broker process, with more options of the JVM; returns before the broker is ready."""
     argument = str(folder.properties(broker.id))
     role = f"broker-{broker.id}"
-    command = [java(), *_JVM, "-cp", classpath, "kafka.Kafka", argument]
+    command = [java(), *_JVM, *(jvm or from_class_data(classpath)), "-cp", classpath, "kafka.Kafka", argument]
     return processes.launch(role, command, argument=argument, log=folder.log(role), cwd=folder.data)
 
 
