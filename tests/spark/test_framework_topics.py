@@ -25,7 +25,13 @@ OWN = {
     "my-app-sums-changelog": "Kafka Streams",
     "my-app-KSTREAM-MAP-0000000003-repartition": "Kafka Streams",
 }
+OF_STREAMS = {
+    "my-app-sums-changelog": {"cleanup.policy": "compact,delete"},
+    "my-app-KSTREAM-MAP-0000000003-repartition": {"retention.ms": "-1"},
+}
 OTHERS = {
+    "my-app-events-changelog": {"cleanup.policy": "delete", "retention.ms": "3600000"},
+    "my-app-by-customer-repartition": {"cleanup.policy": "delete", "retention.ms": "3600000"},
     "connect-orders": COMPACT,
     "disconnect-status": COMPACT,
     "bridge-connect-offsets": {},
@@ -36,8 +42,8 @@ OTHERS = {
 
 def evidence(spark: SparkSession, folder: Path, *, workers: bool = True) -> Evidence:
     one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
-    for topic, framework in OWN.items():
-        one.topic(topic, config={} if framework == "Kafka Streams" else COMPACT)
+    for topic in OWN:
+        one.topic(topic, config=OF_STREAMS.get(topic, COMPACT))
     for topic, config in OTHERS.items():
         one.topic(topic, config=config)
     one.group("my-app", assigned=[])

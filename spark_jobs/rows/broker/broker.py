@@ -8,7 +8,7 @@ from kafka_audit.policy import Policy
 from kafka_audit.store.samples import DAY_MS
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows import missing
-from spark_jobs.rows.broker.broker_facts import broker_facts
+from spark_jobs.rows.broker.broker_facts import broker_facts, reassigning_partitions
 from spark_jobs.rows.broker.configs import config_by
 from spark_jobs.rows.broker.hosted_partitions import with_leaderships, with_odd_replicas
 
@@ -44,7 +44,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "resource": F.col("broker_id").cast("string"),
             "replication_throttles": _throttles(),
             "cordoned_log_dirs": _cordoned(),
-            "reassigning_partitions": F.lit(_reassigning(evidence)).cast("bigint"),
+            "reassigning_partitions": F.lit(reassigning_partitions(evidence)).cast("bigint"),
             "errors": errors,
         }
     )
@@ -70,13 +70,6 @@ def _cordoned() -> Column:
     none = F.array().cast("array<string>")
     named = F.array_distinct(F.split(F.trim(value), r"\s*,\s*"))
     return F.when(F.col("config").isNotNull(), F.when(entry.isNull() | (value == ""), none).otherwise(named))
-
-
-def _reassigning(evidence: Evidence) -> int | None:
-    """How many partitions are being reassigned; None when that is not known of the whole cluster and none is seen."""
-    seen = evidence.rows("reassignments")
-    whole = not evidence.topic_scope or "*" in evidence.topic_scope
-    return seen if seen or (whole and not missing.failed(evidence, "reassignments")) else None
 
 
 def _log_dirs(evidence: Evidence) -> DataFrame:

@@ -17,7 +17,9 @@ def framework_topics(evidence: Evidence) -> DataFrame:
 
     - Kafka Connect: a compacted topic with one of the usual names, on a cluster that lists a group of Connect's workers
     - MirrorMaker 2: a compacted topic with a name of its DefaultReplicationPolicy (KIP-382)
-    - Kafka Streams: a name that begins with the id of a listed group and ends in ``-changelog`` or ``-repartition``
+    - Kafka Streams: a name that begins with the id of a listed group and ends in ``-changelog``, of a topic that is compacted (whether by
+      age too or not), or in ``-repartition``, of one whose retention.ms is -1, as Streams makes them (WindowedChangelogTopicConfig,
+      RepartitionTopicConfig)
     """
     topics = evidence.table("topics").where(~F.coalesce("is_internal", F.lit(False))).select("topic")
     compacted = evidence.table("topic_configs").where("name = 'cleanup.policy' and value = 'compact'").select("topic")
@@ -32,7 +34,15 @@ def framework_topics(evidence: Evidence) -> DataFrame:
     of_streams = topics.where(_is(_STREAMS)).select("topic", F.explode(prefixes).alias("group_id"))
     groups = evidence.table("groups").select("group_id")
     of_streams = of_streams.join(groups, on="group_id", how="left_semi").select("topic").distinct()
+    of_streams = of_streams.join(_shaped_by_streams(evidence), on="topic", how="left_semi")
     return named.where("framework is not null").unionByName(of_streams.withColumn("framework", F.lit("Kafka Streams")))
+
+
+def _shaped_by_streams(evidence: Evidence) -> DataFrame:
+    """Topics with the settings that Streams gives them by their names: column topic. Anybody may call a topic of events a changelog."""
+    compacted = _is("-changelog$") & (F.col("name") == "cleanup.policy") & F.contains("value", F.lit("compact"))
+    kept = _is("-repartition$") & (F.col("name") == "retention.ms") & (F.col("value") == "-1")
+    return evidence.table("topic_configs").where(compacted | kept).select("topic")
 
 
 def _is(pattern: str) -> Column:
