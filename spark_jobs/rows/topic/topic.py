@@ -10,7 +10,7 @@ from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.tables import constant
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts, reassigning_partitions
-from spark_jobs.rows.broker.configs import config_by, effective_min_insync, values_of_all_brokers, whole_number
+from spark_jobs.rows.broker.configs import config_by, effective_min_insync, timestamp_bound, values_of_all_brokers
 from spark_jobs.rows.tiers import matches_any, topic_policy
 from spark_jobs.rows.topic.compacted_growth import with_compacted_growth
 from spark_jobs.rows.topic.framework_topics import framework_topics
@@ -20,7 +20,6 @@ from spark_jobs.rows.topic.tiered_retention import with_tiered_retention
 from spark_jobs.rows.topic.topic_listing import hidden_internal_topics
 from spark_jobs.rows.topic.writes import with_writes, write_figures
 
-_NO_BOUND = 2**63 - 1
 _CLIENTS = "array<struct<name:string,settings:map<string,string>>>"
 _FROM_PARTITIONS = ("partitions", "reassignments", "offsets", "offsets.max_timestamp_ms", "producers", "last_batches", "replica_sizes")
 
@@ -42,8 +41,8 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "resource": F.col("topic"),
             "partition_count": F.coalesce("partition_count", "partitions_seen"),
             "min_insync_replicas": effective_min_insync(F.col("target_replicas_min")),
-            "timestamp_before_max_ms": _timestamp_bound("before"),
-            "timestamp_after_max_ms": _timestamp_bound("after"),
+            "timestamp_before_max_ms": timestamp_bound("before"),
+            "timestamp_after_max_ms": timestamp_bound("after"),
             "cluster_reassigning_partitions": F.lit(reassigning_partitions(evidence)).cast("bigint"),
             "broker_values": constant(values_of_all_brokers(evidence), "map<string,array<string>>"),
             "racks": facts.alive_racks,
@@ -54,15 +53,6 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     )
     rows = with_compacted_growth(with_tiered_retention(rows, evidence), evidence)
     return with_past_topics(rows, evidence).withColumn("policy", topic_policy(policy, F.col("topic")))
-
-
-def _timestamp_bound(side: str) -> Column:
-    """message.timestamp.before.max.ms or .after.max.ms as brokers apply it.
-
-    From 3.6 to 3.9 a bound that is not set, the largest number, leaves it to message.timestamp.difference.max.ms (LogConfig, KIP-937).
-    """
-    bound, older = whole_number(f"message.timestamp.{side}.max.ms"), whole_number("message.timestamp.difference.max.ms")
-    return F.when(bound == _NO_BOUND, F.coalesce(older, bound)).otherwise(bound)
 
 
 def _least_if_all_known(column: str) -> Column:
