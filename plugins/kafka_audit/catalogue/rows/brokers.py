@@ -56,7 +56,7 @@ CLUSTER = columns(f"""
     caught_up_observers        {INTS}        of those, the ones that the leader lists within 60 s of its clock; NULL when it reports
         no times
     transaction_count          bigint        transactional ids that coordinators list; NULL when they could not be listed, or none is listed
-        and a transaction is open
+        and a transaction is open, or may be where producers could not be read
     unfinished_transaction_count bigint      of those, transactions that should have ended: open or prepared a minute after their timeout,
         or prepared in a snapshot that is a minute older, too; NULL as above
     unfinished_transactions    array<string> these, as 'till-3: PrepareCommit since 1260 s (timeout 60 s)'; sorted, at most 20
