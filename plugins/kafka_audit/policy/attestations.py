@@ -63,7 +63,7 @@ class AttestationFile(Strict):
         """ConfigurationError (exit 2) lists every file that is missing, lies outside of the folder or has another sha256."""
         problems = []
         for one in self.attestations:
-            path = folder / one.file
+            path, where = folder / one.file, visible(f"{folder}/attestations.yaml: attestations.{one.id}.file")
             try:
                 refuse_outside(folder, path)
                 found = hash_input(path, "name the file that shows what is attested")
@@ -72,9 +72,9 @@ class AttestationFile(Strict):
                         f"{path}: its sha256 is {found}: it is not the file that was attested; correct sha256, or the file"
                     )
             except FileNotFoundError:
-                problems.append(f"{visible(f'attestations.{one.id}.file')}: {path}: the file is missing")
+                problems.append(f"{where}: {path}: the file is missing")
             except ConfigurationError as problem:
-                problems.append(f"{visible(f'attestations.{one.id}.file')}: {problem}")
+                problems.append(f"{where}: {problem}")
         if problems:
             raise ConfigurationError("\n  ".join(problems))
 
