@@ -31,19 +31,19 @@ from spark_jobs.rows.build import wide_rows
 from spark_jobs.rows.client.client_declarations import clients_of, written_by_clients
 from spark_jobs.rows.client.consumer import consumer_groups
 from spark_jobs.rows.group.commit_behaviour import group_table
-from spark_jobs.rows.group.group_sla import covered, judged_samples, lag_window
+from spark_jobs.rows.group.group_sla import covered, judged_samples, lag_window, unlisted
 from spark_jobs.rows.group.membership import assignments, that_consume
+from spark_jobs.rows.group.unlisted_groups import has_unlisted, unlisted_groups, unlisted_places
 from spark_jobs.rows.tiers import matches_any
 from spark_jobs.rows.topic.topic_listing import hidden_internal_topics
 
 T = TypeVar("T")
 
-_LARGE = 50_000
-"""From so many findings on, a cluster is large."""
+_MANY = 2_500
 _ROWS_OF_A_PART = 50_000
 """Wide rows whose findings are one file: the same on every machine, so that a repeated step gives equal files."""
 
-_ROWS_OF = {"partition": "partitions", "broker": "brokers", "group": "groups"}
+_ROWS_OF = {"partition": "partitions", "broker": "brokers"}
 _ALSO_WRITTEN = ("group_partition", "group_sla")
 """Subjects whose wide rows are judged and written: they are computed once."""
 
@@ -96,13 +96,17 @@ class Part:
     @property
     def large(self) -> bool:
         """Whether findings are too many to be sorted together."""
-        return not self.evidence.small_cluster and sum(self.populations[control.subject] for control in self.controls) > _LARGE
+        return many_findings(self.evidence)
+
+
+def many_findings(evidence: Evidence) -> bool:
+    """Whether partitions and committed offsets, of which controls make some twenty findings each, are more than 2,500."""
+    return not evidence.small_cluster and evidence.rows("partitions") + evidence.rows("committed_offsets") > _MANY
 
 
 def judge_part(part: Part, target: Path) -> None:
     """Replace the folder of a part of the audit: findings, their summary, what they were made of, and the tables of lag."""
-    # Of many findings, compiling whole stages costs less than it saves.
-    with replaced_folder(target) as folder, whole_stages(part.evidence.spark) if part.large else nullcontext():
+    with replaced_folder(target) as folder:
         write_json(folder / "history.json", part.evidence.history.record())
         write_json(folder / RULES, rules_record(part.policy, part.catalogue))
         if part.name == LAG and part.evidence.behaviour is not None:
@@ -203,6 +207,7 @@ def population(subject: str, evidence: Evidence, policy: Policy) -> int:
     if subject in _ROWS_OF:
         return evidence.rows(_ROWS_OF[subject])
     counted: dict[str, Callable[[], int]] = {
+        "group": lambda: evidence.rows("groups") + (unlisted_groups(evidence).count() if has_unlisted(evidence) else 0),
         "topic": lambda: evidence.rows("topics") + hidden_internal_topics(evidence).count(),
         "declared_topic": lambda: len(policy.declared_topics),
         "declared_group": lambda: len(policy.declared_groups),
@@ -216,12 +221,14 @@ def population(subject: str, evidence: Evidence, policy: Policy) -> int:
 
 
 def _group_partitions(evidence: Evidence) -> int:
-    return evidence.table("committed_offsets").select(*KEYS).union(assignments(evidence).select(*KEYS)).distinct().count()
+    listed = evidence.table("committed_offsets").select(*KEYS).union(assignments(evidence).select(*KEYS)).distinct().count()
+    return listed + (unlisted_places(evidence).count() if has_unlisted(evidence) else 0)
 
 
 def _group_slas(evidence: Evidence, policy: Policy) -> int:
     """Each SLA that covers a topic of a group that consumes, and the groups that none covers."""
-    return that_consume(evidence.table("groups")).select("group_id").join(covered(evidence, policy), on="group_id", how="left").count()
+    listed = that_consume(evidence.table("groups")).select("group_id").join(covered(evidence, policy), on="group_id", how="left").count()
+    return listed + (unlisted(evidence, policy).count() if has_unlisted(evidence) else 0)
 
 
 def _consumers(evidence: Evidence, policy: Policy) -> int:
