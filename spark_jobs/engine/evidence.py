@@ -25,6 +25,7 @@ from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.samples import DAY_MS, day_of
 from kafka_audit.store.sealed import OFFSETS
 from kafka_audit.times import parse_time
+from spark_jobs.engine.consistent import ConsistentSnapshot, without_contradictions
 from spark_jobs.engine.tables import SmallTables, Tables, constant, schema_of_file, unreadable
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ P = ParamSpec("P")
 class Evidence:
     """One verified snapshot and the earlier ones it is compared with. :meth:`table` gives a dataset with its collected columns.
 
+    What contradicts itself in the snapshot is missing evidence here (spark_jobs.engine.consistent).
     ``behaviour``: the part of the commit history that is read with it; None: the newest that fits.
     ``small_cluster``: its tables are those of a small cluster (spark_jobs.engine.tables).
     """
@@ -46,6 +48,9 @@ class Evidence:
     small_cluster: bool = False
     _memo: dict[str, object] = field(default_factory=dict)
     _locks: defaultdict[str, RLock] = field(default_factory=lambda: defaultdict(RLock))
+
+    def __post_init__(self) -> None:
+        self.snapshot = without_contradictions(self.snapshot)
 
     @cached_property
     def tables(self) -> Tables:
@@ -131,6 +136,10 @@ class Evidence:
         for row in rows:
             found.setdefault(row["dataset"], f"{row['error']} ({row['api']}, {row['topic']}-{row['partition']}): {row['message']}")
         return found
+
+    def contradicted(self, dataset: str) -> str | None:
+        """Why a dataset is not to be relied on as a whole: the first thing that is contradicted in it; None where nothing is."""
+        return self.snapshot.contradicted.get(dataset) if isinstance(self.snapshot, ConsistentSnapshot) else None
 
     @cached_property
     def _broad_errors(self) -> list[dict[str, Any]]:

@@ -51,7 +51,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
 def cluster() -> Synthetic:
     one = Synthetic().brokers({1: "a", 2: "b", 3: "b", 4: None}, {3: {"unclean.leader.election.enable": "true"}})
     one.topic("payments", replicas=[1, 2, 3]).topic("pay.log", replicas=[1]).topic("shrunk", replicas=[1, 2, 3], isr=[1])
-    one.topic("offline", replicas=[2, 3], leader=-1, isr=[]).topic("dead-leader", replicas=[1, 2], leader=9)
+    one.topic("offline", replicas=[2, 3], leader=-1, isr=[]).topic("dead-leader", replicas=[9, 2], leader=9)
     one.topic("unracked", replicas=[1, 2, 4]).topic("one-rack", replicas=[2, 3]).topic("growing", replicas=[1, 2, 3])
     one.add("reassignments", topic="growing", partition=0, replicas=[1, 2, 3], adding_replicas=[3], removing_replicas=[])
     one.topic("clamped", replicas=[1], config={"min.insync.replicas": "5"}).topic("dark", without_config=True)

@@ -38,6 +38,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     said = {dataset: facts.unread_of(dataset, F.col("broker_id")) for dataset in ("broker_configs", "log_dirs", "replica_sizes")}
     of_row = missing.extra(
         broker_configs=missing.first_known(said["broker_configs"], without_config),
+        partitions=evidence.contradicted("partitions"),
         log_dirs=missing.first_known(said["log_dirs"], F.col("log_dirs_error"), without_dirs),
         replica_sizes=missing.first_known(said["replica_sizes"], said["log_dirs"], without_dirs),
     )

@@ -24,7 +24,9 @@ _SINCE_3_7 = 1  # KIP-919 gave DescribeCluster version 1 in 3.7, with ZooKeeper 
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerFacts:
-    """``alive`` and ``racks`` (broker -> rack) are None when metadata could not be read; ``unread``: dataset -> broker -> reason.
+    """``alive`` and ``racks`` (broker -> rack) are None when metadata could not be read, ``alive`` also when it contradicts itself.
+
+    ``unread``: dataset -> broker -> reason.
 
     ``bounds``: broker -> whether it bounds min.insync.replicas by the number of replicas, as releases since 3.7 do (KAFKA-15583);
     without those of which the release is not known. ``coordinators``: ``groups`` and ``transactions`` -> why a part of them is missing,
@@ -104,6 +106,7 @@ def _read(evidence: Evidence) -> BrokerFacts:
     for row in evidence.broker_errors:
         reason = f"{row['error']} ({row['api']} on broker {row['broker_id']}): {row['message']}"
         unread.setdefault(row["dataset"], {}).setdefault(row["broker_id"], reason)
+    told = all(row["alive"] is not None for row in brokers)
     explained = {broker for reasons in unread.values() for broker in reasons}
     for row in brokers:
         # A broker that is alive and did not answer, without a word on what is missing: then nothing of it can be relied on.
@@ -111,7 +114,7 @@ def _read(evidence: Evidence) -> BrokerFacts:
             for dataset in PER_BROKER:
                 unread.setdefault(dataset, {})[row["broker_id"]] = f"broker {row['broker_id']} did not answer every request"
     return BrokerFacts(
-        alive=tuple(row["broker_id"] for row in brokers if row["alive"]) if brokers else None,
+        alive=tuple(row["broker_id"] for row in brokers if row["alive"]) if brokers and told else None,
         racks={row["broker_id"]: row["rack"] for row in brokers} if brokers else None,
         bounds={broker: version >= _SINCE_3_7 for broker, version in releases.items() if version is not None},
         unread={dataset: dict(sorted(reasons.items())) for dataset, reasons in unread.items()},

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.rows.groups import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
+from kafka_audit.collect.contradictions import CLOCKS_APART_MS
 from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows.tiers import matches_any
@@ -32,8 +33,8 @@ def with_partition_behaviour(rows: DataFrame, evidence: Evidence) -> DataFrame:
         "as_of_ms": F.coalesce(_age(evidence, "read_to"), F.lit(evidence.taken_ms - round(used.end.timestamp() * 1000))),
         "lost_ms": _age(evidence, "lost_until"),
         "own_expiry": F.col("expire_time").isNotNull(),
-        "last_commit_ms": _age(evidence, "last_commit"),
-        "moved_ms": _age(evidence, "last_progress"),
+        "last_commit_ms": _age_of_commit(evidence, "last_commit"),
+        "moved_ms": _age_of_commit(evidence, "last_progress"),
         "empty_ms": _age(evidence, "empty_since"),
         "last_rewind_at": F.date_format("last_rewind", _TIME),
     }
@@ -91,6 +92,12 @@ def _reading(used: Behaviour) -> list[Column]:
 
 def _age(evidence: Evidence, column: str) -> Column:
     return F.lit(evidence.taken_ms) - F.unix_millis(column)
+
+
+def _age_of_commit(evidence: Evidence, column: str) -> Column:
+    """NULL for a commit from the future: the coordinator's clock, which dated it, is ahead, so its age is not known."""
+    age = _age(evidence, column)
+    return F.when(age >= -CLOCKS_APART_MS, age)
 
 
 def _without(rows: DataFrame, used: Behaviour, ddl: str) -> DataFrame:
