@@ -221,6 +221,10 @@ def test_observers_are_the_alive_brokers_that_are_no_voters_and_caught_up_by_the
         one["last_caught_up_timestamp_ms"] = None
     row = the(rows_of, cluster)
     assert (row["observers"], row["caught_up_observers"]) == ([1, 2, 3], None)
+    silent = Synthetic().brokers(RACKS)
+    silent.tables["quorum"] = [row for row in silent.tables["quorum"] if row["replica_id"] != 3]
+    row = the(rows_of, silent)
+    assert (row["observers"], row["caught_up_observers"]) == ([3], []), "the leader drops an observer that has not fetched for five minutes"
     row = the(rows_of, Synthetic().brokers(RACKS))
     assert (row["observers"], row["caught_up_observers"]) == ([], [])
     row = the(rows_of, Synthetic().error("quorum", "TIMEOUT"))

@@ -28,7 +28,13 @@ OWN = {
     "my-app-sums-changelog": "Kafka Streams",
     "my-app-KSTREAM-MAP-0000000003-repartition": "Kafka Streams",
 }
+OF_STREAMS = {
+    "my-app-sums-changelog": {"cleanup.policy": "compact,delete"},
+    "my-app-KSTREAM-MAP-0000000003-repartition": {"retention.ms": "-1"},
+}
 OTHERS = {
+    "my-app-events-changelog": {"cleanup.policy": "delete", "retention.ms": "3600000"},
+    "my-app-by-customer-repartition": {"cleanup.policy": "delete", "retention.ms": "3600000"},
     "connect-orders": COMPACT,
     "my-connect-cluster_status": COMPACT,
     "connect-device-configs": COMPACT,
@@ -46,8 +52,8 @@ OTHERS = {
 def evidence(spark: SparkSession, folder: Path, *more: str, workers: tuple[str, ...] = ("workers", "Prod.Cluster")) -> Evidence:
     """A cluster with all of these topics, ``more`` compacted ones, and these groups of Connect's workers."""
     one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
-    for topic, framework in OWN.items():
-        one.topic(topic, config={} if framework == "Kafka Streams" else COMPACT)
+    for topic in OWN:
+        one.topic(topic, config=OF_STREAMS.get(topic, COMPACT))
     for topic, config in OTHERS.items():
         one.topic(topic, config=config, partitions=2 if topic == "wide-connect-configs" else 1)
     for topic in more:

@@ -43,6 +43,8 @@ def test_the_rates_of_a_broker_whose_configuration_was_not_read_are_not_known(ro
 def test_whether_a_reassignment_is_in_progress_is_known_only_of_all_topics(rows_of) -> None:
     def reassigning(cluster: Synthetic) -> int | None:
         (count,) = {row["reassigning_partitions"] for row in rows_of(cluster, "broker").values()}
+        (same,) = {row["cluster_reassigning_partitions"] for row in rows_of(cluster, "topic").values()}
+        assert same == count
         return count
 
     some = cluster_with()

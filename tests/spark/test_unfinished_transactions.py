@@ -51,6 +51,8 @@ def test_a_prepared_transaction_that_a_minute_older_snapshot_shows_too_is_not_be
 def test_no_transactional_id_is_none_unless_a_transaction_is_open(rows_of) -> None:
     cluster = transactions()
     assert unfinished(rows_of(cluster, "cluster")) == (0, 0, [])
+    unread = transactions().error("producers", "TOPIC_AUTHORIZATION_FAILED", topic="t", partition=0)
+    assert unfinished(rows_of(unread, "cluster")) == (None, None, None), "ids that may not be described are left out without an error"
     cluster.add("producers", topic="t", partition=0, producer_id=7, current_txn_start_offset=3, last_timestamp_ms=READ_MS)
     assert unfinished(rows_of(cluster, "cluster")) == (None, None, None)
 

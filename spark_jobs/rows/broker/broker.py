@@ -8,7 +8,7 @@ from kafka_audit.policy import Policy
 from kafka_audit.store.samples import DAY_MS
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows import missing
-from spark_jobs.rows.broker.broker_facts import broker_facts
+from spark_jobs.rows.broker.broker_facts import broker_facts, reassigning_partitions
 from spark_jobs.rows.broker.configs import config_by
 from spark_jobs.rows.broker.hosted_partitions import with_leaderships, with_odd_replicas
 
@@ -48,7 +48,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "resource": F.col("broker_id").cast("string"),
             "replication_throttles": _throttles(),
             "cordoned_log_dirs": _cordoned(evidence),
-            "reassigning_partitions": F.lit(_reassigning(evidence)).cast("bigint"),
+            "reassigning_partitions": F.lit(reassigning_partitions(evidence)).cast("bigint"),
             "errors": errors,
         }
     )
@@ -90,13 +90,6 @@ def _before_cordons(evidence: Evidence) -> Column:
     versions = {row["broker_id"]: row.get("describe_cluster_version") for row in evidence.small("brokers", *_RELEASE)}
     old = [broker for broker, version in versions.items() if version is not None and version < _SINCE_4_0]
     return F.col("broker_id").isin(*old) if old else F.lit(False)
-
-
-def _reassigning(evidence: Evidence) -> int | None:
-    """How many partitions are being reassigned; None when that is not known of the whole cluster and none is seen."""
-    seen = evidence.rows("reassignments")
-    whole = not evidence.topic_scope or "*" in evidence.topic_scope
-    return seen if seen or (whole and not missing.failed(evidence, "reassignments")) else None
 
 
 def _log_dirs(evidence: Evidence) -> DataFrame:

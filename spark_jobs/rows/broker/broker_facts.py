@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.tables import constant
+from spark_jobs.rows import missing
 
 PER_BROKER = (
     *("broker_configs", "log_dirs", "replica_sizes", "offsets", "last_batches", "producers"),
@@ -88,6 +89,13 @@ def ints(values: Sequence[int] | None) -> Column:
 def broker_facts(evidence: Evidence) -> BrokerFacts:
     """The facts of a snapshot, from the datasets brokers and errors."""
     return evidence.memo("broker_facts", lambda: _read(evidence))
+
+
+def reassigning_partitions(evidence: Evidence) -> int | None:
+    """How many partitions are being reassigned; None when that is not known of the whole cluster and none is seen."""
+    seen = evidence.rows("reassignments")
+    whole = not evidence.topic_scope or "*" in evidence.topic_scope
+    return seen if seen or (whole and not missing.failed(evidence, "reassignments")) else None
 
 
 def _read(evidence: Evidence) -> BrokerFacts:

@@ -8,6 +8,7 @@ from spark_jobs.engine.tables import constant
 from spark_jobs.rows.broker.broker_facts import broker_facts
 
 _FEATURES = "map<string,struct<finalized:int,supported:int>>"
+_NO_BOUND = 2**63 - 1
 _JUDGED = ("metadata.version", "transaction.version", "group.version")
 
 
@@ -60,6 +61,15 @@ def effective_min_insync(replicas: Column, bounded: Column | None = None) -> Col
     # least() would skip a NULL and so invent the missing one of the two.
     bound = F.when(configured > replicas, F.when(applies, replicas).when(~applies, configured))
     return F.when(configured <= replicas, configured).otherwise(bound).cast("int")
+
+
+def timestamp_bound(side: str) -> Column:
+    """message.timestamp.before.max.ms or .after.max.ms as brokers apply it.
+
+    From 3.6 to 3.9 a bound that is not set, the largest number, leaves it to message.timestamp.difference.max.ms (LogConfig, KIP-937).
+    """
+    bound, older = whole_number(f"message.timestamp.{side}.max.ms"), whole_number("message.timestamp.difference.max.ms")
+    return F.when(bound == _NO_BOUND, F.coalesce(older, bound)).otherwise(bound)
 
 
 def feature_levels(evidence: Evidence) -> Column:

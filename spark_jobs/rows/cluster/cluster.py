@@ -85,15 +85,16 @@ def _quorum(evidence: Evidence) -> dict[str, Column]:
     """Voters and observers, sorted ids, and clock_skew_ms, the auditor's clock minus the leader's; NULL where it is not known.
 
     The quorum dataset has a row for each voter and observer, so it grows with the brokers only. A voter is healthy when it was caught up
-    within 10 s of the leader's own clock (KIP-836), an observer within 60 s; one that is no alive broker is left out. Without that clock
-    nothing can be said. One without a time has not caught up since this leader was elected.
+    within 10 s of the leader's own clock (KIP-836), an observer within 60 s. Without that clock nothing can be said. One without a time
+    has not caught up since this leader was elected. Every alive broker that is no voter is an observer: one that the leader does not list
+    has not fetched for five minutes (LeaderState.clearInactiveObservers).
     """
     rows = evidence.small("quorum", "replica_id", "role", "is_leader", "last_caught_up_timestamp_ms", "read_at")
     voters = sorted(row["replica_id"] for row in rows if row["role"] == "voter")
     times = {row["replica_id"]: row["last_caught_up_timestamp_ms"] for row in rows if (row["last_caught_up_timestamp_ms"] or -1) >= 0}
     leader = next((row for row in rows if row["is_leader"] and row["replica_id"] in times), None)
     alive = broker_facts(evidence).alive
-    observers = sorted(row["replica_id"] for row in rows if row["role"] == "observer" and row["replica_id"] in (alive or ()))
+    observers = sorted(set(alive or ()) - set(voters))
     healthy, reading, skew = None, None, None
     if leader is not None:
         clock = times[leader["replica_id"]]

@@ -12,7 +12,7 @@ from kafka_audit.policy.attestations import newest
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.tables import constant
 from spark_jobs.rows import missing
-from spark_jobs.rows.broker.configs import config_by, value_of
+from spark_jobs.rows.broker.configs import config_by, timestamp_bound, value_of
 from spark_jobs.rows.client.client_declarations import clients_of, first_names, user_topics, written_by_clients
 from spark_jobs.rows.client.consumer import consumer_groups
 from spark_jobs.rows.tiers import matches_any, tier_of, tier_of_group, topic_policy
@@ -85,7 +85,7 @@ def _goes_by_clocks() -> Column:
     """Whether retention deletes a topic's records by times that producers set, and takes ones that are too old to be kept (TOP-09)."""
     retention_ms = value_of("retention.ms").cast("bigint")
     asked_ms = F.col("declared")["retention_ms"]
-    refused = (asked_ms >= 0) & (value_of("message.timestamp.before.max.ms").cast("bigint") <= retention_ms - asked_ms)
+    refused = (asked_ms >= 0) & (timestamp_bound("before") <= retention_ms - asked_ms)
     by_time = F.contains(value_of("cleanup.policy"), F.lit("delete")) & (retention_ms >= 0)
     return (value_of("message.timestamp.type") == "CreateTime") & by_time & ~F.coalesce(refused, F.lit(False))
 

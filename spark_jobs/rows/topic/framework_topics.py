@@ -27,7 +27,9 @@ def framework_topics(evidence: Evidence) -> DataFrame:
       workers demand. What they begin with is the id of a listed group of workers; or it has the word connect, and there are no more such
       threes than groups of workers. Where not all topics and groups were read, a compacted topic of such a name is perhaps Connect's
     - MirrorMaker 2: a compacted topic with a name of its DefaultReplicationPolicy (KIP-382); a topic of heartbeats only beside another one
-    - Kafka Streams: a name that begins with the id of a listed group and ends in ``-changelog`` or ``-repartition``
+    - Kafka Streams: a name that begins with the id of a listed group and ends in ``-changelog``, of a topic that is compacted (whether by
+      age too or not), or in ``-repartition``, of one whose retention.ms is -1, as Streams makes them (WindowedChangelogTopicConfig,
+      RepartitionTopicConfig)
     """
     topics = evidence.table("topics").where(~F.coalesce("is_internal", F.lit(False))).select("topic", "partition_count")
     policies = evidence.table("topic_configs").where("name = 'cleanup.policy' and value = 'compact'").select("topic")
@@ -82,7 +84,15 @@ def _of_streams(evidence: Evidence, topics: DataFrame) -> DataFrame:
     prefixes = F.transform(F.sequence(F.lit(1), F.size(ends) - 1), lambda length: F.array_join(F.slice(ends, 1, length), "-"))
     named = topics.where(_is(_STREAMS)).select("topic", F.explode(prefixes).alias("group_id"))
     groups = evidence.table("groups").select("group_id")
-    return named.join(groups, on="group_id", how="left_semi").select("topic").distinct()
+    made = named.join(groups, on="group_id", how="left_semi").select("topic").distinct()
+    return made.join(_shaped_by_streams(evidence), on="topic", how="left_semi")
+
+
+def _shaped_by_streams(evidence: Evidence) -> DataFrame:
+    """Topics with the settings that Streams gives them by their names: column topic. Anybody may call a topic of events a changelog."""
+    compacted = _is("-changelog$") & (F.col("name") == "cleanup.policy") & F.contains("value", F.lit("compact"))
+    kept = _is("-repartition$") & (F.col("name") == "retention.ms") & (F.col("value") == "-1")
+    return evidence.table("topic_configs").where(compacted | kept).select("topic")
 
 
 def _is(pattern: str) -> Column:

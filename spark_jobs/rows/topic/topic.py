@@ -9,8 +9,8 @@ from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.tables import constant
 from spark_jobs.rows import missing
-from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts
-from spark_jobs.rows.broker.configs import config_by, effective_min_insync, values_of_all_brokers
+from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts, reassigning_partitions
+from spark_jobs.rows.broker.configs import config_by, effective_min_insync, timestamp_bound, values_of_all_brokers
 from spark_jobs.rows.tiers import matches_any, topic_policy
 from spark_jobs.rows.topic.compacted_growth import with_compacted_growth
 from spark_jobs.rows.topic.framework_topics import framework_topics
@@ -41,6 +41,9 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "resource": F.col("topic"),
             "partition_count": F.coalesce("partition_count", "partitions_seen"),
             "min_insync_replicas": effective_min_insync(F.col("target_replicas_min")),
+            "timestamp_before_max_ms": timestamp_bound("before"),
+            "timestamp_after_max_ms": timestamp_bound("after"),
+            "cluster_reassigning_partitions": F.lit(reassigning_partitions(evidence)).cast("bigint"),
             "broker_values": constant(values_of_all_brokers(evidence), "map<string,array<string>>"),
             "racks": facts.alive_racks,
             "declared_producers": _declared_clients(policy, "producer", F.col("topic")),

@@ -52,10 +52,11 @@ CLUSTER = columns(f"""
     brokers_without_rack       {INTS}        alive brokers without broker.rack
     voters                     {INTS}        voters of the metadata quorum
     healthy_voters             {INTS}        voters within 10 s of the leader's clock; NULL when the cluster reports no times (KIP-836)
-    observers                  {INTS}        alive brokers that read the metadata log as observers of the quorum
-    caught_up_observers        {INTS}        of those, the ones within 60 s of the leader's clock; NULL when the cluster reports no times
+    observers                  {INTS}        alive brokers that are no voters, and so read the metadata log as observers of the quorum
+    caught_up_observers        {INTS}        of those, the ones that the leader lists within 60 s of its clock; NULL when it reports
+        no times
     transaction_count          bigint        transactional ids that coordinators list; NULL when they could not be listed, or none is listed
-        and a transaction is open
+        and a transaction is open, or may be where producers could not be read
     unfinished_transaction_count bigint      of those, transactions that should have ended: open or prepared a minute after their timeout,
         or prepared in a snapshot that is a minute older, too; NULL as above
     unfinished_transactions    array<string> these, as 'till-3: PrepareCommit since 1260 s (timeout 60 s)'; sorted, at most 20

@@ -16,9 +16,14 @@ TOPIC = columns(f"""
     replication_factor_max       int           most replicas of any partition, counted in the same way
     fewest_replicas_partition    int           the first partition with the fewest replicas
     reassigning_partitions       int           partitions with a reassignment in progress, as far as reassignments could be listed
+    cluster_reassigning_partitions bigint      the same of all topics of the cluster; NULL when they could not be listed, or when none is
+        seen and the snapshot does not cover every topic
     isr_count_min                int           fewest in-sync replicas of any partition
     min_insync_replicas          int           effective value: min(configured, fewest replicas without those being removed)
     config                       {CONFIG}      effective topic configuration with source and synonyms
+    timestamp_before_max_ms      bigint        message.timestamp.before.max.ms as brokers apply it: from 3.6 to 3.9 the value of
+        message.timestamp.difference.max.ms where it is not set; NULL when it could not be read, and before 3.6
+    timestamp_after_max_ms       bigint        message.timestamp.after.max.ms in the same way
     broker_values                map<string,array<string>> distinct effective values of a key, for keys that every broker answered
     racks                        int           distinct racks of the alive brokers; NULL when a broker has no rack
     rack_spread_min              int           fewest distinct racks of any partition's replicas, without those being removed; NULL when a
