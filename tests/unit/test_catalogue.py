@@ -162,7 +162,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "remediation.commands: {broker} cannot be filled for subject partition; write one of {partition}, {topic}",
     ),
     "change with a second command": (
-        {"remediation": {"text": "t", "changes": [{"command": "kafka-topics.sh --delete --topic {topic}; id", "does": "d", "decide": "d"}]}},
+        {
+            "remediation": {
+                "text": "t",
+                "changes": [{"command": "kafka-topics.sh --delete --topic {topic}; id", "does": "d", "decide": "d"}],
+            }
+        },
         "is not one command of Kafka's tools",
     ),
     "change by another program": (

@@ -94,7 +94,7 @@ class Remediation(_Strict):
         for change in self.changes:
             if not _ONE_COMMAND.fullmatch(change.command):
                 yield (
-                    f"remediation.changes: {change.command!r:.80} is not one command of Kafka's tools (kafka-NAME.sh, words without quotes, "
+                    f"remediation.changes: {change.command!r:.80} is not one command of Kafka's tools (kafka-NAME.sh, words without quotes "
                     'and variables like "$BOOTSTRAP"), so kafka-audit fix could not print it into a script'
                 )
             elif change.decide is None and not _ONE_SETTING_STRONGER.fullmatch(change.command):
