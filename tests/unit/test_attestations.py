@@ -1,7 +1,9 @@
 """Attestations: who vouches for what until when, and that the file which shows it is the one that was named."""
 
 import hashlib
+import os
 import shutil
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,9 @@ def test_the_latest_attestation_that_was_given_by_then_counts(tmp_path: Path) ->
         ({"file": "proofs/large.bin"}, "has more than 50,000,000 bytes"),
         ({"sha256": "0" * 64}, "it is not the file that was attested"),
         ({"sha256": "xyz"}, "attestations.0.sha256"),
+        ({"expires": "9999-12-31T23:59:59-14:00"}, "attestations.0.expires"),
+        ({"expires": "0001-01-01T00:00:00+14:00"}, "attestations.0.expires"),
+        ({"file": "proofs/pipe"}, "is not a regular file"),
         ({"expires": "2026-10-20T12:00:00Z"}, "expires is not after attested_on"),
         ({"outcome": "perhaps"}, "attestations.0.outcome"),
         ({"statement": "ok"}, "attestations.0.statement"),
@@ -92,6 +97,7 @@ def test_what_cannot_be_checked_is_refused_with_file_and_field(change: dict[str,
     place = folder(tmp_path / "policy")
     (tmp_path / "secret.txt").write_bytes(PROOF)
     (place / "proofs" / "link.txt").symlink_to(tmp_path / "secret.txt")
+    os.mkfifo(place / "proofs" / "pipe")
     with (place / "proofs" / "large.bin").open("wb") as stream:
         stream.truncate(MOST_HASHED + 1)
     assert said.format(place=place) in refusal(place, {**ONE, **change})
@@ -99,6 +105,24 @@ def test_what_cannot_be_checked_is_refused_with_file_and_field(change: dict[str,
 
 def test_two_attestations_of_one_id_are_refused(tmp_path: Path) -> None:
     assert "['restore-1'] appear twice" in refusal(tmp_path, ONE, ONE)
+
+
+def test_a_control_that_passed_and_failed_on_one_day_is_refused(tmp_path: Path) -> None:
+    assert "OPS-01 has passed and failed on 2026-10-20" in refusal(tmp_path, ONE, {**ONE, "id": "restore-2", "outcome": "failed"})
+
+
+def test_attested_files_are_read_once_and_have_a_limit_together(tmp_path: Path) -> None:
+    place = folder(tmp_path)
+    for name, length in (("most", MOST_HASHED - 10), ("more", 11)):
+        with (place / "proofs" / name).open("wb") as stream:
+            stream.truncate(length)
+    large = {**ONE, "file": "proofs/most", "sha256": hashlib.sha256(bytes(MOST_HASHED - 10)).hexdigest()}
+    began = time.process_time()
+    assert len(policy(tmp_path, *({**large, "id": f"restore-{number}"} for number in range(200))).attestations) == 200
+    assert time.process_time() - began < 2
+    more = {**ONE, "id": "more", "file": "proofs/more", "sha256": hashlib.sha256(bytes(11)).hexdigest()}
+    assert "attestations.more.file" in refusal(tmp_path, large, more)
+    assert "all attested files have more than 50,000,000 bytes" in refusal(tmp_path, large, more)
 
 
 def test_only_manual_controls_can_be_attested(tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ import pytest
 from sealed_audits import CLUSTER, WholeAudit, audit_id, forge, seal, sealed_folder
 from typer.testing import CliRunner, Result
 
-from kafka_audit.audit.inputs import keep_used
+from kafka_audit.audit.inputs import keep_rules, keep_used, rules_record
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.cli.main import app
 from kafka_audit.errors import AuditError, ConfigurationError, IntegrityError
 from kafka_audit.policy import load_policy
+from kafka_audit.policy.load import shipped_policy_folder
 from kafka_audit.store.durable_files import remove_folder, write_json
 from kafka_audit.store.layout import unseal_audit
 from kafka_audit.store.sealed import Sealed
@@ -167,6 +168,33 @@ def test_rules_that_changed_between_a_job_and_the_report_are_not_sealed_as_those
     file.write_text(file.read_text() + "# after the job\n")
     with pytest.raises(ConfigurationError, match="settings was judged with another policy or other controls"):
         whole.seal()
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda file, secret: file.symlink_to(secret),
+        lambda file, secret: file.symlink_to("/dev/zero"),
+        lambda file, secret: os.mkfifo(file),
+        lambda file, secret: file.write_bytes(secret.read_bytes()),
+    ],
+    ids=["a link to a secret", "a link to a device without end", "a pipe", "another text"],
+)
+def test_no_file_comes_into_an_audit_that_took_the_place_of_a_policys_file(
+    harm: Callable[[Path, Path], object], whole: WholeAudit, tmp_path: Path
+) -> None:
+    place, catalogue, secret = tmp_path / "policy", load_catalogue([whole.controls]), tmp_path / "secret"
+    shutil.copytree(shipped_policy_folder(), place)
+    secret.write_text("the password")
+    policy = load_policy(place)
+    assert unseal_audit(whole.audit)
+    for part in (whole.audit.settings, whole.audit.lag):
+        write_json(part / "rules.json", rules_record(policy, catalogue))
+    (place / "attestations.yaml").unlink()
+    harm(place / "attestations.yaml", secret)
+    with pytest.raises(ConfigurationError):
+        keep_rules(whole.audit, policy, catalogue, [whole.controls])
+    assert not [path for path in whole.audit.path.rglob("*") if path.is_file() and b"the password" in path.read_bytes()]
 
 
 def test_what_was_deleted_before_it_was_copied_ends_with_the_integrity_code(whole: WholeAudit) -> None:

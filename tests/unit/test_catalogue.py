@@ -161,6 +161,23 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"remediation": {"text": "t", "commands": ["kafka-configs.sh --entity-name {broker}"]}},
         "remediation.commands: {broker} cannot be filled for subject partition; write one of {partition}, {topic}",
     ),
+    "change with a second command": (
+        {
+            "remediation": {
+                "text": "t",
+                "changes": [{"command": "kafka-topics.sh --delete --topic {topic}; id", "does": "d", "decide": "d"}],
+            }
+        },
+        "is not one command (a program",
+    ),
+    "change by another program, without a decision": (
+        {"remediation": {"text": "t", "changes": [{"command": "curl x", "does": "d"}]}},
+        "write in decide why a person decides",
+    ),
+    "change that deletes, without a decision": (
+        {"remediation": {"text": "t", "changes": [{"command": "kafka-topics.sh --delete --topic {topic}", "does": "d"}]}},
+        "write in decide why a person decides",
+    ),
     "command that changes something among those that look": (
         {"remediation": {"text": "t", "commands": ["kafka-configs.sh --alter --entity-name {topic} --delete-config retention.ms"]}},
         "changes something; write it under changes, with what it does",

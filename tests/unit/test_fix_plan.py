@@ -15,6 +15,7 @@ from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.report.fix_plan import Plan, read_plan
 from kafka_audit.report.fix_script import render
 from kafka_audit.store.layout import EvidenceRoot, seal_audit
+from kafka_audit.store.signing import new_key
 
 SHELLS = sorted({found for name in ("bash", "dash", "sh") if (found := shutil.which(name))})
 ALTER = 'kafka-configs.sh --bootstrap-server "$BOOTSTRAP" --alter --entity-type topics --entity-name {topic}'
@@ -146,6 +147,36 @@ def test_failures_without_a_command_are_listed_and_waived_ones_are_left_out(tmp_
     assert "# ---- Failures that are waived, and left out: 1." in render(waived)
 
 
+def test_two_names_that_no_shell_can_pass_stay_two_resources(tmp_path: Path) -> None:
+    one = setting("TOP-06", "retention.ms")
+    plan = plan_of(tmp_path, (one, "a\n", "5"), (one, "b\n", "7"))
+    assert [(step.value, [reason.resource for reason in step.reasons]) for step in plan.steps] == [("5", ["a\n"]), ("7", ["b\n"])]
+    plan = plan_of(tmp_path / "two", (RESET, "a\n", None), (RESET, "b\n", None))
+    assert [[reason.resource for reason in step.reasons] for step in plan.steps] == [["a\n"], ["b\n"]]
+
+
+@pytest.mark.parametrize("value", ["1,unclean.leader.election.enable=true", "[1],a=b", "[1", "[[1]]", "1]"])
+def test_a_value_that_would_set_another_setting_too_gives_no_command(value: str, tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, (setting("TOP-06", "retention.ms"), "orders", value))
+    assert (plan.steps, [one.resources for one in plan.left]) == ((), [("orders",)])
+
+
+@pytest.mark.parametrize("values", ["[]", "null", "{", '{"value": 5}', '{"value": {"a": "b"}}', "[" * 100_000])
+def test_findings_that_no_job_wrote_are_refused(values: str, tmp_path: Path) -> None:
+    one = setting("TOP-06", "retention.ms")
+    fake = FakeAudit(tmp_path, (one,))
+    fake.settings([finding(one, "orders", remediation=values)])
+    with pytest.raises(IntegrityError, match="have values for commands that this release does not write"):
+        read_plan(fake.audit, {one.id: one})
+
+
+def test_findings_of_a_control_that_the_audit_did_not_keep_are_refused(tmp_path: Path) -> None:
+    fake = FakeAudit(tmp_path, ())
+    fake.settings([finding(setting("TOP-06", "retention.ms"), "orders", remediation='{"value": "5"}')])
+    with pytest.raises(IntegrityError, match="is no control of it"):
+        read_plan(fake.audit, {})
+
+
 def test_an_audit_that_judged_nothing_gives_no_empty_plan(tmp_path: Path) -> None:
     with pytest.raises(IntegrityError, match="has no findings"):
         read_plan(FakeAudit(tmp_path, ()).audit, {})
@@ -224,6 +255,13 @@ def test_the_command_prints_the_plan_of_a_sealed_audit_by_the_controls_that_it_k
         "retention.ms=86400000"
     ]
     assert sorted(path for path in sealed.audit.path.rglob("*")) == before
+
+
+def test_with_a_key_only_an_audit_that_it_signed_is_printed(sealed: FakeAudit, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    public = new_key(tmp_path / "seal.key")
+    with pytest.raises(IntegrityError, match="nobody vouches for the manifest"):
+        fix(sealed.audit.path, [public])
+    assert capsys.readouterr().out == ""
 
 
 def test_no_plan_is_printed_of_an_audit_that_was_changed_or_of_anything_else(

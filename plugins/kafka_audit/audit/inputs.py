@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.input_files.read import MOST_BYTES
+from kafka_audit.input_files.read import MOST_BYTES, copy_input
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.load import shipped_policy_folder
 from kafka_audit.store.behaviour_tables import RECORD
@@ -178,10 +178,15 @@ def keep_rules(audit: Audit, policy: Policy, catalogue: "Catalogue", controls: S
             )
     _copy_files(policy_files(policy), audit.inputs / POLICY)
     _copy_files({path.name: path for folder in controls for path in _controls(folder)}, audit.inputs / CONTROLS)
-    if rule_hashes(audit) != (policy.sha256, catalogue.sha256):
+    try:
+        if rule_hashes(audit) != (policy.sha256, catalogue.sha256):
+            raise ConfigurationError("the copies have other hashes than the files that were loaded")
+    except ConfigurationError as problem:
+        for name in _RULES:  # the author of a policy does not get files into an audit that the audit did not use
+            shutil.rmtree(audit.inputs / name)
         raise ConfigurationError(
             f"a file of the policy {policy.folder} or of the controls was changed during the audit: clear the run's tasks from plan on"
-        )
+        ) from problem
 
 
 def rules_record(policy: Policy, catalogue: "Catalogue") -> dict[str, str]:
@@ -195,7 +200,7 @@ def _copy_files(files: Mapping[str, Path], target: Path) -> None:
             (folder / FRAMEWORKS).mkdir()
         for name, source in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, folder / name)
+            copy_input(source, folder / name, source.parents[len(PurePosixPath(name).parts) - 1])
 
 
 def rule_hashes(audit: Audit) -> tuple[str, str]:

@@ -21,6 +21,12 @@ _CHANGING = frozenset(
         *("upgrade", "downgrade", "disable", "abort"),
     }
 )
+_ONE_COMMAND = re.compile(r"[a-z][a-z0-9._-]*(?: (?:\"\$[A-Z_]+\"|[A-Za-z0-9._:=/{}-]+))+")
+"""A program and its words: nothing that a shell could read as a second command, a file to write or an expansion."""
+_ONE_SETTING_STRONGER = re.compile(
+    r'kafka-configs\.sh --bootstrap-server "\$BOOTSTRAP" --alter --entity-type \S+ (?:--entity-name \S+|--entity-default) --add-config \S+'
+)
+"""What may be run without a decision."""
 _SETTING = re.compile(r"--(?:add|delete)-config\s+(\S+)")
 _ONE_SETTING = re.compile(r"(?:[a-z0-9.]+=)?\{[a-z][a-z0-9_]*\}")
 
@@ -59,6 +65,7 @@ class Remediation(_Strict):
             *_command_problems("commands", self.commands, subject, known),
             *_command_problems("changes", [change.command for change in self.changes], subject, known | self.values.keys()),
             *self._fixed_settings(),
+            *self._more_than_one_command(),
             *(
                 f"remediation.commands: {command!r:.80} changes something; write it under changes, with what it does"
                 for command in self.commands
@@ -82,6 +89,20 @@ class Remediation(_Strict):
                         f"remediation.changes: {setting!r:.80} sets a fixed value, which may be weaker than the present one, or several "
                         "settings at once; write one key={name} for each command and compute the value from the row in remediation.values"
                     )
+
+    def _more_than_one_command(self) -> Iterator[str]:
+        for change in self.changes:
+            if not _ONE_COMMAND.fullmatch(change.command):
+                yield (
+                    f"remediation.changes: {change.command!r:.80} is not one command (a program, words without quotes "
+                    'and variables like "$BOOTSTRAP"), so kafka-audit fix could not print it into a script'
+                )
+            elif change.decide is None and not _ONE_SETTING_STRONGER.fullmatch(change.command):
+                yield (
+                    f"remediation.changes: {change.command!r:.80} does more than to set one value of one resource "
+                    '(kafka-configs.sh --bootstrap-server "$BOOTSTRAP" --alter --entity-type ... --add-config key={value}): '
+                    "write in decide why a person decides"
+                )
 
 
 def _command_problems(field: str, commands: Collection[str], subject: str, known: Collection[str]) -> list[str]:

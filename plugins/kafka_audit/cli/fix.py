@@ -5,14 +5,20 @@ from typing import Annotated
 
 import typer
 
-from kafka_audit.errors import ConfigurationError
+from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.report.fix_plan import read_plan
 from kafka_audit.report.fix_script import render
 from kafka_audit.store.layout import Audit
 from kafka_audit.store.sealed import AUDIT, Sealed, place_of
+from kafka_audit.store.signing import read_public_key, signature_problems
 
 
-def fix(audit: Annotated[Path, typer.Argument(help="Folder of one audit.")]) -> None:
+def fix(
+    audit: Annotated[Path, typer.Argument(help="Folder of one audit.")],
+    key: Annotated[
+        list[Path] | None, typer.Option(help="Public key; requires a signature made with its private key. May be repeated.")
+    ] = None,
+) -> None:
     """Print a shell script that repairs an audit's failures, for a person to read and run. Changes nothing itself."""
     folder = audit.resolve()
     if not folder.is_dir():
@@ -22,4 +28,6 @@ def fix(audit: Annotated[Path, typer.Argument(help="Folder of one audit.")]) -> 
     if kind != AUDIT:
         raise ConfigurationError(f"{folder} is a sealed {kind}: name the folder of an audit, audits/CLUSTER/AUDIT_ID below the root")
     Sealed.verified(folder, place)
+    if key and (problems := signature_problems(folder, [read_public_key(one) for one in key])):
+        raise IntegrityError(f"{folder}: {problems[0]}. Run nothing that it says")
     typer.echo(render(read_plan(Audit(path=folder))), nl=False)

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from kafka_audit.clients.defaults import check_release
 from kafka_audit.clients.names import BOOLEANS, NUMBERS, canonical_name
-from kafka_audit.clients.properties import read_pairs
+from kafka_audit.clients.properties import pairs_of, settings_bytes
 from kafka_audit.clients.sections import settings_of
 from kafka_audit.clients.settings import HasSettings, effective, start_problems, unknown_settings
 from kafka_audit.errors import ConfigurationError
@@ -108,8 +108,9 @@ class ClientFile(Strict):
             path = folder / client.settings_file
             try:
                 refuse_outside(folder, path)
-                pairs = read_pairs(path)
-                digest.update(client.settings_file.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+                raw = settings_bytes(path)
+                pairs = pairs_of(path, raw)
+                digest.update(client.settings_file.encode() + b"\0" + hashlib.sha256(raw).digest())
                 settings = settings_of(pairs, kind=client.kind, implementation=client.implementation, where=str(path))
                 clients.append(client.model_copy(update={"settings": settings}))
             except ConfigurationError as problem:

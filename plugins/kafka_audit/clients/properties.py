@@ -17,24 +17,33 @@ _OF_A_KIND = frozenset({"producer", "consumer"})
 
 
 def read_pairs(path: Path) -> dict[str, str]:
-    """The keys and values of a file. If a key appears twice, the last value counts, as it does for the clients.
+    """The keys and values of a file, as :func:`pairs_of` finds them in its bytes."""
+    return pairs_of(path, settings_bytes(path))
+
+
+def pairs_of(path: Path, raw: bytes) -> dict[str, str]:
+    """The keys and values in the bytes of a file. If a key appears twice, the last value counts, as it does for the clients.
 
     The name of an ini section ``[producer]`` or ``[consumer]`` becomes a prefix of its keys; other sections are ignored.
     ConfigurationError (exit 2) names the line, but does not quote it, because it may contain a password.
     """
-    text = _text(path)
+    text = _text(path, raw)
     pairs = dict(_java_pairs(path, text) if path.suffix.lower() == JAVA_SUFFIX else _ini_pairs(path, text))
     if any("\ud800" <= character <= "\udfff" for each in (*pairs, *pairs.values()) for character in each):
         raise ConfigurationError(f"{path}: has a \\u escape of half a character (a surrogate without its pair); write both or none")
     return pairs
 
 
-def _text(path: Path) -> str:
+def settings_bytes(path: Path) -> bytes:
+    """All bytes of a file of client settings; ConfigurationError when it cannot be read."""
     advice = "name a file of client settings"
     try:
-        raw = read_input(path, advice)
+        return read_input(path, advice)
     except FileNotFoundError as problem:
         raise ConfigurationError(f"{path}: cannot be read ({problem.strerror}); {advice}") from problem
+
+
+def _text(path: Path, raw: bytes) -> str:
     if b"\0" in raw:
         raise ConfigurationError(f"{path}: is a binary file; name a file of client settings")
     try:

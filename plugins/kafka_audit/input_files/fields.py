@@ -3,10 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, datetime, timezone
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Pattern = Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -26,8 +26,17 @@ def _like(example: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+def _in_utc(moment: datetime) -> datetime:
+    """Refuse a time that has no equal in UTC: the year 0 or 10000."""
+    try:
+        moment.astimezone(timezone.utc)
+    except OverflowError as problem:
+        raise ValueError("lies outside of the years 1 to 9999 in UTC: write it like 2026-12-31T00:00:00Z") from problem
+    return moment
+
+
 Date = Annotated[date, _like("2026-12-31"), Field(strict=False)]
-Moment = Annotated[AwareDatetime, _like("2026-12-31T00:00:00Z"), Field(strict=False)]
+Moment = Annotated[AwareDatetime, _like("2026-12-31T00:00:00Z"), AfterValidator(_in_utc), Field(strict=False)]
 Code = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}-\d{2}$")]
 
 

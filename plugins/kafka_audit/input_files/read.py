@@ -14,7 +14,7 @@ from kafka_audit.errors import ConfigurationError
 MOST_BYTES = 1_000_000
 """No policy, control, connection or client file has more bytes."""
 MOST_HASHED = 50_000_000
-"""No file that shows what a person attests has more bytes; it is copied into every audit."""
+"""All files that show what people attest have no more bytes together; they are copied into every audit."""
 
 
 def refuse_outside(folder: Path, path: Path) -> None:
@@ -51,18 +51,39 @@ def read_input(path: Path, advice: str, *, pipe: bool = False) -> bytes:
     return raw
 
 
-def hash_input(path: Path, advice: str) -> str:
-    """The sha256 of a file of at most MOST_HASHED bytes, as hexadecimal digits; FileNotFoundError when there is none.
+def hash_input(path: Path, advice: str) -> tuple[str, int]:
+    """The sha256 of a file of at most MOST_HASHED bytes, as hexadecimal digits, and its length; FileNotFoundError when there is none.
 
     ConfigurationError when it cannot be read, is no regular file, or is longer.
     """
-    digest = hashlib.sha256()
+    digest, length = hashlib.sha256(), 0
+    for part in _parts(path, advice):
+        digest.update(part)
+        length += len(part)
+    return digest.hexdigest(), length
+
+
+def copy_input(path: Path, target: Path, within: Path) -> None:
+    """Copy a file of at most MOST_HASHED bytes; ConfigurationError when it is gone, lies outside of ``within`` or is no regular file."""
+    advice = "put the file back that the audit began with"
+    try:
+        refuse_outside(within, path)
+        with target.open("xb") as copy:
+            for part in _parts(path, advice):
+                copy.write(part)
+    except FileNotFoundError as problem:
+        raise ConfigurationError(f"{path}: the file is gone; {advice}") from problem
+
+
+def _parts(path: Path, advice: str) -> Iterator[bytes]:
+    """The bytes of a regular file, which may grow meanwhile: never more than MOST_HASHED."""
+    left = MOST_HASHED
     with _opened(path, advice) as stream:
-        if os.fstat(stream.fileno()).st_size > MOST_HASHED:
+        if os.fstat(stream.fileno()).st_size > left:
             raise ConfigurationError(f"{path}: has more than {MOST_HASHED:,} bytes; {advice}")
-        while part := stream.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest()
+        while left and (part := stream.read(min(left, 1 << 20))):
+            left -= len(part)
+            yield part
 
 
 @contextmanager

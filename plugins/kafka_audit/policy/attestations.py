@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.fields import Code, Date, Moment, Name, Strict, repeated
-from kafka_audit.input_files.read import hash_input, refuse_outside
+from kafka_audit.input_files.read import MOST_HASHED, hash_input, refuse_outside
 from kafka_audit.policy.waivers import is_future
 from kafka_audit.safe_text import visible
 
@@ -57,16 +57,30 @@ class AttestationFile(Strict):
         twice = repeated(one.id for one in self.attestations)
         if twice:
             raise ValueError(f"attestations: {twice} appear twice: give each its own id")
+        outcomes = {(one.control, one.attested_on): one.outcome for one in self.attestations}
+        for one in self.attestations:
+            if outcomes[one.control, one.attested_on] != one.outcome:
+                raise ValueError(f"attestations: {one.control} has passed and failed on {one.attested_on}: keep the one that counts")
         return self
 
     def check_files(self, folder: Path) -> None:
         """ConfigurationError (exit 2) lists every file that is missing, lies outside of the folder or has another sha256."""
         problems = []
+        left, hashes = MOST_HASHED, dict[Path, str]()
         for one in self.attestations:
             path, where = folder / one.file, visible(f"{folder}/attestations.yaml: attestations.{one.id}.file")
             try:
                 refuse_outside(folder, path)
-                found = hash_input(path, "name the file that shows what is attested")
+                if path not in hashes:
+                    hashes[path], length = hash_input(path, "name the file that shows what is attested")
+                    left -= length
+                if left < 0:
+                    problems.append(
+                        f"{visible(f'attestations.{one.id}.file')}: {path}: with it, all attested files have more than "
+                        f"{MOST_HASHED:,} bytes; keep large ones elsewhere, and name in their place a file that lists their sha256"
+                    )
+                    break
+                found = hashes[path]
                 if found != one.sha256:
                     raise ConfigurationError(
                         f"{path}: its sha256 is {found}: it is not the file that was attested; correct sha256, or the file"

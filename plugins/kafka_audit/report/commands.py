@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from kafka_audit.catalogue.remediation import Remediation
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_OF_SETTING = re.compile(r"--(?:add|delete)-config\s+(?:[a-z0-9.]+=)?\{([a-z][a-z0-9_]*)\}")
+_ONE_VALUE = re.compile(r"\[[^\[\]]*\]|[^,\[\]]*")
+"""A value that cannot become a second setting: kafka-configs separates settings by commas outside of brackets."""
 _LONGEST_NAME = 1000
 _FOR_PRINTF = {"'": "'\\''", "\\": "\\\\", "%": "%%"}
 
@@ -43,8 +46,10 @@ def fill(template: str, known: Mapping[str, str]) -> str | None:
     """Fill the placeholders of one command, in a single pass, so that a name that looks like a placeholder stays a name.
 
     ``known`` maps placeholders to their text. Without topic, partition, group or broker the command gets a variable in its place; without
-    a computed value there is no command.
+    a computed value there is no command, nor with one that would set more than the one setting.
     """
+    if any(not _ONE_VALUE.fullmatch(known.get(name, "")) for name in _OF_SETTING.findall(template)):
+        return None
     simple = all(_PLAIN.fullmatch(text) for text in known.values())
     usable = known if simple or takes_quoted_names(template) else {}
     words = {name: shell_word(usable[name]) for name in PLACEHOLDER.findall(template) if name in usable}

@@ -101,6 +101,8 @@ def read_plan(audit: Audit, controls: Mapping[str, Control] | None = None) -> Pl
         if finding.waiver is not None:
             waived += 1
             continue
+        if finding.control_id not in known:
+            raise IntegrityError(f"{audit.path} has results of {finding.control_id!r:.100}, which is no control of it: start a new audit")
         found = steps_of(known[finding.control_id], finding)
         for target, step in found:
             steps.setdefault(target, []).append(step)
@@ -147,7 +149,7 @@ def steps_of(control: Control, finding: Finding) -> list[tuple[Target, Step]]:
     for change in control.remediation.changes:
         command = fill(change.command.replace('"$BOOTSTRAP"', '"$BOOTSTRAP" $OPTIONS'), finding.placeholders)
         if command is not None:
-            target, setting, value = _target(change, finding, command)
+            target, setting, value = _target(change, finding)
             decide = change.decide or _unnamed(change, finding)
             found.append((target, Step(command=command, does=change.does, decide=decide, reasons=(reason,), setting=setting, value=value)))
     return found
@@ -160,14 +162,19 @@ def _unnamed(change: Change, finding: Finding) -> str | None:
     return f"set {' and '.join(absent)} to the name, which cannot be printed as a word of a shell." if absent else None
 
 
-def _target(change: Change, finding: Finding, command: str) -> tuple[Target, str | None, str | None]:
+def _target(change: Change, finding: Finding) -> tuple[Target, str | None, str | None]:
     """What a command changes, its setting and the value: for one that sets or deletes a setting, the entity and the key."""
     entity, setting = _ENTITY.search(change.command), _SETTING.search(change.command)
     if entity is None or setting is None:
-        return (command,), None, None
+        return (_named(change.command, finding),), None, None
     value = finding.values.get(setting[3], "")
     key = setting[2] or value
-    return (entity[1], fill(entity[2], finding.placeholders) or "", key), key, value if setting[1] == "add" else None
+    return (entity[1], _named(entity[2], finding), key), key, value if setting[1] == "add" else None
+
+
+def _named(template: str, finding: Finding) -> str:
+    """A text with the names themselves: two names that no shell can pass are different things, though both are printed as a variable."""
+    return PLACEHOLDER.sub(lambda found: finding.placeholders.get(found[1], ""), template)
 
 
 def merged(steps: list[Step]) -> list[Step]:

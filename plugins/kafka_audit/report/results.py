@@ -80,7 +80,14 @@ class Finding:
     @property
     def values(self) -> dict[str, str]:
         """The values that were computed for the remediation's commands; those that are NULL are left out."""
-        computed = json.loads(self.remediation) if self.remediation else {}
+        try:
+            computed = json.loads(self.remediation) if self.remediation else {}
+            if not isinstance(computed, dict) or any(not isinstance(value, str | None) for value in computed.values()):
+                raise ValueError("not a text for each name")
+        except (ValueError, RecursionError) as problem:
+            raise IntegrityError(
+                f"the findings of {self.code} have values for commands that this release does not write ({problem}): run verify again"
+            ) from problem
         return {name: value for name, value in computed.items() if value is not None}
 
     @property
