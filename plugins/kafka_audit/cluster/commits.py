@@ -104,11 +104,12 @@ def _each_once(api: str, group_id: str, commits: Iterable[Commit]) -> tuple[Comm
     found: dict[TopicPartition, Commit] = {}
     for commit in commits:
         key = commit.topic, commit.partition
-        if key in found:
-            text = "the answer has this partition twice"
-            problem = Failure(api=api, error=INVALID_RESPONSE, message=text, topic=key[0], partition=key[1], group_id=group_id)
-            commit = Commit(*key, None, None, problem)
-        found[key] = commit
+        if key not in found:
+            found[key] = commit
+            continue
+        text = "the answer has this partition twice"
+        problem = Failure(api=api, error=INVALID_RESPONSE, message=text, topic=key[0], partition=key[1], group_id=group_id)
+        found[key] = Commit(*key, None, None, problem)
     return tuple(found.values())
 
 
