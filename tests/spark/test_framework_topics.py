@@ -22,10 +22,17 @@ OWN = {
     "mm2-offset-syncs.west.internal": "MirrorMaker 2",
     "west.checkpoints.internal": "MirrorMaker 2",
     "heartbeats": "MirrorMaker 2",
-    "my-app-sums-changelog": "Kafka Streams",
-    "my-app-KSTREAM-MAP-0000000003-repartition": "Kafka Streams",
 }
+WINDOWED = {"cleanup.policy": "compact,delete"}
+DELETE = {"cleanup.policy": "delete"}
+STREAMS = {"my-app-sums-changelog": COMPACT, "my-app-windows-changelog": WINDOWED, "my-app-KSTREAM-MAP-0000000003-repartition": DELETE}
+OWN |= dict.fromkeys(STREAMS, "Kafka Streams")
 OTHERS = {
+    "my-app-events-changelog": DELETE,
+    "my-app-state-repartition": WINDOWED,
+    "plain-windows-changelog": WINDOWED,
+    "plain-orders-repartition": DELETE,
+    "shared-windows-changelog": WINDOWED,
     "connect-orders": COMPACT,
     "disconnect-status": COMPACT,
     "bridge-connect-offsets": {},
@@ -37,10 +44,12 @@ OTHERS = {
 def evidence(spark: SparkSession, folder: Path, *, workers: bool = True) -> Evidence:
     one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
     for topic, framework in OWN.items():
-        one.topic(topic, config={} if framework == "Kafka Streams" else COMPACT)
+        one.topic(topic, config=STREAMS[topic] if framework == "Kafka Streams" else COMPACT)
     for topic, config in OTHERS.items():
         one.topic(topic, config=config)
-    one.group("my-app", assigned=[])
+    one.group("my-app", assigned=[], assignor="stream")
+    one.group("plain", assigned=[], assignor="range")
+    one.group("shared", kind="share", protocol_type="share", assigned=[])
     if workers:
         one.group("workers", protocol_type="connect", assigned=[])
     return Evidence(spark=spark, snapshot=one.write(folder))
@@ -54,6 +63,22 @@ def test_a_frameworks_own_topics_are_known_by_name_cleanup_policy_and_groups(spa
 def test_without_a_group_of_workers_no_topic_is_taken_for_connects(spark: SparkSession, tmp_path: Path) -> None:
     rows = framework_topics(evidence(spark, tmp_path, workers=False)).collect()
     assert {row.topic: row.framework for row in rows} == {name: of for name, of in OWN.items() if of != "Kafka Connect"}
+
+
+@pytest.mark.parametrize(
+    "streams", [{"kind": "streams", "protocol_type": "streams"}, {"state": "Empty"}, {"state": "Empty", "protocol_type": None}]
+)
+def test_streams_by_its_own_protocol_and_one_that_is_stopped_keep_their_topics(
+    streams: dict[str, str], spark: SparkSession, tmp_path: Path
+) -> None:
+    one = Synthetic().topic("my-app-sums-changelog", config=COMPACT).group("my-app", **streams)
+    rows = framework_topics(Evidence(spark=spark, snapshot=one.write(tmp_path))).collect()
+    assert [(row.topic, row.framework) for row in rows] == [("my-app-sums-changelog", "Kafka Streams")]
+
+
+def test_a_topic_of_heartbeats_is_not_mirror_makers_where_nothing_else_is(spark: SparkSession, tmp_path: Path) -> None:
+    one = Synthetic().topic("heartbeats", config=COMPACT).topic("device.heartbeats", config=COMPACT)
+    assert framework_topics(Evidence(spark=spark, snapshot=one.write(tmp_path))).collect() == []
 
 
 def test_nobody_is_asked_to_declare_who_writes_a_frameworks_own_topics(spark: SparkSession, tmp_path: Path) -> None:
