@@ -59,11 +59,18 @@ def test_throttle_rates_that_differ_between_brokers_are_no_drift_of_durability_s
     assert rows_of(cluster, "cluster")["cluster"]["drifting_keys"] == []
 
 
-def test_cordoned_log_dirs_are_those_that_the_setting_names_and_none_before_kafka_4_3(rows_of) -> None:
+def test_cordoned_log_dirs_are_those_that_the_setting_names_and_without_it_none_before_kafka_4_3(rows_of) -> None:
     cluster = cluster_with(
         (1, "cordoned.log.dirs", "/d/0, /d/1,/d/0", "DYNAMIC_BROKER_CONFIG"), (2, "cordoned.log.dirs", "", "DEFAULT_CONFIG")
     )
     cluster.tables["broker_configs"] = [row for row in cluster.tables["broker_configs"] if row["broker_id"] != 3]
     rows = rows_of(cluster, "broker")
     assert {name: row["cordoned_log_dirs"] for name, row in rows.items()} == {"1": ["/d/0", "/d/1"], "2": [], "3": None}
-    assert [row["cordoned_log_dirs"] for row in rows_of(cluster_with(), "broker").values()] == [[], [], []]
+    # A broker from 4.3 on lists the setting always, so one that does not has left it out. What all brokers support tells an older one.
+    for supported, expected in ((None, None), (30, None), (29, [])):
+        cluster = cluster_with()
+        levels = {"finalized_min": 29, "finalized_max": 29, "supported_min": 7, "supported_max": supported}
+        cluster.tables["cluster"][0]["features"] = [{"name": "metadata.version", **levels}]
+        assert [row["cordoned_log_dirs"] for row in rows_of(cluster, "broker").values()] == [expected] * 3
+    older = Synthetic().brokers(RACKS, None, {1: 1, 2: 2, 3: None}).topic("t")
+    assert [row["cordoned_log_dirs"] for row in rows_of(older, "broker").values()] == [[], None, None]

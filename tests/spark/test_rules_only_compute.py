@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from kafka_audit.catalogue import control as control_module
 from kafka_audit.catalogue.control import Control
@@ -39,16 +40,24 @@ GOOD = Control.model_validate(
         "observed": "topic",
         "expected": "at least 2",
         "not_assessed_reason": "'not known'",
+        "baseline_when": "isr_count > 9",
+        "undeclared_when": "isr_count > 9",
         "rationale": "r",
         "failure_scenario": "f",
-        "remediation": {"text": "t", "commands": ["true"]},
+        "remediation": {
+            "text": "t",
+            "commands": ["true"],
+            "changes": [{"command": "true {lowest}", "does": "Nothing.", "decide": "Nothing."}],
+            "values": {"lowest": "isr_count"},
+        },
         "remediation_impact": "none",
         "references": ["KIP-966"],
         "false_positives": ["none"],
         "examples": [{"name": status, "row": {}, "status": status} for status in ("pass", "fail", "not_assessed")],
     }
 )
-SQL_FIELDS = frozenset(GOOD.expressions) - {"expected"}
+SQL_FIELDS = frozenset(name.partition(".")[0] for name in GOOD.expressions) - {"expected"}
+CONDITIONS = frozenset({"baseline_when", "undeclared_when"})
 READ = "${env:KAFKA_AUDIT_CANARY} ${system:kafka_audit.canary} ${spark:spark.kafka_audit.canary} ${hiveconf:spark.kafka_audit.canary}"
 RUN = "${system:kafka_audit.command}"
 
@@ -96,21 +105,21 @@ def test_no_field_of_a_control_brings_a_canary_into_any_output_or_starts_a_proce
 ) -> None:
     monkeypatch.setattr(control_module, "references_of", lambda sql, subject: ())
     controls, refused = [], []
+    words = f"{READ} {RUN} {command} \\' reflect('java.lang.System', 'getenv', 'KAFKA_AUDIT_CANARY')"
     for field in Control.model_fields:
-        text = (
-            f"'{READ} {RUN}'"
-            if field in SQL_FIELDS
-            else f"{READ} {RUN} {command} \\' reflect('java.lang.System', 'getenv', 'KAFKA_AUDIT_CANARY')"
-        )
-        changed = GOOD.model_copy(update={field: replaced(getattr(GOOD, field), text)})
+        sql = f"'{READ} {RUN}' = ''" if field in CONDITIONS else f"'{READ} {RUN}'"
+        changed = GOOD.model_copy(update={field: replaced(getattr(GOOD, field), sql if field in SQL_FIELDS else words)})
+        if field == "remediation":  # its values are SQL, all else of it is text
+            values = replaced(GOOD.remediation.values, sql)
+            changed = GOOD.model_copy(update={field: replaced(GOOD.remediation, words).model_copy(update={"values": values})})
         try:
-            judge(rows, [changed])
+            judge(rows, [changed], first_audit=F.lit(True))
             controls.append(changed)
         except (KeyError, RuleSqlError):  # an unknown subject, a dataset that is no name
             refused.append(field)
     computed = GOOD.model_copy(update={"id": "computed", "expected": f"sql: '{READ} {RUN}'"})
     message = f"{READ} {RUN} {command}"
-    found = judge(rows, [*controls, computed, GOOD.model_copy(update={"id": "raised"})], {"raised": message})
+    found = judge(rows, [*controls, computed, GOOD.model_copy(update={"id": "raised"})], {"raised": message}, first_audit=F.lit(True))
     written = [row.asDict() for row in found.collect()]
     written += [row.asDict() for row in summarise(spark, found, [*controls, computed], {"partition": 3}).collect()]
     assert refused == ["subject", "needs"]
@@ -118,7 +127,7 @@ def test_no_field_of_a_control_brings_a_canary_into_any_output_or_starts_a_proce
     assert not (tmp_path / "ran").exists()
     # Not by luck: the texts are there, as they were written.
     assert {row["reason"] for row in written if row.get("control_id") == "raised" and "reason" in row} == {f"the rule raised: {message}"}
-    for name in ("title", "expected", "observed", "reason", "evidence_class", "control_id", "code"):
+    for name in ("title", "expected", "observed", "reason", "evidence_class", "control_id", "code", "remediation"):
         assert any(READ in str(row.get(name)) for row in written), name
 
 

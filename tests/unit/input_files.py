@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from test_attestations import ONE, PROOF
 from test_catalogue import GOOD
 from test_policy import SLAS, TIERS
 from test_policy_fit import AT, CLIENT, FRAMEWORK, WAIVER
@@ -19,12 +20,14 @@ from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 
-POLICY = ("tiers.yaml", "slas.yaml", "clients.yaml", "waivers.yaml", "frameworks/fw.yaml")
+POLICY = ("tiers.yaml", "slas.yaml", "clients.yaml", "waivers.yaml", "attestations.yaml", "frameworks/fw.yaml")
 CONTROL = "isr_is_whole.yaml"
 CLIENTS = ("x.properties", "x.conf")
 CONNECTION = ("connection.properties", "connection.json", "connection.yaml")
 FILES = (*POLICY, CONTROL, *CLIENTS, *CONNECTION)
 YAML_FILES = (*POLICY, CONTROL, "connection.yaml")
+
+ATTESTED = "restore.txt"
 
 VALID: dict[str, Any] = {
     "tiers.yaml": {
@@ -50,6 +53,7 @@ VALID: dict[str, Any] = {
     },
     "clients.yaml": {"version": 1, "clients": [{**CLIENT, "settings": {"acks": 1, "linger.ms": "5"}}]},
     "waivers.yaml": {"version": 1, "waivers": [WAIVER]},
+    "attestations.yaml": {"version": 1, "attestations": [{**ONE, "file": ATTESTED}]},
     "frameworks/fw.yaml": FRAMEWORK,
     CONTROL: GOOD,
     "x.properties": {
@@ -82,7 +86,7 @@ def load(folder: Path, name: str, raw: bytes) -> str | None:
     """Load the file with the function that the product uses; the refusal's text, or None when it was taken."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "frameworks").mkdir(exist_ok=True)
-    policy = {"tiers.yaml": TIERS.encode(), "slas.yaml": SLAS.encode()} if name in POLICY else {}
+    policy = {"tiers.yaml": TIERS.encode(), "slas.yaml": SLAS.encode(), ATTESTED: PROOF} if name in POLICY else {}
     for each, content in {**policy, name: raw}.items():
         (folder / each).write_bytes(content)
     try:

@@ -27,6 +27,17 @@ TOPIC = control("replication_factor_sufficient", "TOP-01")
 RACKS = control("replicas_span_racks", "TOP-10", severity=Severity.HIGH)
 BEST_EFFORT = {"tier": "best_effort", "severity": "medium", "loosened": "replication_factor 2 (strict: 3)"}
 
+ATTESTATION = {
+    "id": "A-1",
+    "control": "OPS-01",
+    "attested_by": "Ada <script>",
+    "attested_on": "2026-10-20",
+    "expires": "2027-04-20T00:00:00Z",
+    "statement": "orders was restored in 40 minutes",
+    "file": "proofs/restore.txt",
+    "sha256": "ab" * 32,
+}
+
 
 def waiver(waiver_id: str, **changes: object) -> Waiver:
     fields = {
@@ -243,18 +254,24 @@ def test_the_first_audit_of_a_cluster_says_that_it_took_the_baseline(tmp_path: P
     assert [one["first_audit"] for one in as_json(read(fake))["history"]] == [True]
 
 
-def test_the_report_lists_who_attests_what_until_when_and_escapes_it(tmp_path: Path) -> None:
+def test_the_report_lists_who_attests_what_until_when_and_whether_it_counts(tmp_path: Path) -> None:
     fake = audit(tmp_path, PASSING)
     assert "Nobody has attested anything" in text_of(read(fake))
-    about = {
-        "id": "A-1",
-        "control": "OPS-01",
-        "attested_by": "Ada <script>",
-        "attested_on": "2026-10-20",
-        "expires": "2027-04-20T00:00:00Z",
+    others = {
+        "A-0": {"attested_on": "2026-10-01"},
+        "A-2": {"attested_on": "2026-12-01"},
+        "A-3": {"control": "OPS-02", "expires": "2026-11-01T00:00:00Z"},
     }
-    shown = {"statement": "orders was restored in 40 minutes", "file": "proofs/restore.txt", "sha256": "ab" * 32}
-    fake.policy = replace(fake.policy, attestations=[Attestation.model_validate({**about, **shown})])
+    listed = [ATTESTATION, *({**ATTESTATION, "id": name, **other} for name, other in others.items())]
+    fake.policy = replace(fake.policy, attestations=[Attestation.model_validate(one) for one in listed])
+    report = as_json(read(fake))
+    assert report["attestations"][0] == {**ATTESTATION, "expires": "2027-04-20T00:00:00+00:00", "outcome": "passed", "status": "counts"}
+    assert {one["id"]: one["status"] for one in report["attestations"]} == {
+        "A-1": "counts",
+        "A-0": "superseded",
+        "A-2": "not yet given",
+        "A-3": "expired",
+    }
     page = render(read(fake))
     assert "<script>" not in page
     text = Page(page).text
@@ -295,4 +312,5 @@ def test_the_json_with_all_of_it_is_valid_against_its_schema(tmp_path: Path) -> 
     fake = audit(
         tmp_path, [*WAIVED, finding(RACKS, "x", waiver="W-9"), *LOOSENED[:1]], waiver("W-1"), frameworks=(framework(), framework(False))
     )
+    fake.policy = replace(fake.policy, attestations=[Attestation.model_validate(ATTESTATION)])
     assert [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(as_json(read(fake)))] == []

@@ -68,7 +68,7 @@ class AttestationFile(Strict):
         problems = []
         left, hashes = MOST_HASHED, dict[Path, str]()
         for one in self.attestations:
-            path = folder / one.file
+            path, where = folder / one.file, visible(f"{folder}/attestations.yaml: attestations.{one.id}.file")
             try:
                 refuse_outside(folder, path)
                 if path not in hashes:
@@ -86,9 +86,9 @@ class AttestationFile(Strict):
                         f"{path}: its sha256 is {found}: it is not the file that was attested; correct sha256, or the file"
                     )
             except FileNotFoundError:
-                problems.append(f"{visible(f'attestations.{one.id}.file')}: {path}: the file is missing")
+                problems.append(f"{where}: {path}: the file is missing")
             except ConfigurationError as problem:
-                problems.append(f"{visible(f'attestations.{one.id}.file')}: {problem}")
+                problems.append(f"{where}: {problem}")
         if problems:
             raise ConfigurationError("\n  ".join(problems))
 

@@ -153,6 +153,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "tiers": [{"tier": tier, **asdict(results)} for tier, results in report.tiers],
         "loosened": list(report.loosened),
         "waivers": _waivers(report.waivers),
+        "attestations": list(report.attestations),
         "frameworks": [_framework(framework) for framework in report.frameworks],
         "history": [asdict(one) for one in report.history],
         "lag": _lag(report.lag),

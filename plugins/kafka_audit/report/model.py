@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.audit.gate_result import GateResult, read_gate
@@ -17,7 +17,7 @@ from kafka_audit.report.lag import LagTables, read_lag
 from kafka_audit.report.results import ControlResult, Counts, FindingReader, Reason, control_results, read_summary, total, worst_first
 from kafka_audit.report.rows import exists
 from kafka_audit.report.snapshot_view import Collection, Row, UsedHistory, audit_files, read_collection, read_used_history
-from kafka_audit.report.tally import Kind, Results, WaiverTable, by_tier, loosened_results, read_tally, waiver_table
+from kafka_audit.report.tally import Kind, Results, WaiverTable, attestation_table, by_tier, loosened_results, read_tally, waiver_table
 from kafka_audit.store.layout import Audit, Snapshot
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Report:
     tiers: tuple[tuple[str, Results], ...]
     loosened: tuple[Mapping[str, Any], ...]
     waivers: WaiverTable
+    attestations: tuple[Row, ...]
     frameworks: tuple[FrameworkResult, ...]
     history: tuple[UsedHistory, ...]
     lag: LagTables
@@ -153,6 +154,7 @@ def read_report(
         tiers=tuple(by_tier(tally, policy.tiers)),
         loosened=loosened_results(tally),
         waivers=waiver_table(policy.waivers, tally, unfounded, at),
+        attestations=attestation_table(policy.attestations, datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc)),
         frameworks=assess(policy.frameworks, results, void=outcome.verdict == VOID),
         history=read_used_history(audit),
         lag=read_lag(audit.lag, snapshot.dataset("groups")),

@@ -1,4 +1,4 @@
-"""Counts all results of an audit by tier, severity, waiver and loosened requirement; lists the policy's waivers with what each covers."""
+"""Counts all results of an audit by tier, severity, waiver and loosened requirement; lists the policy's waivers and attestations."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafka_audit.findings import COUNTED_AS, Severity, Status
-from kafka_audit.policy.waivers import Waiver, WaiverState
+from kafka_audit.policy.attestations import Attestation, newest
+from kafka_audit.policy.waivers import Waiver, WaiverState, is_future
 from kafka_audit.report.rows import batches
 
 SEVERITIES = [severity.value for severity in Severity]
@@ -134,6 +135,28 @@ def waiver_table(waivers: Sequence[Waiver], tally: Tally, unfounded: Mapping[str
             covered[kind.waiver] += number
     listed = tuple(_use(waiver, covered[waiver.id], waiver.state(at)) for waiver in waivers)
     return WaiverTable(listed=listed, unfounded=tuple(sorted(unfounded.items())))
+
+
+def attestation_table(attestations: list[Attestation], at: datetime) -> tuple[Mapping[str, Any], ...]:
+    """The policy's attestations, their texts and times as text, with {status}; ``at`` is when the snapshot was taken.
+
+    status: counts (it decides its control), superseded (a later one of the same control counts), expired or not yet given.
+    """
+    deciding = newest(attestations, at)
+    return tuple(
+        {
+            **one.model_dump(mode="json"),
+            "expires": one.expires.isoformat(),
+            "status": _standing(one, decides=deciding.get(one.control) is one, at=at),
+        }
+        for one in attestations
+    )
+
+
+def _standing(one: Attestation, *, decides: bool, at: datetime) -> str:
+    if is_future(one.attested_on, at):
+        return "not yet given"
+    return "expired" if not one.in_force(at) else "counts" if decides else "superseded"
 
 
 def _use(waiver: Waiver, covered: int, state: WaiverState) -> WaiverUse:

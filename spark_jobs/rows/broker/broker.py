@@ -15,6 +15,9 @@ from spark_jobs.rows.broker.hosted_partitions import with_leaderships, with_odd_
 _PACE_MS = 23 * 3_600_000  # a day, less what a daily schedule may jitter: a shorter look would take the busy hours for the whole day
 _NEVER_DAYS = 3650.0
 _NO_THROTTLE = "9223372036854775807"
+_KNOW_CORDONS = 30  # metadata.version 4.3-IV0 (KIP-1066)
+_SINCE_4_0 = 2  # KIP-1073 gave DescribeCluster version 2 in 4.0
+_RELEASE = ("broker_id", "describe_cluster_version")  # older snapshots lack the latter
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
@@ -43,7 +46,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         {
             "resource": F.col("broker_id").cast("string"),
             "replication_throttles": _throttles(),
-            "cordoned_log_dirs": _cordoned(),
+            "cordoned_log_dirs": _cordoned(evidence),
             "reassigning_partitions": F.lit(_reassigning(evidence)).cast("bigint"),
             "errors": errors,
         }
@@ -53,7 +56,8 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
 def _throttles() -> Column:
     """The rates that the dynamic configuration sets, as texts; NULL when the configuration was not read.
 
-    Brokers read these rates from nowhere else, and list them only where they are set, or else with the largest number for none.
+    Brokers read these rates from nowhere else. KafkaConfig does not define them, and DescribeConfigs answers what it defines and what is
+    set (ConfigHelperUtils): a rate that is not listed is not set. The largest number stands for none, too.
     """
     texts = []
     for key in sorted(THROTTLE_RATE_KEYS):
@@ -64,12 +68,27 @@ def _throttles() -> Column:
     return F.when(F.col("config").isNotNull(), F.array_compact(F.array(*texts)))
 
 
-def _cordoned() -> Column:
-    """The distinct log dirs that cordoned.log.dirs names; brokers before 4.3 do not have that setting."""
+def _cordoned(evidence: Evidence) -> Column:
+    """The distinct log dirs that cordoned.log.dirs names.
+
+    Brokers from 4.3 on always list that setting, and older ones do not have it. So a broker that does not list it has no cordoned log dir
+    if it is known to be older; else the column is NULL.
+    """
     entry, value = F.col("config")["cordoned.log.dirs"], F.col("config")["cordoned.log.dirs"]["value"]
     none = F.array().cast("array<string>")
     named = F.array_distinct(F.split(F.trim(value), r"\s*,\s*"))
-    return F.when(F.col("config").isNotNull(), F.when(entry.isNull() | (value == ""), none).otherwise(named))
+    unlisted = F.when(_before_cordons(evidence), none)
+    return F.when(F.col("config").isNotNull(), F.when(entry.isNull(), unlisted).when(value == "", none).otherwise(named))
+
+
+def _before_cordons(evidence: Evidence) -> Column:
+    """Whether the broker is known to be of a release before 4.3: by what all brokers support, or by its own API versions."""
+    told = [one for row in evidence.small("cluster", "features") for one in row["features"] or () if one["name"] == "metadata.version"]
+    if any(one["supported_max"] is not None and one["supported_max"] < _KNOW_CORDONS for one in told):
+        return F.lit(True)
+    versions = {row["broker_id"]: row.get("describe_cluster_version") for row in evidence.small("brokers", *_RELEASE)}
+    old = [broker for broker, version in versions.items() if version is not None and version < _SINCE_4_0]
+    return F.col("broker_id").isin(*old) if old else F.lit(False)
 
 
 def _reassigning(evidence: Evidence) -> int | None:

@@ -8,7 +8,7 @@ from kafka_audit.clients.declared import Client, declared_row
 from kafka_audit.policy import Policy, glob_to_regex
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.tables import rows_of
-from spark_jobs.rows.topic.framework_topics import framework_topics
+from spark_jobs.rows.topic.framework_topics import PERHAPS, framework_topics
 
 _DECLARED = (
     *("declared", "client", "implementation", "declaration", "owner", "declared_on", "source", "settings", "unknown_settings"),
@@ -51,7 +51,8 @@ def user_topics(evidence: Evidence) -> DataFrame:
 
 def written_by_clients(evidence: Evidence) -> DataFrame:
     """The topics dataset without internal topics and without those that frameworks keep for themselves: those with writers to declare."""
-    return user_topics(evidence).join(framework_topics(evidence), on="topic", how="left_anti")
+    theirs = framework_topics(evidence).where(F.col("framework") != PERHAPS)
+    return user_topics(evidence).join(theirs, on="topic", how="left_anti")
 
 
 def first_names(names: Column, listed: int = 20) -> Column:

@@ -19,7 +19,7 @@ BROKER = columns(f"""
     log_dirs            int           number of log dirs it reports
     failed_log_dirs     array<string> log dirs that report an error, with the error's name
     cordoned_log_dirs   array<string> log dirs that take no new replicas (KIP-1066), or '*' for all; empty when there is none; NULL when its
-        configuration could not be read
+        configuration could not be read, or leaves the setting out although the broker is not known to be older than 4.3
     fullest_log_dir     string        of the log dirs that tell their size (KIP-827), the one with the smallest share of free space
     total_bytes         bigint        capacity of that volume
     usable_bytes        bigint        free space of that volume

@@ -8,7 +8,8 @@ TOPIC = columns(f"""
     topic_id                     string        topic id (KIP-516)
     is_internal                  boolean       internal topic such as __consumer_offsets
     framework                    string        Kafka Connect, MirrorMaker 2 or Kafka Streams: whose own topic it is, by its name, its
-        cleanup policy and the groups of the cluster (spark_jobs/rows/topic/framework_topics.py); NULL of another topic
+        cleanup policy, and the groups and topics beside it (spark_jobs/rows/topic/framework_topics.py); NULL of another topic;
+        perhaps Kafka Connect where not all topics and groups were read that could prove it
     partition_count              int           number of partitions
     replication_factor_min       int           fewest replicas of any partition; while it is reassigned the fewer of those that it has,
         without those being added, and of those that it will have, without those being removed
