@@ -1,7 +1,7 @@
 """The two gates of an audit: is the evidence fit to be judged, and do the findings pass?"""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,12 @@ FINDINGS = "findings"
 _log = logging.getLogger(__name__)
 
 
-def judge_evidence(snapshot: Snapshot, out: Path, *, now: datetime, max_age_seconds: int = 3600) -> GateResult:
+def judge_evidence(
+    snapshot: Snapshot, out: Path, *, now: datetime, max_age_seconds: int = 3600, hidden: Collection[str] = ()
+) -> GateResult:
     """Judge whether a snapshot is complete, fresh and typed enough; ``now`` is an aware datetime.
+
+    ``hidden``: datasets that the managed service hides by its documentation; their failure as a whole voids nothing.
 
     Writes ``out/evidence.json``, ``out/raw/evidence.json`` and ``out/data_docs/``. The result's exit code is 0 (warnings
     allowed) or 4 (the audit is void); its coverage counts datasets. IntegrityError (exit 5) when the snapshot does not match
@@ -35,10 +39,10 @@ def judge_evidence(snapshot: Snapshot, out: Path, *, now: datetime, max_age_seco
     """
     Snapshot.verified(snapshot.path)
     suite = load_suite(SHIPPED / "evidence_fit.json")
-    profile = profile_snapshot(snapshot, now=now)
+    profile = profile_snapshot(snapshot, now=now, hidden=hidden)
     validation = validate(suite, (profile.datasets, profile.snapshot), {"max_age_seconds": max_age_seconds})
     coverage = Coverage(assessed=profile.readable, applicable=len(DATASETS))
-    parameters = {"now": now.isoformat(), "max_age_seconds": max_age_seconds}
+    parameters = {"now": now.isoformat(), "max_age_seconds": max_age_seconds, **({"hidden": sorted(hidden)} if hidden else {})}
     return _conclude(EVIDENCE, out, snapshot=snapshot, suite=suite, validation=validation, coverage=coverage, parameters=parameters)
 
 

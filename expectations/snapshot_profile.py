@@ -3,6 +3,7 @@
 Counts are None where they could not be made (a missing file, a column of another type), so that a rule reading them fails.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -38,12 +39,15 @@ class SnapshotProfile:
         return sum(all(row[name] == value for name, value in good.items()) for row in self.datasets.rows)
 
 
-def profile_snapshot(snapshot: Snapshot, *, now: datetime) -> SnapshotProfile:
-    """Count what the evidence suite judges; ``now`` is an aware datetime. IntegrityError when a file is not readable Parquet."""
+def profile_snapshot(snapshot: Snapshot, *, now: datetime, hidden: Collection[str] = ()) -> SnapshotProfile:
+    """Count what the evidence suite judges; ``now`` is an aware datetime. IntegrityError when a file is not readable Parquet.
+
+    ``hidden``: datasets whose importance is ``hidden``.
+    """
     files = SnapshotFiles(snapshot=snapshot)
     started, finished = (_time(snapshot.manifest.get(name)) for name in ("started_at", "finished_at"))
     window = (started, finished) if started and finished else None
-    datasets = [_dataset_row(files, name, window) for name in DATASETS]
+    datasets = [_dataset_row(files, name, window) | ({"importance": "hidden"} if name in hidden else {}) for name in DATASETS]
     state: dict[str, Value] = {
         "snapshot_id": snapshot.snapshot_id,
         "age_seconds": (now - finished).total_seconds() if finished else None,

@@ -32,6 +32,10 @@ _ABOUT = (
     "written:string,raised:string>>"
 )
 _SUMMARISED = "control_id string, code string, title string, subject string, severity string, evidence_class string, population bigint"
+_SPENT = (
+    *("applies", "passes", "set_aside", "hidden", "lacking", "explanation"),
+    *("raised", "nulls", "written", "computed", "evidence_of_row", "catalogue_evidence"),
+)
 _WIDEST_VALUE = 1_000  # of a command
 _WIDEST_TEXT = 8_192  # a hostile value must not make a finding unreadable or a report unprintable
 
@@ -63,7 +67,7 @@ def judge(
     raised = broken or {}
     identity = [(F.col(name) if name in subject.columns else F.lit(None)).cast(kind).alias(name) for name, kind in _IDENTITY.items()]
     tier = policy_columns.tier(subject) if policy_columns else tier_of_row(subject)
-    results = F.array(*[_raw_result(control, first_audit, raises=control.id in raised) for control in controls])
+    results = F.array(*[_raw_result(control, first_audit, policy_columns, raises=control.id in raised) for control in controls])
     about = constant([_about(control, raised.get(control.id)) for control in controls], _ABOUT)
     severities = constant([{"severity": control.severity.value} for control in controls], SEVERITIES)
     if policy_columns:
@@ -89,7 +93,7 @@ def _about(control: Control, raised: str | None) -> dict[str, str | None]:
     }
 
 
-def _raw_result(control: Control, first_audit: Column | None, *, raises: bool) -> Column:
+def _raw_result(control: Control, first_audit: Column | None, policy_columns: PolicyColumns | None, *, raises: bool) -> Column:
     """What the rule says of a row, before it becomes a verdict: the same struct for every control, so one array holds them all."""
     rules: dict[str, str | None] = {
         "applies": control.applies_when or "true",
@@ -110,7 +114,9 @@ def _raw_result(control: Control, first_audit: Column | None, *, raises: bool) -
         for name, sql in {**rules, **shown}.items()
     ]
     set_aside = _set_aside(control, first_audit, raises=raises).alias("set_aside")
-    return F.struct(*fields, set_aside, _remediation({} if raises else control.remediation.values).alias("remediation"))
+    hidden = policy_columns.hidden(control) if policy_columns and not raises else F.lit(None).cast("string")
+    remediation = _remediation({} if raises else control.remediation.values).alias("remediation")
+    return F.struct(*fields, set_aside, hidden.alias("hidden"), remediation)
 
 
 def _set_aside(control: Control, first_audit: Column | None, *, raises: bool) -> Column:
@@ -152,14 +158,16 @@ def _evidence(references: Sequence[Reference]) -> str:
 def _with_verdict(rows: DataFrame) -> DataFrame:
     """The status of the raw result, its reason, and readable texts."""
     applies, passes, lacking = F.col("applies"), F.col("passes"), F.col("lacking")
+    set_aside = F.coalesce("hidden", F.when(applies & lacking.isNull(), F.col("set_aside")))
+    not_assessed = F.when(F.col("hidden").isNotNull(), Status.NOT_APPLICABLE.value).otherwise(Status.NOT_ASSESSED.value)
     status = (
         F.when(F.col("raised").isNotNull(), Status.ERROR.value)
         .when(~applies, Status.NOT_APPLICABLE.value)
-        .when(applies.isNull(), Status.NOT_ASSESSED.value)
+        .when(applies.isNull(), not_assessed)
         .when(~passes, Status.FAIL.value)
-        .when(lacking.isNotNull(), Status.NOT_ASSESSED.value)
+        .when(lacking.isNotNull(), not_assessed)
         .when(passes.isNull() & F.col("set_aside").isNotNull(), Status.NOT_APPLICABLE.value)
-        .when(passes.isNull(), Status.NOT_ASSESSED.value)
+        .when(passes.isNull(), not_assessed)
         .otherwise(Status.PASS.value)
     )
     no_value = F.when(F.col("nulls") != "", F.concat(F.lit("no value for: "), F.col("nulls")))
@@ -167,7 +175,7 @@ def _with_verdict(rows: DataFrame) -> DataFrame:
     reason = (
         F.when(F.col("status") == Status.ERROR.value, F.concat(F.lit("the rule raised: "), F.col("raised")))
         .when(F.col("status") == Status.NOT_ASSESSED.value, F.coalesce(lacking, F.nullif("explanation", F.lit("")), no_value, undecided))
-        .when((F.col("status") == Status.NOT_APPLICABLE.value) & applies, F.col("set_aside"))
+        .when((F.col("status") == Status.NOT_APPLICABLE.value) & F.coalesce(applies, F.lit(True)), set_aside)
     )
     texts = {
         "reason": _bounded(reason),
@@ -176,8 +184,7 @@ def _with_verdict(rows: DataFrame) -> DataFrame:
         "evidence_class": F.coalesce("evidence_of_row", "catalogue_evidence"),
         "remediation": F.when(F.col("status") == Status.FAIL.value, F.col("remediation")),
     }
-    spent = ("applies", "passes", "set_aside", "lacking", "explanation", "raised", "nulls", "written", "computed", "evidence_of_row")
-    return rows.withColumn("status", status).withColumns(texts).drop(*spent, "catalogue_evidence")
+    return rows.withColumn("status", status).withColumns(texts).drop(*_SPENT)
 
 
 def _bounded(text: Column) -> Column:

@@ -31,8 +31,9 @@ from spark_jobs.rows.build import wide_rows
 from spark_jobs.rows.client.client_declarations import clients_of, written_by_clients
 from spark_jobs.rows.client.consumer import consumer_groups
 from spark_jobs.rows.group.commit_behaviour import group_table
-from spark_jobs.rows.group.group_sla import covered, judged_samples, lag_window
+from spark_jobs.rows.group.group_sla import covered, judged_samples, lag_window, unlisted
 from spark_jobs.rows.group.membership import assignments, that_consume
+from spark_jobs.rows.group.unlisted_groups import has_unlisted, unlisted_groups, unlisted_places
 from spark_jobs.rows.tiers import matches_any
 from spark_jobs.rows.topic.topic_listing import hidden_internal_topics
 
@@ -42,7 +43,7 @@ _MANY = 2_500
 _ROWS_OF_A_PART = 50_000
 """Wide rows whose findings are one file: the same on every machine, so that a repeated step gives equal files."""
 
-_ROWS_OF = {"partition": "partitions", "broker": "brokers", "group": "groups"}
+_ROWS_OF = {"partition": "partitions", "broker": "brokers"}
 _ALSO_WRITTEN = ("group_partition", "group_sla")
 """Subjects whose wide rows are judged and written: they are computed once."""
 
@@ -206,6 +207,7 @@ def population(subject: str, evidence: Evidence, policy: Policy) -> int:
     if subject in _ROWS_OF:
         return evidence.rows(_ROWS_OF[subject])
     counted: dict[str, Callable[[], int]] = {
+        "group": lambda: evidence.rows("groups") + (unlisted_groups(evidence).count() if has_unlisted(evidence) else 0),
         "topic": lambda: evidence.rows("topics") + hidden_internal_topics(evidence).count(),
         "declared_topic": lambda: len(policy.declared_topics),
         "declared_group": lambda: len(policy.declared_groups),
@@ -219,12 +221,14 @@ def population(subject: str, evidence: Evidence, policy: Policy) -> int:
 
 
 def _group_partitions(evidence: Evidence) -> int:
-    return evidence.table("committed_offsets").select(*KEYS).union(assignments(evidence).select(*KEYS)).distinct().count()
+    listed = evidence.table("committed_offsets").select(*KEYS).union(assignments(evidence).select(*KEYS)).distinct().count()
+    return listed + (unlisted_places(evidence).count() if has_unlisted(evidence) else 0)
 
 
 def _group_slas(evidence: Evidence, policy: Policy) -> int:
     """Each SLA that covers a topic of a group that consumes, and the groups that none covers."""
-    return that_consume(evidence.table("groups")).select("group_id").join(covered(evidence, policy), on="group_id", how="left").count()
+    listed = that_consume(evidence.table("groups")).select("group_id").join(covered(evidence, policy), on="group_id", how="left").count()
+    return listed + (unlisted(evidence, policy).count() if has_unlisted(evidence) else 0)
 
 
 def _consumers(evidence: Evidence, policy: Policy) -> int:

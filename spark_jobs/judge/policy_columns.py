@@ -12,6 +12,7 @@ from kafka_audit.catalogue.control import PARAMETERS, Control
 from kafka_audit.catalogue.rows import Subject
 from kafka_audit.findings import Status
 from kafka_audit.policy import Policy, glob_to_regex
+from kafka_audit.policy.managed_service import REFUSALS
 from kafka_audit.policy.tiers import STRICT_REQUIREMENTS, Tier
 from kafka_audit.policy.waivers import in_force
 from spark_jobs.engine.tables import constant
@@ -58,6 +59,23 @@ class PolicyColumns:
             for name, tier in self.policy.tiers.items()
         }
         return self._of_tier(subject, values, SEVERITIES)
+
+    def hidden(self, control: Control) -> Column:
+        """Why a row without a verdict is not applicable: the managed service hides what it needs; NULL where anything else is missing."""
+        service = self.policy.managed_service
+        nothing = F.lit(None).cast("string")
+        if service is None:
+            return nothing
+        hidden = [name for name in control.needs if name in service.datasets]
+        others = [F.col("errors")[name] for name in control.needs if name not in service.datasets]
+        refused = rf"^(.* (first|first: ).*: )?({'|'.join(REFUSALS)})\b"
+        found = [F.when(F.col("errors")[name].rlike(refused), F.lit(service.reason(name))) for name in hidden]
+        dataset = {"config": "broker_configs" if control.subject == "broker" else "topic_configs", "broker_values": "broker_configs"}
+        for one in control.decides_on:
+            if one.column in dataset and one.key in service.settings(dataset[one.column]):
+                value = F.expr(f"{one.sql}.value" if one.column == "config" else one.sql)
+                found.append(F.when(value.isNull(), F.lit(service.reason(f"{dataset[one.column]}.{one.key}"))))
+        return F.when(F.coalesce(nothing, *others).isNull(), F.coalesce(nothing, *found))
 
     @cached_property
     def waiver(self) -> Column:

@@ -61,8 +61,9 @@ class Steps:
             found = root.snapshot(cluster, snapshot_id, OFFSETS)
         return SnapshotResult(path=found.path, snapshot_id=snapshot_id, manifest=found.manifest, reused=False)
 
-    def judge_evidence(self, snapshot: Snapshot, out: Path, *, now: Any, max_age_seconds: int) -> None:
+    def judge_evidence(self, snapshot: Snapshot, out: Path, *, now: Any, max_age_seconds: int, hidden: Any) -> None:
         self._call("evidence_gate")
+        assert not hidden
         Sealed.verified(snapshot.path)
         self._gate(out, "evidence", self.evidence, now=now.isoformat())
 

@@ -7,10 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 from secured_broker import AUDITOR, VISITOR, connection, secured_broker
 
+from expectations.snapshot_profile import profile_snapshot
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.config_keys import BROKER_KEYS, GROUP_KEYS, THROTTLE_RATE_KEYS
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError
+from kafka_audit.policy.managed_service import REFUSALS
 from kafka_audit.store.layout import EvidenceRoot, new_id
 from kafka_audit.store.sealed import Sealed
 
@@ -106,6 +108,15 @@ def test_acls_are_read_with_describe_on_the_cluster_and_refused_without(restrict
     assert len(rows(restricted, "acls")) == 7
     assert rows(uninvited, "acls") == []
     assert failed(uninvited, "acls") == {(None, None, "CLUSTER_AUTHORIZATION_FAILED")}
+
+
+def test_what_a_broker_refuses_may_be_hidden_by_a_managed_service(uninvited):
+    refused = {name: {error for _, _, error in failed(uninvited, name)} for name in ("acls", "broker_configs", "log_dirs", "quorum")}
+    assert set().union(*refused.values()) <= set(REFUSALS)
+    assert all(refused.values())
+    ours = {row["dataset"]: row for row in profile_snapshot(uninvited, now=datetime.now(timezone.utc), hidden=refused).datasets.rows}
+    assert {ours[name]["importance"] for name in refused} == {"hidden"}
+    assert ours["topics"]["importance"] == "core"
 
 
 def test_a_cluster_without_an_authorizer_says_so_in_kafkas_own_word(faulty):

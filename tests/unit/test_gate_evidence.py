@@ -79,6 +79,15 @@ def judge(tmp_path, *, now=NOW, **case):
     return judge_evidence(snapshot, tmp_path / "gate", now=now)
 
 
+def test_a_core_dataset_that_the_managed_service_hides_voids_nothing(tmp_path):
+    rows = healthy_rows()
+    rows["broker_configs"].clear()
+    rows["errors"].append(error("broker_configs"))
+    snapshot = write_snapshot(tmp_path, rows)
+    assert judge_evidence(snapshot, tmp_path / "gate", now=NOW).exit_code == 4
+    assert judge_evidence(snapshot, tmp_path / "gate", now=NOW, hidden={"broker_configs"}).exit_code == 0
+
+
 def statuses(result):
     return {row.rule_id: row.status for row in result.results}
 

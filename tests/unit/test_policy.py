@@ -15,6 +15,7 @@ default_tier: no_loss
 tiers:
   no_loss: {replication_factor: 3, min_insync_replicas: 2, retention_ms: 86400000}
 """
+SERVICE = TIERS + "managed_service: {name: Cloud, documentation: https://cloud.example/limits, hides: [log_dirs]}\n"
 SLAS = "version: 1\ngroups: [{pattern: '*', name: default, max_lag_records: 10}]\n"
 
 
@@ -75,6 +76,15 @@ def test_the_hash_follows_the_content(tmp_path: Path) -> None:
         (TIERS.replace("86400000}", "1, severities: {TOP-01: urgent}}"), SLAS, r"severities\.TOP-01: Input should be 'critical'"),
         (TIERS.replace("86400000}", "1, parameters: {TOP-01: {n: '1'}}}"), SLAS, r"parameters\.TOP-01\.n.*: Input should be a valid"),
         (TIERS.replace("2, retention_ms", "true, retention_ms"), SLAS, r"min_insync_replicas: Input should be a valid integer"),
+        (SERVICE.replace("[log_dirs]", "[groups]"), SLAS, r"managed_service\.hides: .*'groups' is not one of acls, broker_configs"),
+        (
+            SERVICE.replace("[log_dirs]", "[quorum.x]"),
+            SLAS,
+            r"'quorum.x': only broker_configs and topic_configs have settings: write 'quorum'",
+        ),
+        (SERVICE.replace("[log_dirs]", "[acls, acls]"), SLAS, r"managed_service\.hides: .*\['acls'\] appear twice: keep one"),
+        (SERVICE.replace("https", "ftp"), SLAS, r"tiers\.yaml: managed_service\.documentation: String should match pattern"),
+        (TIERS + "managed_service: msk\n", SLAS, r"tiers\.yaml: managed_service: "),
         (TIERS, "version: 2\n", r"slas\.yaml: version"),
         (TIERS, "version: [1\n", r"slas\.yaml: is not valid YAML"),
     ],

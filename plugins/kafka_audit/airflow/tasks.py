@@ -105,7 +105,9 @@ def _judge(made: AuditPlan, gate: str) -> dict[str, Any]:
     with audit_step(made, f"{gate}_gate") as due:
         found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
         if due and gate == "evidence":
-            judge_evidence(found, made.audit.gate, now=clock_of(made), max_age_seconds=made.max_age_seconds)
+            service = load_policy(made.policy_folder).managed_service
+            hidden = service.datasets if service else ()
+            judge_evidence(found, made.audit.gate, now=clock_of(made), max_age_seconds=made.max_age_seconds, hidden=hidden)
         elif due:
             judge_findings(
                 made.audit,

@@ -4,6 +4,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from kafka_audit.collect.config_keys import BROKER_KEYS, TOPIC_KEYS
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import EvidenceClass, Severity
 from kafka_audit.policy.load import Policy
@@ -25,6 +26,7 @@ def check_policy(policy: Policy, catalogue: "Catalogue") -> None:
         *_waiver_problems(policy, controls),
         *_attestation_problems(policy, controls),
         *_framework_problems(policy, controls),
+        *_service_problems(policy),
     ]
     if problems:
         raise ConfigurationError("the policy does not fit the catalogue:\n  " + "\n  ".join(f"{policy.folder}/{line}" for line in problems))
@@ -99,6 +101,17 @@ def _attestation_problems(policy: Policy, controls: "dict[str, Control]") -> lis
         f"attestations.yaml: {one.id}: control {one.control} is not a control that a person attests: write one of {', '.join(manual)}"
         for one in policy.attestations
         if one.control not in manual
+    ]
+
+
+def _service_problems(policy: Policy) -> list[str]:
+    if policy.managed_service is None:
+        return []
+    kept = {"broker_configs": BROKER_KEYS, "topic_configs": TOPIC_KEYS}
+    return [
+        f"tiers.yaml: managed_service.hides: {dataset}.{key} is not a setting that snapshots keep: correct its name, or remove it"
+        for dataset, keys in kept.items()
+        for key in sorted(policy.managed_service.settings(dataset) - keys)
     ]
 
 

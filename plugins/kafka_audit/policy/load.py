@@ -15,6 +15,7 @@ from kafka_audit.input_files.read import package_folder
 from kafka_audit.input_files.yaml_file import read_model
 from kafka_audit.policy.attestations import Attestation, AttestationFile
 from kafka_audit.policy.frameworks import Framework
+from kafka_audit.policy.managed_service import ManagedService
 from kafka_audit.policy.slas import LagSla, SlaFile
 from kafka_audit.policy.tiers import GroupRule, History, Tier, TierFile, TopicRule
 from kafka_audit.policy.waivers import Waiver, WaiverFile
@@ -36,6 +37,7 @@ class Policy:
     declared_topics: list[str]
     declared_groups: list[str]
     approved_principals: list[str]
+    managed_service: ManagedService | None
     history: History
     slas: list[LagSla]
     clients: list[Client]

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from kafka_audit.findings import Severity
 from kafka_audit.input_files.fields import Code, Name, Pattern, Rules, Strict, repeated
 from kafka_audit.input_files.glob import covers, hidden
+from kafka_audit.policy.managed_service import ManagedService
 
 _MOST_CHARACTERS = 50_000
 MOST_SECONDS, MOST_DAYS = 2_147_483_647, 10_000
@@ -107,6 +108,7 @@ class TierFile(Strict):
     declared_topics: list[Name] = Field(default_factory=list)
     declared_groups: list[Name] = Field(default_factory=list)
     approved_principals: list[Name] = Field(default_factory=list)
+    managed_service: ManagedService | None = None
     history: History = History()
 
     @model_validator(mode="after")

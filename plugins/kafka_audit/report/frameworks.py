@@ -109,6 +109,6 @@ def _unknown(result: ControlResult, counts: Counts, strict: bool) -> str | None:
     if counts.errored or counts.not_assessed:
         return f"{counts.errored + counts.not_assessed:,} not assessed"
     if result.set_aside:
-        return f"{result.set_aside:,} without a past to compare with, or not declared"
+        return f"{result.set_aside:,} without a past to compare with, not declared, or hidden by the managed service"
     loosened = sum(number for kind, number in result.tally.items() if kind.loosened is not None and kind.status == Status.PASS.value)
     return f"{loosened:,} judged by a loosened requirement" if strict and loosened else None

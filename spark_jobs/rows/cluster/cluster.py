@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.policy import Policy
+from kafka_audit.policy.managed_service import REFUSALS
 from kafka_audit.store.layout import Snapshot
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows import missing
@@ -31,10 +32,10 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         access.destructive_grants(evidence, policy),
         access.own_operations(evidence),
         unfinished_transactions(evidence),
-        _earlier_snapshots(evidence),
+        _earlier_snapshots(evidence, policy),
         undeclared(evidence, policy),
     )
-    rows = reduce(lambda left, right: left.crossJoin(F.broadcast(right)), parts, _unread_items(evidence))
+    rows = reduce(lambda left, right: left.crossJoin(F.broadcast(right)), parts, _unread_items(evidence, policy))
     ids = [row["cluster_id"] for row in evidence.small("cluster", "cluster_id")]
     return rows.withColumns(
         {
@@ -108,9 +109,14 @@ def _quorum(evidence: Evidence) -> dict[str, Column]:
     }
 
 
-def _unread_items(evidence: Evidence) -> DataFrame:
-    """One row: unread_items bigint, unread_by_dataset map<dataset,bigint> and item_errors map<dataset, reason>."""
+def _unread_items(evidence: Evidence, policy: Policy) -> DataFrame:
+    """One row: unread_items bigint, unread_by_dataset map<dataset,bigint> and item_errors map<dataset, reason>.
+
+    What a managed service hides is not counted: it is no gap of this snapshot.
+    """
     unread = (F.col("dataset") != "acls") | (F.col("error") != missing.NO_AUTHORIZER)  # that there are no ACLs was read
+    if policy.managed_service is not None:
+        unread &= ~(F.col("dataset").isin(*policy.managed_service.datasets) & F.col("error").isin(*REFUSALS))
     by_dataset = (
         evidence.table("errors")
         .where(unread)
@@ -168,7 +174,7 @@ def _group_scope(snapshot: Snapshot) -> object:
     return (snapshot.manifest.get("scope") or {}).get("groups")
 
 
-def _earlier_snapshots(evidence: Evidence) -> DataFrame:
+def _earlier_snapshots(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row: incomplete_snapshots array<string> and clock_skew_before_ms bigint. A snapshot that names no broker is not whole."""
     ids = [one.snapshot_id for one in evidence.history.snapshots]
     if not ids:
@@ -177,10 +183,11 @@ def _earlier_snapshots(evidence: Evidence) -> DataFrame:
     silent = F.array_sort(F.collect_list(F.when(~(F.col("alive") & F.col("answered")), F.col("broker_id"))))
     brokers = evidence.series("brokers", "broker_id", "alive", "answered").groupBy("snapshot_id").agg(silent.alias("silent"))
     whole = brokers.join(_clock_skews(evidence), on="snapshot_id", how="left").where(F.col("snapshot_id").isin(ids))
+    clock_hidden = policy.managed_service is not None and "quorum" in policy.managed_service.datasets
     names = F.array_join(F.transform("silent", lambda broker: broker.cast("string")), ", ")
     said = (
         F.when(F.size("silent") > 0, F.concat(F.lit("without broker "), names))
-        .when(F.col("skew_ms").isNull(), F.lit("its clock could not be compared with the cluster's"))
+        .when(F.col("skew_ms").isNull() & F.lit(not clock_hidden), F.lit("its clock could not be compared with the cluster's"))
         .otherwise(F.lit(""))
     )
     of_snapshot = F.map_from_entries(F.collect_list(F.struct("snapshot_id", said.alias("said"))))

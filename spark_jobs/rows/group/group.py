@@ -9,6 +9,7 @@ from spark_jobs.lag.positions import offsets_between
 from spark_jobs.rows import missing
 from spark_jobs.rows.group.commit_behaviour import with_group_behaviour
 from spark_jobs.rows.group.membership import assignments, groups_with_members, past_groups
+from spark_jobs.rows.group.unlisted_groups import with_unlisted_groups
 from spark_jobs.rows.tiers import tier_of_group
 from spark_jobs.rows.topic.topic_listing import perhaps_hidden
 
@@ -22,13 +23,13 @@ def _names_of(places: str) -> Column:
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
-    """One row for each group of the groups dataset."""
+    """One row for each group of the groups dataset, and for each unlisted one."""
     groups = groups_with_members(evidence).transform(with_group_behaviour, evidence)
     groups = groups.join(past_groups(evidence), on="group_id", how="left").join(_unassigned(evidence), on="group_id", how="left")
     groups = groups.join(_uncommitted(evidence), on="group_id", how="left")
     read = ~F.map_contains_key("errors", F.lit("committed_offsets"))
     stable = (F.col("state") == "Stable") & ~F.map_contains_key("errors", F.lit("members"))
-    return groups.withColumns(
+    rows = groups.withColumns(
         {
             "resource": F.col("group_id"),
             "unassigned_partitions": F.when(stable, F.col("unassigned_partitions")),
@@ -40,6 +41,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "tier": tier_of_group(policy, F.col("group_id")),
         }
     )
+    return with_unlisted_groups(rows, evidence, policy)
 
 
 def _uncommitted(evidence: Evidence) -> DataFrame:

@@ -17,6 +17,7 @@ from spark_jobs.rows.broker.broker_facts import broker_facts
 from spark_jobs.rows.broker.configs import config_by, numbers_of_all_brokers, value_of, whole_number
 from spark_jobs.rows.group.commit_behaviour import with_partition_behaviour
 from spark_jobs.rows.group.membership import groups_with_members, past_groups
+from spark_jobs.rows.group.unlisted_groups import has_unlisted, unlisted_places
 from spark_jobs.rows.tiers import isolation_of, sla_number, sla_policy, strictest, tier_of, tier_of_group
 from spark_jobs.rows.topic.partition import largest_replicas
 from spark_jobs.rows.topic.topic_listing import exists, unlisted_reason, with_listing
@@ -26,10 +27,14 @@ _MINUTE_MS = 60_000
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
-    """One row for each partition that a group has committed, or was asked for, or has assigned to a member."""
+    """One row for each partition that a group has committed, or was asked for, or has assigned to a member, or that it had if unlisted."""
     tier = strictest(policy, tier_of(policy, F.col("topic")), tier_of_group(policy, F.col("group_id")))
     rows = positions(evidence).withColumn("tier", tier).transform(with_partition_behaviour, evidence)
-    return rows.transform(with_sla, policy).transform(with_status)
+    rows = rows.transform(with_sla, policy).transform(with_status)
+    if not has_unlisted(evidence):
+        return rows
+    said = {"tier": tier, "resource": _resource(), "status": F.lit("NOT_ASSESSED"), "status_reason": F.col("errors")["groups"]}
+    return rows.unionByName(unlisted_places(evidence).withColumns(said), allowMissingColumns=True)
 
 
 def with_sla(rows: DataFrame, policy: Policy) -> DataFrame:
@@ -61,12 +66,11 @@ def _positions(evidence: Evidence) -> DataFrame:
     is_gone = F.coalesce(F.col("partition") >= F.col("partition_count"), F.lit(False))
     topic_exists = F.when(is_gone, F.lit(False)).otherwise(exists(F.col("listing_reason")))
     rows = rows.withColumns({"is_gone": is_gone, "topic_exists": topic_exists, "errors": _errors(evidence)})
-    place = F.concat_ws("-", "topic", F.col("partition").cast("string"))
     minutes = numbers_of_all_brokers(evidence, "offsets.retention.minutes")
     rows = rows.withColumns(
         {
             **_commitment(),
-            "resource": F.concat_ws(":", "group_id", place),
+            "resource": _resource(),
             "unread_bytes": _unread_bytes(),
             "offsets_retention_ms": F.lit(min(minutes) * _MINUTE_MS if minutes else None).cast("bigint"),
         }
@@ -75,6 +79,10 @@ def _positions(evidence: Evidence) -> DataFrame:
         "group_errors", "item_errors", "listing_reason", "assigned_topics", "commit_error", "offsets_error", "log_asked", "partition_count"
     )
     return rows.transform(with_movement, evidence).transform(with_lag_time).transform(with_loss)
+
+
+def _resource() -> Column:
+    return F.concat_ws(":", "group_id", F.concat_ws("-", "topic", F.col("partition").cast("string")))
 
 
 def _groups(evidence: Evidence) -> DataFrame:

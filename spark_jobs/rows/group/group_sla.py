@@ -14,6 +14,7 @@ from spark_jobs.lag.slas import READ_COMMITTED, lag_growth, may_wait, present_fi
 from spark_jobs.rows import missing
 from spark_jobs.rows.group.group_partition import positions, with_sla
 from spark_jobs.rows.group.membership import groups_with_members, past_groups, that_consume, topics_of_groups
+from spark_jobs.rows.group.unlisted_groups import has_unlisted, unlisted_groups, unlisted_places
 from spark_jobs.rows.tiers import isolation_of, sla_number, sla_policy
 from spark_jobs.rows.topic.topic_listing import hidden_topics
 
@@ -23,7 +24,10 @@ _NONE = -1
 
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
-    """One row for each group that consumes and lag SLA that covers one of its topics; one without an SLA for each that none covers."""
+    """One row for each group that consumes and lag SLA that covers one of its topics; one without an SLA for each that none covers.
+
+    The unlisted groups, too.
+    """
     groups = that_consume(groups_with_members(evidence)).join(past_groups(evidence), on="group_id", how="left")
     rows = groups.join(covered(evidence, policy), on="group_id", how="left").withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
     rows = rows.join(_figures(evidence, policy), on=["group_id", "sla"], how="left")
@@ -49,7 +53,17 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "lag_growth": lag_growth([one.taken_ms for one in newest(evidence)]),
         }
     )
-    return rows.withColumn("resource", _resource(policy)).transform(_with_minutes)
+    rows = rows.withColumn("resource", _resource(policy)).transform(_with_minutes)
+    return rows.unionByName(unlisted(evidence, policy), allowMissingColumns=True) if has_unlisted(evidence) else rows
+
+
+def unlisted(evidence: Evidence, policy: Policy) -> DataFrame:
+    """The rows of unlisted groups that consume: resource, group_id, sla, policy and errors, by what they had committed."""
+    groups = that_consume(unlisted_groups(evidence))
+    slas = _slas(groups, unlisted_places(evidence).select("group_id", "topic"), policy)
+    rows = groups.join(slas, on="group_id", how="left").withColumn("sla", F.coalesce("sla", F.lit(_NONE)))
+    rows = rows.withColumn("policy", sla_policy(policy, F.col("group_id"), F.nullif("sla", F.lit(_NONE))))
+    return rows.withColumn("resource", _resource(policy))
 
 
 def _hidden(evidence: Evidence) -> DataFrame:
@@ -72,10 +86,14 @@ def covered(evidence: Evidence, policy: Policy) -> DataFrame:
 
     A group of which no topic is known has the SLA that holds for all topics.
     """
-    topics = topics_of_groups(evidence)
-    listed = that_consume(evidence.table("groups")).select("group_id")
-    by_topic = topics.join(listed, on="group_id", how="left_semi").withColumn("sla", sla_number(policy, "group_id", "topic"))
-    bare = listed.join(topics, on="group_id", how="left_anti").withColumn("sla", sla_number(policy, "group_id", None))
+    return _slas(that_consume(evidence.table("groups")), topics_of_groups(evidence), policy)
+
+
+def _slas(groups: DataFrame, topics: DataFrame, policy: Policy) -> DataFrame:
+    """As :func:`covered`, of these groups and topics (group_id, topic)."""
+    named = groups.select("group_id")
+    by_topic = topics.join(named, on="group_id", how="left_semi").withColumn("sla", sla_number(policy, "group_id", "topic"))
+    bare = named.join(topics, on="group_id", how="left_anti").withColumn("sla", sla_number(policy, "group_id", None))
     return by_topic.select("group_id", "sla").union(bare).where("sla is not null").distinct()
 
 
