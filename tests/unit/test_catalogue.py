@@ -168,11 +168,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
                 "changes": [{"command": "kafka-topics.sh --delete --topic {topic}; id", "does": "d", "decide": "d"}],
             }
         },
-        "is not one command of Kafka's tools",
+        "is not one command (a program",
     ),
-    "change by another program": (
-        {"remediation": {"text": "t", "changes": [{"command": "curl x", "does": "d", "decide": "d"}]}},
-        "is not one command of Kafka's tools",
+    "change by another program, without a decision": (
+        {"remediation": {"text": "t", "changes": [{"command": "curl x", "does": "d"}]}},
+        "write in decide why a person decides",
     ),
     "change that deletes, without a decision": (
         {"remediation": {"text": "t", "changes": [{"command": "kafka-topics.sh --delete --topic {topic}", "does": "d"}]}},

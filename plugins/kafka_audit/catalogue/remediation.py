@@ -21,8 +21,8 @@ _CHANGING = frozenset(
         *("upgrade", "downgrade", "disable", "abort"),
     }
 )
-_ONE_COMMAND = re.compile(r"kafka-[a-z-]+\.sh(?: (?:\"\$[A-Z_]+\"|[A-Za-z0-9._:=/{}-]+))+")
-"""A tool of Kafka and its words: nothing that a shell could read as a second command, a file to write or an expansion."""
+_ONE_COMMAND = re.compile(r"[a-z][a-z0-9._-]*(?: (?:\"\$[A-Z_]+\"|[A-Za-z0-9._:=/{}-]+))+")
+"""A program and its words: nothing that a shell could read as a second command, a file to write or an expansion."""
 _ONE_SETTING_STRONGER = re.compile(
     r'kafka-configs\.sh --bootstrap-server "\$BOOTSTRAP" --alter --entity-type \S+ (?:--entity-name \S+|--entity-default) --add-config \S+'
 )
@@ -94,7 +94,7 @@ class Remediation(_Strict):
         for change in self.changes:
             if not _ONE_COMMAND.fullmatch(change.command):
                 yield (
-                    f"remediation.changes: {change.command!r:.80} is not one command of Kafka's tools (kafka-NAME.sh, words without quotes "
+                    f"remediation.changes: {change.command!r:.80} is not one command (a program, words without quotes "
                     'and variables like "$BOOTSTRAP"), so kafka-audit fix could not print it into a script'
                 )
             elif change.decide is None and not _ONE_SETTING_STRONGER.fullmatch(change.command):
