@@ -73,4 +73,5 @@ def test_cordoned_log_dirs_are_those_that_the_setting_names_and_without_it_none_
         cluster.tables["cluster"][0]["features"] = [{"name": "metadata.version", **levels}]
         assert [row["cordoned_log_dirs"] for row in rows_of(cluster, "broker").values()] == [expected] * 3
     older = Synthetic().brokers(RACKS, None, {1: 1, 2: 2, 3: None}).topic("t")
-    assert [row["cordoned_log_dirs"] for row in rows_of(older, "broker").values()] == [[], None, None]
+    found = rows_of(older, "broker")
+    assert {name: row["cordoned_log_dirs"] for name, row in found.items()} == {"1": [], "2": None, "3": None}

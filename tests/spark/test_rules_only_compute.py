@@ -53,7 +53,12 @@ GOOD = Control.model_validate(
         "remediation_impact": "none",
         "references": ["KIP-966"],
         "false_positives": ["none"],
-        "examples": [{"name": status, "row": {}, "status": status} for status in ("pass", "fail", "not_assessed")],
+        "examples": [
+            *({"name": status, "row": {}, "status": status} for status in ("pass", "not_assessed")),
+            {"name": "fail", "row": {}, "status": "fail", "values": {"lowest": "1"}},
+            {"name": "first", "row": {}, "status": "not_applicable", "first_audit": True, "reason": "baseline"},
+            {"name": "undeclared", "row": {}, "status": "not_applicable", "reason": "not declared"},
+        ],
     }
 )
 SQL_FIELDS = frozenset(name.partition(".")[0] for name in GOOD.expressions) - {"expected"}
