@@ -92,8 +92,9 @@ def _run(arguments: argparse.Namespace) -> None:
     failures = {name: failed for name, failed in ended.items() if failed is not None}
     if len(failures) < len(parts):
         keep_used(audit, snapshot.root, identity["cluster"])
-    for failed in failures.values():
-        raise type(failed)("; ".join(f"{name}: {one}" for name, one in failures.items())) from failed
+    if failures:  # the gravest decides the exit code: evidence that was changed is not an error to try again after
+        worst = max(failures.values(), key=lambda one: one.exit_code)
+        raise type(worst)("; ".join(f"{name}: {one}" for name, one in failures.items())) from worst
 
 
 def _evidence(snapshot: Snapshot, history: History, behaviour: Behaviour | None, policy: Policy) -> Evidence:

@@ -25,16 +25,19 @@ OWN = {
     "mm2-offset-syncs.west.internal": "MirrorMaker 2",
     "west.checkpoints.internal": "MirrorMaker 2",
     "heartbeats": "MirrorMaker 2",
-    "my-app-sums-changelog": "Kafka Streams",
-    "my-app-KSTREAM-MAP-0000000003-repartition": "Kafka Streams",
 }
-OF_STREAMS = {
-    "my-app-sums-changelog": {"cleanup.policy": "compact,delete"},
-    "my-app-KSTREAM-MAP-0000000003-repartition": {"retention.ms": "-1"},
-}
+WINDOWED = {"cleanup.policy": "compact,delete"}
+KEPT = {"cleanup.policy": "delete", "retention.ms": "-1"}
+DELETE = {"cleanup.policy": "delete", "retention.ms": "3600000"}
+STREAMS = {"my-app-sums-changelog": COMPACT, "my-app-windows-changelog": WINDOWED, "my-app-KSTREAM-MAP-0000000003-repartition": KEPT}
+OWN |= dict.fromkeys(STREAMS, "Kafka Streams")
 OTHERS = {
-    "my-app-events-changelog": {"cleanup.policy": "delete", "retention.ms": "3600000"},
-    "my-app-by-customer-repartition": {"cleanup.policy": "delete", "retention.ms": "3600000"},
+    "my-app-events-changelog": DELETE,
+    "my-app-by-customer-repartition": DELETE,
+    "my-app-state-repartition": WINDOWED,
+    "plain-windows-changelog": WINDOWED,
+    "plain-orders-repartition": KEPT,
+    "shared-windows-changelog": WINDOWED,
     "connect-orders": COMPACT,
     "my-connect-cluster_status": COMPACT,
     "connect-device-configs": COMPACT,
@@ -52,13 +55,15 @@ OTHERS = {
 def evidence(spark: SparkSession, folder: Path, *more: str, workers: tuple[str, ...] = ("workers", "Prod.Cluster")) -> Evidence:
     """A cluster with all of these topics, ``more`` compacted ones, and these groups of Connect's workers."""
     one = Synthetic().brokers({1: "a", 2: "b", 3: "c"})
-    for topic in OWN:
-        one.topic(topic, config=OF_STREAMS.get(topic, COMPACT))
+    for topic, framework in OWN.items():
+        one.topic(topic, config=STREAMS[topic] if framework == "Kafka Streams" else COMPACT)
     for topic, config in OTHERS.items():
         one.topic(topic, config=config, partitions=2 if topic == "wide-connect-configs" else 1)
     for topic in more:
         one.topic(topic, config=COMPACT)
-    one.group("my-app", assigned=[])
+    one.group("my-app", assigned=[], assignor="stream")
+    one.group("plain", assigned=[], assignor="range")
+    one.group("shared", kind="share", protocol_type="share", assigned=[])
     for group in workers:
         one.group(group, protocol_type="connect", assigned=[])
     return Evidence(spark=spark, snapshot=one.write(folder), small_cluster=True)
@@ -93,6 +98,17 @@ def test_where_not_all_topics_and_groups_were_read_a_topic_is_perhaps_connects_b
 def test_heartbeats_are_mirror_makers_only_beside_another_topic_of_its(spark: SparkSession, tmp_path: Path) -> None:
     one = Synthetic().brokers({1: "a", 2: "b", 3: "c"}).topic("heartbeats", config=COMPACT).topic("device.heartbeats", config=COMPACT)
     assert framework_topics(Evidence(spark=spark, snapshot=one.write(tmp_path))).collect() == []
+
+
+@pytest.mark.parametrize(
+    "streams", [{"kind": "streams", "protocol_type": "streams"}, {"state": "Empty"}, {"state": "Empty", "protocol_type": None}]
+)
+def test_streams_by_its_own_protocol_and_one_that_is_stopped_keep_their_topics(
+    streams: dict[str, str], spark: SparkSession, tmp_path: Path
+) -> None:
+    one = Synthetic().brokers({1: "a"}).topic("my-app-sums-changelog", config=COMPACT, replicas=[1]).group("my-app", **streams)
+    rows = framework_topics(Evidence(spark=spark, snapshot=one.write(tmp_path))).collect()
+    assert [(row.topic, row.framework) for row in rows] == [("my-app-sums-changelog", "Kafka Streams")]
 
 
 def test_nobody_is_asked_to_declare_who_writes_a_frameworks_own_topics(spark: SparkSession, tmp_path: Path) -> None:

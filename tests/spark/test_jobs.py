@@ -18,12 +18,14 @@ from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
 from kafka_audit.audit.inputs import used_by
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
-from kafka_audit.store.durable_files import write_json
+from kafka_audit.errors import CollectionError, IntegrityError
+from kafka_audit.store.durable_files import replaced_folder, write_json
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id, seal_audit
 from kafka_audit.store.sealed import OFFSETS, Sealed
 from spark_jobs import verify
 from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path, with_class_data
 from spark_jobs.judge.controls import BASELINE_TAKEN, COLUMNS
+from spark_jobs.judge.part import Part
 
 pytestmark = pytest.mark.spark
 
@@ -286,6 +288,32 @@ def test_findings_that_do_not_match_the_snapshots_own_counts_are_not_kept(spark:
     code, line = refuse((snapshot, audit_folder(tmp_path, snapshot)), capsys)
     assert code == 1
     assert "but the snapshot has 2" in line
+
+
+def test_a_part_that_fails_does_not_stop_the_other_and_no_error_is_lost(
+    made, spark: SparkSession, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot, audit = made
+    problems = {SETTINGS: CollectionError("the disk is full"), LAG: IntegrityError("a copy was edited")}
+
+    def judged(part: Part, target: Path) -> None:
+        with replaced_folder(target) as folder:
+            (folder / "new").write_text("")
+            if part.name in problems:
+                raise problems[part.name]
+
+    for part in (audit.settings, audit.lag):
+        part.mkdir()
+        (part / "earlier").write_text("")
+    monkeypatch.setattr(verify, "judge_part", judged)
+    both = ["--snapshot", str(snapshot.path), "--audit", str(audit.path)]
+    assert verify.main(both) == IntegrityError.exit_code
+    assert "kafka-audit: settings: the disk is full; lag: a copy was edited" in capsys.readouterr().err
+    assert [[*files(part)] for part in (audit.settings, audit.lag)] == [["earlier"], ["earlier"]]
+    del problems[SETTINGS]
+    assert verify.main(both) == IntegrityError.exit_code
+    assert "kafka-audit: lag: a copy was edited" in capsys.readouterr().err
+    assert [[*files(part)] for part in (audit.settings, audit.lag)] == [["new"], ["earlier"]]
 
 
 def test_what_a_part_read_and_retention_may_delete_is_kept_in_the_audit_and_a_step_that_runs_again_gives_the_same_bytes(

@@ -1,5 +1,7 @@
 """Files of client settings in services: which clients they configure, and how broken files are treated."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -175,6 +177,14 @@ def test_a_broken_file_is_named_and_nothing_is_left_out_in_silence(case: str, tm
     with pytest.raises(ConfigurationError, match=message) as caught:
         read(tmp_path, name, text)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("harm", [lambda file: file.symlink_to("nowhere"), os.mkfifo], ids=["a link to nothing", "a pipe"])
+def test_a_file_that_cannot_be_read_is_not_passed_over(harm: Callable[[Path], object], tmp_path: Path) -> None:
+    (tmp_path / "a.properties").write_text("acks=all\n")
+    harm(tmp_path / "b.properties")
+    with pytest.raises(ConfigurationError, match=r"b\.properties: "):
+        read_clients(tmp_path)
 
 
 def test_another_programs_conf_is_listed_in_a_folder_and_refused_by_name(tmp_path: Path) -> None:

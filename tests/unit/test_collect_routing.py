@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from fake_answers import described, fetched, listed
 from fake_brokers import FakeCluster
-from kafka.protocol.admin.groups import ListGroupsResponse
+from kafka.protocol.admin.groups import DescribeGroupsResponse, ListGroupsResponse
+from kafka.protocol.consumer.group import OffsetFetchResponse
 
 from kafka_audit.cluster import routing
 from kafka_audit.cluster.bootstrap import Cluster
@@ -290,9 +291,30 @@ def test_a_group_that_was_listed_as_empty_has_no_members_and_is_not_asked(fake, 
     assert not any(api == "DescribeGroups" for api, _ in cluster.request_counts)
 
 
-def test_denied_and_answered_items_are_counted_for_the_capability_matrix(fake, cluster):
-    from kafka.protocol.admin.groups import DescribeGroupsResponse
+def test_answers_that_nobody_asked_for_are_left_out_and_two_answers_for_one_group_are_none(fake, cluster):
+    fake.answers["ListGroups"] = lambda b, _: listed(("g", "classic", "Stable"), ("h", "classic", "Stable")) if b == 1 else listed()
+    fake.answers["DescribeGroups"] = lambda *_: DescribeGroupsResponse(
+        throttle_time_ms=0, groups=[described("h"), described("other"), described("g"), described("g", state="Empty")]
+    )
+    twice, other = fetched("h", {("t", 0): 5, ("t", 1): 6}), fetched("other", {("t", 0): 5})
+    twice.topics[1].partitions[0].partition_index = 0
+    fake.answers["OffsetFetch"] = lambda *_: OffsetFetchResponse(throttle_time_ms=0, groups=[twice, other, fetched("g")])
+    read = read_groups(cluster, Scope(), [], lambda: datetime.now(timezone.utc), errors := ErrorLog())
+    assert set(read.described) == {"g", "h"}
+    assert (read.described["g"].error, read.described["g"].message) == ("INVALID_RESPONSE", "the answer has this item twice")
+    assert isinstance(read.described["h"], DescribedGroup)
+    assert [(commit.committed, commit.failure.error) for commit in read.commits["h"]] == [(None, "INVALID_RESPONSE")]
+    assert errors.counts() == {"committed_offsets": 1}
 
+
+@pytest.mark.parametrize("states", [("Stable", "Empty", "Empty"), ("Empty", "Empty", "Stable")])
+def test_a_group_that_two_brokers_list_differently_is_asked_for_its_members(states, fake, cluster):
+    fake.answers["ListGroups"] = lambda b, _: listed(("g", "classic", states[b - 1]))
+    groups, _ = list_groups(cluster)
+    assert [group.state for group in groups] == ["Stable"]
+
+
+def test_denied_and_answered_items_are_counted_for_the_capability_matrix(fake, cluster):
     fake.answers["ListGroups"] = lambda b, _: listed(("a", "classic", "Stable"), ("b", "classic", "Stable")) if b == 1 else listed()
     fake.answers["DescribeGroups"] = lambda *_: DescribeGroupsResponse(
         throttle_time_ms=0, groups=[described("a"), described("b", code=GROUP_DENIED)]

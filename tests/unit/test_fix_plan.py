@@ -1,7 +1,9 @@
 """The plan of ``kafka-audit fix``: which commands it has, in which order, and that it is a script which hostile names cannot break."""
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -232,12 +234,15 @@ def test_options_of_an_administrator_reach_every_command_and_without_a_broker_no
     assert "set it to HOST:PORT of a broker" in done.stderr
 
 
+NAME = "caf\u00e9"
+
+
 @pytest.fixture
 def sealed(tmp_path: Path) -> FakeAudit:
     """A sealed audit in which a shipped control fails, with the controls that it kept."""
     (shipped,) = [one for one in load_catalogue().controls if one.code == "TOP-06"]
     fake = FakeAudit(tmp_path / "root", (shipped,))
-    fake.settings([finding(shipped, "orders", remediation='{"retention_ms": "86400000", "retention_bytes": null}')])
+    fake.settings([finding(shipped, NAME, remediation='{"retention_ms": "86400000", "retention_bytes": null}')])
     fake.lag([])
     shutil.copytree(shipped_controls(), fake.audit.inputs / "controls", ignore=shutil.ignore_patterns("__*"))
     seal_audit(EvidenceRoot(path=tmp_path / "root"), "orders-prod", fake.audit.path.name, {})
@@ -251,10 +256,18 @@ def test_the_command_prints_the_plan_of_a_sealed_audit_by_the_controls_that_it_k
     fix(sealed.audit.path)
     said = capsys.readouterr().out
     assert [line for line in said.splitlines() if line.startswith("kafka-")] == [
-        'kafka-configs.sh --bootstrap-server "$BOOTSTRAP" $OPTIONS --alter --entity-type topics --entity-name orders --add-config '
+        f"kafka-configs.sh --bootstrap-server \"$BOOTSTRAP\" $OPTIONS --alter --entity-type topics --entity-name '{NAME}' --add-config "
         "retention.ms=86400000"
     ]
     assert sorted(path for path in sealed.audit.path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_names_are_printed_in_kafkas_encoding_whatever_that_of_the_terminal_is(encoding: str, sealed: FakeAudit) -> None:
+    command = [sys.executable, "-m", "kafka_audit.cli", "fix", str(sealed.audit.path)]
+    done = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert f"--entity-name '{NAME}'".encode() in done.stdout
 
 
 def test_with_a_key_only_an_audit_that_it_signed_is_printed(sealed: FakeAudit, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

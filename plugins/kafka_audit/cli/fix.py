@@ -30,4 +30,4 @@ def fix(
     Sealed.verified(folder, place)
     if key and (problems := signature_problems(folder, [read_public_key(one) for one in key])):
         raise IntegrityError(f"{folder}: {problems[0]}. Run nothing that it says")
-    typer.echo(render(read_plan(Audit(path=folder))), nl=False)
+    typer.echo(render(read_plan(Audit(path=folder))).encode(), nl=False)  # bytes: another encoding would name other topics

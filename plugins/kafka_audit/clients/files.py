@@ -97,7 +97,7 @@ def _below(folder: Path) -> list[Path]:
         path
         for path in sorted(folder.rglob("*"))
         if (path.suffix.lower() in wanted or path.name == CLIENT_FILE)
-        and path.is_file()
+        and not path.is_dir()  # a link to nothing, or a pipe, is a file that cannot be read
         and not any(part.startswith(".") or part in _PASSED_OVER for part in path.relative_to(folder).parts[:-1])
     ]
 

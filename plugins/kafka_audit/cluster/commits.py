@@ -1,6 +1,6 @@
 """Reads the offsets that groups have committed, and the start offsets of share groups."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from kafka.protocol.consumer.group import OffsetFetchRequest
 
 from kafka_audit.cluster import schemas
 from kafka_audit.cluster.channel import Channel, Message
-from kafka_audit.cluster.failures import COORDINATOR_MOVING, Failure, refused
+from kafka_audit.cluster.failures import COORDINATOR_MOVING, INVALID_RESPONSE, Failure, refused
 from kafka_audit.cluster.offsets import by_topic
 from kafka_audit.cluster.routing import Coordinators, Parsed, Question, TopicPartition, ask_each
 
@@ -65,10 +65,12 @@ def fetch_commits(
 
     def parse(request: Message, response: Message) -> Iterator[Parsed[str, tuple[Commit, ...]]]:
         if not batched:
-            yield Parsed(request.group_id, response.error_code, None, _commits(request.group_id, response.topics))
+            yield Parsed(
+                request.group_id, response.error_code, None, _each_once(_API, request.group_id, _commits(request.group_id, response.topics))
+            )
             return
         for group in response.groups:
-            yield Parsed(group.group_id, group.error_code, None, _commits(group.group_id, group.topics))
+            yield Parsed(group.group_id, group.error_code, None, _each_once(_API, group.group_id, _commits(group.group_id, group.topics)))
 
     question = Question(api=_API, chunk=_GROUPS_PER_REQUEST if batched else 1, build=build, parse=parse, retriable=COORDINATOR_MOVING)
     return ask_each(channel, question, list(wanted), coordinators)
@@ -89,14 +91,30 @@ def fetch_share_offsets(
 
     def parse(_: Message, response: Message) -> Iterator[Parsed[str, tuple[Commit, ...]]]:
         for group in response.groups:
-            yield Parsed(group.group_id, group.error_code, group.error_message, _start_offsets(group))
+            yield Parsed(
+                group.group_id, group.error_code, group.error_message, _each_once(_SHARE_API, group.group_id, _start_offsets(group))
+            )
 
     question = Question(api=_SHARE_API, chunk=_GROUPS_PER_REQUEST, build=build, parse=parse, retriable=COORDINATOR_MOVING)
     return ask_each(channel, question, list(wanted), coordinators)
 
 
-def _start_offsets(group: Message) -> tuple[Commit, ...]:
-    return tuple(
+def _each_once(api: str, group_id: str, commits: Iterable[Commit]) -> tuple[Commit, ...]:
+    """The commits; of a partition that is answered twice, with whatever offsets, one without an offset that says so."""
+    found: dict[TopicPartition, Commit] = {}
+    for commit in commits:
+        key = commit.topic, commit.partition
+        if key not in found:
+            found[key] = commit
+            continue
+        text = "the answer has this partition twice"
+        problem = Failure(api=api, error=INVALID_RESPONSE, message=text, topic=key[0], partition=key[1], group_id=group_id)
+        found[key] = Commit(*key, None, None, problem)
+    return tuple(found.values())
+
+
+def _start_offsets(group: Message) -> Iterator[Commit]:
+    return (
         _commit(_SHARE_API, group.group_id, topic.topic_name, raw, (raw.start_offset, raw.leader_epoch))
         for topic in group.topics
         for raw in topic.partitions
@@ -120,8 +138,8 @@ def _topics(entry: Message, partitions: Sequence[TopicPartition] | None) -> list
     return [entry(name=topic, partition_indexes=indexes) for topic, indexes in by_topic(partitions)]
 
 
-def _commits(group_id: str, topics: Message) -> tuple[Commit, ...]:
-    return tuple(
+def _commits(group_id: str, topics: Message) -> Iterator[Commit]:
+    return (
         _commit(_API, group_id, topic.name, raw, (raw.committed_offset, raw.committed_leader_epoch))
         for topic in topics or ()
         for raw in topic.partitions

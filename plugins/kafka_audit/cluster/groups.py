@@ -108,7 +108,10 @@ def list_groups(channel: Channel) -> tuple[tuple[Group, ...], tuple[Failure, ...
                 continue
             failures.pop(broker_id, None)
             for raw in reply.response.groups:
-                found[raw.group_id] = _group(raw, broker_id)
+                group = _group(raw, broker_id)
+                # While its coordinator moves, a group may be listed by two brokers. One that is not Empty is asked for its members.
+                if group.state != _EMPTY or found.get(group.group_id, group).state == _EMPTY:
+                    found[group.group_id] = group
         if not again or pause is None or not channel.seconds_left():
             break
         channel.sleep(pause)

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from kafka_audit.cluster.channel import Channel, Message, Reply
-from kafka_audit.cluster.failures import COORDINATOR_MOVING, LEADER_NOT_AVAILABLE, TRANSPORT_ERRORS, Failure, refused
+from kafka_audit.cluster.failures import COORDINATOR_MOVING, INVALID_RESPONSE, LEADER_NOT_AVAILABLE, TRANSPORT_ERRORS, Failure, refused
 from kafka_audit.cluster.topics import Partition
 
 K = TypeVar("K", bound=Hashable)
@@ -196,10 +196,15 @@ def _take(
             if reply.failure.error in TRANSPORT_ERRORS:
                 yield key  # its leader or coordinator may have moved to a broker that does answer
         return
-    missing = set(chunk)
+    asked, missing = set(chunk), set(chunk)
     broker_id = reply.broker_id if isinstance(reply.broker_id, int) else None
     counted: dict[int, int] = {}
     for parsed in question.parse(reply.request, reply.response):
+        if parsed.key not in missing:
+            if parsed.key in asked:  # two answers for one item: neither counts
+                twice = Failure(api=question.api, error=INVALID_RESPONSE, message="the answer has this item twice", broker_id=broker_id)
+                results[parsed.key] = places.name(twice, parsed.key)
+            continue
         missing.discard(parsed.key)
         counted[parsed.code] = counted.get(parsed.code, 0) + 1
         if parsed.code == 0 and parsed.value is not None:
@@ -212,7 +217,7 @@ def _take(
     for code, count in counted.items():
         channel.outcomes.note(question.api, code, count)
     for key in missing:
-        unanswered = Failure(api=question.api, error="INVALID_RESPONSE", message="the answer leaves this item out", broker_id=broker_id)
+        unanswered = Failure(api=question.api, error=INVALID_RESPONSE, message="the answer leaves this item out", broker_id=broker_id)
         results[key] = places.name(unanswered, key)
 
 

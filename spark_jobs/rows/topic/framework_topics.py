@@ -16,7 +16,8 @@ _MAY_BE_WORKERS = r"(?i)(^|[._-])connect[._-]?([^ ]*[._-])?(offset|status|config
 PERHAPS = "perhaps Kafka Connect"
 _MIRROR_MAKER = r"^(mm2-(offsets|status|configs|offset-syncs)\..+\.internal|.+\.checkpoints\.internal)$"
 _HEARTBEATS = r"^(.+\.)?heartbeats$"
-_STREAMS = r"-(changelog|repartition)$"
+_CHANGELOG, _REPARTITION = "-changelog$", "-repartition$"
+_STREAMS_ASSIGNOR = "stream"
 
 
 @shortened
@@ -27,9 +28,9 @@ def framework_topics(evidence: Evidence) -> DataFrame:
       workers demand. What they begin with is the id of a listed group of workers; or it has the word connect, and there are no more such
       threes than groups of workers. Where not all topics and groups were read, a compacted topic of such a name is perhaps Connect's
     - MirrorMaker 2: a compacted topic with a name of its DefaultReplicationPolicy (KIP-382); a topic of heartbeats only beside another one
-    - Kafka Streams: a name that begins with the id of a listed group and ends in ``-changelog``, of a topic that is compacted (whether by
-      age too or not), or in ``-repartition``, of one whose retention.ms is -1, as Streams makes them (WindowedChangelogTopicConfig,
-      RepartitionTopicConfig)
+    - Kafka Streams: a compacted topic (with delete, too, where it has windows) that ends in ``-changelog``, or one that ends in
+      ``-repartition`` whose retention.ms is -1, as Streams makes them (WindowedChangelogTopicConfig, RepartitionTopicConfig);
+      its name begins with the id of a group of Streams, or of a group without members, which may be one
     """
     topics = evidence.table("topics").where(~F.coalesce("is_internal", F.lit(False))).select("topic", "partition_count")
     policies = evidence.table("topic_configs").where("name = 'cleanup.policy' and value = 'compact'").select("topic")
@@ -80,19 +81,18 @@ def _of_workers(evidence: Evidence, compacted: DataFrame) -> DataFrame:
 
 def _of_streams(evidence: Evidence, topics: DataFrame) -> DataFrame:
     """The changelogs and repartition topics of applications of Kafka Streams: column topic."""
+    compacted = _is(_CHANGELOG) & (F.col("name") == "cleanup.policy") & F.contains("value", F.lit("compact"))
+    kept = _is(_REPARTITION) & (F.col("name") == "retention.ms") & (F.col("value") == "-1")
+    settings = evidence.table("topic_configs").where(compacted | kept).select("topic")
+    shaped = topics.join(settings, on="topic", how="left_semi")
     ends = F.split("topic", "-")
     prefixes = F.transform(F.sequence(F.lit(1), F.size(ends) - 1), lambda length: F.array_join(F.slice(ends, 1, length), "-"))
-    named = topics.where(_is(_STREAMS)).select("topic", F.explode(prefixes).alias("group_id"))
-    groups = evidence.table("groups").select("group_id")
-    made = named.join(groups, on="group_id", how="left_semi").select("topic").distinct()
-    return made.join(_shaped_by_streams(evidence), on="topic", how="left_semi")
-
-
-def _shaped_by_streams(evidence: Evidence) -> DataFrame:
-    """Topics with the settings that Streams gives them by their names: column topic. Anybody may call a topic of events a changelog."""
-    compacted = _is("-changelog$") & (F.col("name") == "cleanup.policy") & F.contains("value", F.lit("compact"))
-    kept = _is("-repartition$") & (F.col("name") == "retention.ms") & (F.col("value") == "-1")
-    return evidence.table("topic_configs").where(compacted | kept).select("topic")
+    of_consumers = F.coalesce("protocol_type", F.lit("consumer")) == "consumer"
+    assignor = F.coalesce("assignor", F.lit(_STREAMS_ASSIGNOR))
+    classic = (F.col("group_type") == "classic") & of_consumers & (assignor == _STREAMS_ASSIGNOR)
+    ids = evidence.table("groups").where(classic | (F.col("group_type") == "streams")).select("group_id")
+    named = shaped.select("topic", F.explode(prefixes).alias("group_id"))
+    return named.join(ids, on="group_id", how="left_semi").select("topic").distinct()
 
 
 def _is(pattern: str) -> Column:
