@@ -1,5 +1,6 @@
 """Turns the states of cases into snapshots. The names of a case begin with its id, so that many cases fit into one cluster."""
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -67,6 +68,9 @@ def cluster(about: Mapping[str, Any]) -> Synthetic:
         one.error(
             refusal["reading"], refusal["error"], **{name: value for name, value in refusal.items() if name not in ("reading", "error")}
         )
+    for name, limits in about.get("quotas", {}).items():
+        for key, value in limits.items():
+            one.add("client_quotas", entity=json.dumps([name.split(" ", 1)]), key=key, value=float(value))
     for rule in about.get("acls", ()):
         one.add("acls", **{"host": "*", "permission_type": "ALLOW", "pattern_type": "LITERAL", **rule})
     return one

@@ -34,6 +34,7 @@ def test_the_faulty_seed_makes_every_control_fail_that_a_minute_can_show() -> No
         "CON-09",
         "CON-14",
         "GRP-02",
+        "QTA-01",
         "TXN-01",
         "TXN-05",
         "QRM-02",

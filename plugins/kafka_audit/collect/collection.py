@@ -104,6 +104,7 @@ class Collection:
         )
         yield datasets.BROKER_CONFIGS, configs.broker_configs(cluster, log)
         yield datasets.ACLS, brokers.acls(cluster, log)
+        yield datasets.CLIENT_QUOTAS, brokers.client_quotas(cluster, log)
         yield from self._storage(listing)
         yield datasets.TOPICS, topics.topics(in_scope, log)
         of_topics = configs.topic_configs(cluster, _described(in_scope), log)
