@@ -16,6 +16,7 @@ def test_a_snapshot_has_these_datasets():
         "broker_configs",
         "brokers",
         "capabilities",
+        "client_quotas",
         "cluster",
         "committed_offsets",
         "errors",

@@ -181,7 +181,7 @@ WAIVED = [finding(TOPIC, "a", "pass"), finding(RACKS, "a", "pass"), finding(RACK
             [*PASSING, finding(RACKS, "b", "not_applicable", reason="baseline taken")],
             True,
             "not known",
-            "1 without a past to compare with, or not declared",
+            "1 without a past to compare with, not declared, or hidden by the managed service",
         ),
         (LOOSENED, True, "not known", "1 judged by a loosened requirement"),
         (LOOSENED, False, "supports", ""),

@@ -64,7 +64,8 @@ def _measured(evidence: Evidence, before: Snapshot) -> DataFrame:
     now = evidence.table("offsets").select(*_PLACE, "log_start", "log_end", "read_at")
     rows = evidence.table("partitions").select(*_PLACE, "leader").join(now, on=_PLACE, how="left").join(past, on=_PLACE, how="left")
     rows = rows.join(largest_replicas(evidence, *_PLACE), on=_PLACE, how="left")
-    grown = F.when(F.col("log_end") >= F.col("end_before"), offsets_between(F.col("end_before"), F.col("log_end")))
+    went_back = offsets_between(F.col("log_end"), F.col("end_before")) > 0
+    grown = F.when(~went_back, offsets_between(F.col("end_before"), F.col("log_end")))
     held = offsets_between(F.col("log_start"), F.col("log_end"))
     seconds = (F.unix_millis("read_at") - F.unix_millis("before")) / 1000
     rate = F.when(grown == 0, F.lit(0.0)).when((grown > 0) & (held > 0) & (seconds > 0), grown * F.col("size_bytes") / held / seconds)
