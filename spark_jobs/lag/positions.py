@@ -77,7 +77,10 @@ def waits() -> Column:
 
 
 def may_be_marker(lag: Column, only_markers: Column) -> Column:
-    """Whether all that is unread is one offset of which it is not known whether it is the end of a transaction."""
+    """Whether all that is unread is one offset of which it is not known whether it is the end of a transaction.
+
+    The client's release does not tell: since KIP-1094 (4.0) it can commit the offset behind the marker, and is not made to.
+    """
     return (lag == 1) & only_markers.isNull()
 
 

@@ -50,7 +50,8 @@ def whole_number(key: str) -> Column:
 def effective_min_insync(replicas: Column, bounded: Column | None = None) -> Column:
     """min(configured min.insync.replicas, number of replicas) as int, as brokers apply it; NULL when either is not known.
 
-    ``replicas`` are all that are assigned, those that a reassignment is adding too (Partition.effectiveMinIsr; KAFKA-21377).
+    ``replicas`` are all that are assigned, those that a reassignment is adding too (Partition.effectiveMinIsr), whatever
+    the level of eligible.leader.replicas.version is (KAFKA-21110, KAFKA-21377).
     ``bounded``: whether the leader applies the bound, which came with KAFKA-15583 (3.7): else it applies what is configured, and where
     that is not known, neither is the value if the bound decides it. None: the bound always holds.
     """
