@@ -148,8 +148,15 @@ def _add_partition(one: Synthetic, name: str, number: int, part: Mapping[str, An
         columns = {"is_control": batch.get("control", False), "is_transactional": batch.get("transactional", False)}
         columns = {"error": batch["error"]} if "error" in batch else columns | {"producer_id": batch.get("producer", -1)}
         one.add("last_batches", topic=name, partition=number, base_offset=last, last_offset=last, read_at=READ_AT, **columns)
+    _add_upload(one, name, number, part.get("tiered"))
     for producer in part.get("producers", ()):
         _add_producer(one, name, number, producer)
+
+
+def _add_upload(one: Synthetic, name: str, number: int, tiered: str | list[int] | None) -> None:
+    if tiered is not None:
+        columns = {"error": tiered} if isinstance(tiered, str) else dict(zip(("latest_tiered", "due_offset"), tiered, strict=True))
+        one.add("tiered_offsets", topic=name, partition=number, read_at=READ_AT, **columns)
 
 
 def _add_producer(one: Synthetic, name: str, number: int, about: Mapping[str, Any]) -> None:

@@ -33,6 +33,7 @@ def test_a_snapshot_has_these_datasets():
         "reassignments",
         "replica_sizes",
         "sla_offsets",
+        "tiered_offsets",
         "topic_configs",
         "topics",
         "transactions",

@@ -149,6 +149,13 @@ SLA_OFFSETS = Dataset(
     columns="topic text, partition int32, max_lag_seconds int32 | timestamp_ms int64, offset int64, error text, read_at time",
     light=True,
 )
+TIERED_OFFSETS = Dataset(
+    name="tiered_offsets",
+    columns=(
+        "topic text, partition int32 | local_start int64, latest_tiered int64, due_timestamp_ms int64, due_offset int64, error text, "
+        "read_at time"
+    ),
+)
 FIRST_UNREAD = Dataset(
     name="first_unread",
     columns=(
