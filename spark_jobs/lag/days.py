@@ -38,8 +38,8 @@ limit in seconds that is proven broken; kept_seconds: the least one proven kept 
 of the same topic id; NULL after a gap. recreated: the topic had another id before. still_since_ms: since when, by samples without a gap,
 records have waited and the committed offset has not moved; NULL where it moved, nothing waits or it is not known. movement_known: it moved,
 nothing waits or waited before, or it stands still since a sample of which this is known; where it is false it may stand still for longer
-than still_since_ms says. only_markers: nothing but ends of transactions follows the committed offset, which is no lag; NULL where one
-offset is unread and it is not known what it is.
+than still_since_ms says. only_markers: nothing but ends of transactions and aborted records follows the committed offset,
+which is no lag; NULL where one offset is unread and it is not known what it is.
 """
 GROUPS = (
     "group_id string, topic string, taken_ms bigint, partitions int, unknown int, perhaps int, lag bigint, lag_max bigint, held bigint, "

@@ -57,7 +57,8 @@ def held_back() -> Column:
 
 
 def unread() -> Column:
-    """Records unread, of columns committed, log_start, log_end and only_markers: the lag without the ends of transactions.
+    """Records unread, of columns committed, log_start, log_end and only_markers: the lag, but 0 before ends of transactions and aborted
+    records.
 
     NULL where an offset is not known, and for a commit beyond the log end, which is no position in this log.
     """
@@ -99,8 +100,8 @@ def positions(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool = F
     - NULL without a commit and where an offset is not known: position, lag, lost, beyond_end, margin (committed -
       log_start), unread (:func:`unread`), held (:func:`held_unread`) bigint; at_last_stable boolean
     - waits boolean (:func:`waits`)
-    - only_markers boolean: nothing but ends of transactions follows the commit; NULL without lag, or when neither the first unread record
-      nor the last batch tells
+    - only_markers boolean: nothing but ends of transactions and aborted records follows the commit; NULL without lag, or when neither the
+      first unread record nor the last batch tells
     - abandoned boolean: the group is Stable, all of its members told what they have assigned and subscribe, and that is not this topic;
       NULL where one did not tell what it subscribes, and something is unread or lost
     - of the first unread record: record_offset, record_ms (its timestamp), record_lag_ms (its age when it was read) bigint; record_error;

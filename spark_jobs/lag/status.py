@@ -95,7 +95,9 @@ RULES = (
         status="OK",
         words="caught up: nothing is unread, or only transaction markers",
         condition="lag = 0 or only_markers_unread",
-        figures=_figures("case when lag > 0 then 'caught up but for the ends of transactions' else 'caught up' end", _STANDS),
+        figures=_figures(
+            "case when lag > 0 then 'caught up but for ends of transactions and aborted records' else 'caught up' end", _STANDS
+        ),
     ),
     Rule(
         status="OK",

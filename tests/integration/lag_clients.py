@@ -68,8 +68,11 @@ def administer(bootstrap: str, act: Callable[[KafkaAdminClient], Answer]) -> Ans
             assert time.monotonic() < deadline, "no broker takes the request"
 
 
-def write(bootstrap: str, counts: dict[str, int], timestamp_ms: int, **settings: object) -> None:
-    """Append that many records to partition 0 of each topic; when this returns, every one is acknowledged and a transaction has its marker."""
+def write(bootstrap: str, counts: dict[str, int], timestamp_ms: int, *, abort: bool = False, **settings: object) -> None:
+    """Append that many records to partition 0 of each topic; when this returns, every one is acknowledged and a transaction has its marker.
+
+    With ``transactional.id`` they are one transaction, which is committed, or aborted.
+    """
     refused: list[str] = []
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 5, **settings})
     transactional = "transactional.id" in settings
@@ -80,9 +83,9 @@ def write(bootstrap: str, counts: dict[str, int], timestamp_ms: int, **settings:
         for number in range(count):
             value = f"{topic} {number}".encode()
             producer.produce(topic, value, partition=0, timestamp=timestamp_ms, on_delivery=lambda e, _: e and refused.append(str(e)))
+    assert producer.flush(_TIMEOUT_S) == 0  # what was not sent yet would not become aborted records
     if transactional:
-        producer.commit_transaction(_TIMEOUT_S)
-    assert producer.flush(_TIMEOUT_S) == 0
+        (producer.abort_transaction if abort else producer.commit_transaction)(_TIMEOUT_S)
     assert not refused, refused
     if transactional:  # a commit is acknowledged before brokers write its markers
         wait_for("the markers are written", lambda: all(_no_open_transaction(bootstrap, topic) for topic in counts))

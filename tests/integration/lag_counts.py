@@ -40,8 +40,8 @@ class Counts:
         return [record for record in self.records[topic] if record[0] >= committed]
 
 
-def count(bootstrap: str, groups: list[str], *, orphan: str, held_back: str) -> Counts:
-    """Count on a quiet cluster; ``held_back`` is the topic that is read with read_committed, too."""
+def count(bootstrap: str, groups: list[str], *, orphan: str, held_back: str, aborted: str) -> Counts:
+    """Count on a quiet cluster; ``held_back`` is a topic that is read with read_committed, too, and ``aborted`` one that is read only so."""
     tools = KafkaTools(bootstrap)
     describe = "kafka-consumer-groups --describe"
     with ThreadPoolExecutor(max_workers=2) as pool:
@@ -51,7 +51,8 @@ def count(bootstrap: str, groups: list[str], *, orphan: str, held_back: str) -> 
         described = pool.submit(tools.run, " ".join([describe, *(f"--group {group}" for group in groups)]))
         refusal = pool.submit(tools.run, f"{describe} --group {orphan}")
         topics = _offsets(ends.result())
-        read = {topic: pool.submit(records, bootstrap, topic) for topic in topics}
+        levels = {topic: "read_committed" if topic == aborted else "read_uncommitted" for topic in topics}
+        read = {topic: pool.submit(records, bootstrap, topic, isolation=level) for topic, level in levels.items()}
         visible = pool.submit(records, bootstrap, held_back, isolation="read_committed")
         return Counts(
             starts=_offsets(starts.result()),

@@ -49,6 +49,7 @@ BEGIN = {
     "left": 30,
     "rewound": 50,
     "quiet": 30,
+    "aborted": 20,
 }
 # Groups bear the names of their topics. These have committed that much and are left without members.
 LEFT_AT = {
@@ -72,6 +73,7 @@ STAYS_AT = {
     "hanging": 40,
     "quiet": 30,
     "marked": 20,
+    "aborted": 20,
 }
 # Records that each step adds, and how many of them are read where somebody reads.
 WRITTEN = {"recovering": 20, "falling": 20, "slow": 20, "stalled": 20, "stopped": 20, "losing": 100}
@@ -192,6 +194,7 @@ class Story:
         administer(self.cluster.bootstrap, lambda admin: commit_offsets(admin, "rewound", {TopicPartition("rewound", 0): 10}))
         self._members["leaving"].subscribe("kept")
         self._members.pop("stopped").close()
+        write(self.cluster.bootstrap, {"aborted": 30}, self._clock.ms(), abort=True, **{"transactional.id": "aborts"})
         leave_a_transaction_open(self.cluster.bootstrap, "hanging", 15, self._clock.ms())
         write(self.cluster.bootstrap, {"hanging": 10}, self._clock.ms())
 

@@ -26,6 +26,7 @@ def records(
     timestamps: Sequence[int] | None = None,
     append_time: int | None = None,
     attributes: int = 0,
+    producer_id: int = -1,
     value: bytes = b"v",
 ) -> bytes:
     """A record batch as a producer sends it (``codec``: 0 none, 1 gzip, 2 snappy, 3 lz4) with records at ``offsets``, which may have holes.
@@ -45,22 +46,32 @@ def records(
     struct.pack_into(">h", data, 21, attributes)
     struct.pack_into(">i", data, 23, (offsets[-1] if last is None else last) - base)
     struct.pack_into(">q", data, 35, newest)
+    struct.pack_into(">q", data, 43, producer_id)
     struct.pack_into(">I", data, 17, calc_crc32c(bytes(data[21:])))
     return bytes(data)
 
 
-def records_of(request: Any, records: Callable[[str, Any], bytes | int]) -> Any:
-    """A Fetch answer with the bytes, or the error code, that ``records`` gives for each topic and partition asked."""
+def records_of(request: Any, records: Callable[[str, Any], bytes | int], aborted: Sequence[tuple[int, int, int]] = ()) -> Any:
+    """A Fetch answer with the bytes, or the error code, that ``records`` gives for each topic and partition asked.
+
+    ``aborted``: producer id, first and last offset of aborted transactions; a read_committed consumer is told those that end later.
+    """
+    transaction = FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction
     topic = FetchResponse.FetchableTopicResponse
     answers = []
     for t in request.topics:
         partitions = []
         for p in t.partitions:
             found = records(t.topic, p)
+            told = [transaction(producer_id=who, first_offset=first) for who, first, last in aborted if last >= p.fetch_offset]
             code, data = (found, b"") if isinstance(found, int) else (0, found)
             partitions.append(
                 topic.PartitionData(
-                    partition_index=p.partition, error_code=code, high_watermark=100, aborted_transactions=None, records=data
+                    partition_index=p.partition,
+                    error_code=code,
+                    high_watermark=100,
+                    aborted_transactions=told if request.isolation_level else None,
+                    records=data,
                 )
             )
         answers.append(topic(topic=t.topic, partitions=partitions))

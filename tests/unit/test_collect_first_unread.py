@@ -9,7 +9,7 @@ from snapshot_taking import commits, failed, fake_cluster, offsets_snapshot_take
 from kafka_audit.cluster import first_records
 
 OFFSET_OUT_OF_RANGE, TOPIC_DENIED, NOT_LEADER = 1, 29, 6
-CONTROL = 0x30
+TRANSACTIONAL, CONTROL = 0x10, 0x30
 KEYS = ("offset", "record_offset", "timestamp_ms", "timestamp_type", "error")
 
 
@@ -21,7 +21,7 @@ def serve(fake, *batches, **limits):
         return b"".join(found[: limits.get("at_most", len(found))])
 
     fake.add_topic("t", [1])
-    fake.answers["Fetch"] = lambda _, request: records_of(request, log)
+    fake.answers["Fetch"] = lambda _, request: records_of(request, log, limits.get("aborted", ()))
 
 
 def unread(result):
@@ -71,6 +71,56 @@ def test_where_only_markers_follow_there_is_no_record_and_no_error(fake, take_of
     commits(fake, g={("t", 0): 99})
 
     assert unread(take_offsets()) == [(99, None, None, None, None)]
+
+
+def in_transaction(producer_id, *offsets):
+    return offsets[-1], records(offsets, attributes=TRANSACTIONAL, producer_id=producer_id)
+
+
+def end_of_transaction(producer_id, offset):
+    return offset, batch(offset, attributes=CONTROL, producer=(producer_id, 0, -1))
+
+
+@pytest.mark.parametrize("at_most", [1, 9])
+@pytest.mark.parametrize(
+    ("position", "first"),
+    [(50, 61), (55, 61), (61, 61), (62, 70), (71, None)],
+)
+def test_records_of_aborted_transactions_are_passed_over_and_those_of_others_among_them_are_not(
+    fake, take_offsets, at_most, position, first
+):
+    log = [
+        in_transaction(7, 50, 51),
+        in_transaction(8, 61),
+        end_of_transaction(7, 62),
+        in_transaction(7, 65),
+        end_of_transaction(7, 66),
+        in_transaction(7, 70),
+        end_of_transaction(7, 71),
+        end_of_transaction(8, 72),
+        in_transaction(8, 80, 90),
+        end_of_transaction(8, 99),
+    ]
+    serve(fake, *log, at_most=at_most, aborted=[(8, 80, 99), (7, 50, 62), (7, 65, 66)])
+    commits(fake, g={("t", 0): position})
+
+    assert [row[:2] for row in unread(take_offsets())] == [(position, first)]
+
+
+def test_records_of_an_open_transaction_count_because_nobody_knows_how_it_ends(fake, take_offsets):
+    serve(fake, in_transaction(7, 50), end_of_transaction(7, 59), in_transaction(7, 60), aborted=[(7, 50, 59)], at_most=1)
+    commits(fake, g={("t", 0): 50})
+
+    def offsets(broker_id, request):
+        response = fake._ListOffsets(broker_id, request)
+        for partition in response.topics[0].partitions if request.isolation_level else ():
+            partition.offset = 60
+        return response
+
+    fake.answers["ListOffsets"] = offsets
+
+    assert [row[:2] for row in unread(take_offsets())] == [(50, 60)]
+    assert [request.isolation_level for request in fake.requests("Fetch")] == [1, 1, 0]
 
 
 def test_a_record_that_came_after_the_end_was_read_does_not_count(fake, take_offsets):

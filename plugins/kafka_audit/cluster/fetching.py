@@ -10,7 +10,7 @@ from kafka.protocol.consumer.fetch import FetchRequest
 
 from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import INVALID_RESPONSE, LEADER_MOVING, NO_BATCH, OLD_FORMAT, Failure
-from kafka_audit.cluster.offsets import READ_UNCOMMITTED, by_topic
+from kafka_audit.cluster.offsets import READ_COMMITTED, READ_UNCOMMITTED, by_topic
 from kafka_audit.cluster.record_batches import CONTROL, HEADER, TRANSACTIONAL
 from kafka_audit.cluster.routing import Leaders, Parsed, Question, TopicPartition, ask_each
 
@@ -40,10 +40,27 @@ class Unserved(Enum):
     TOKEN = 0
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AbortedTransaction:
+    """A transaction whose records a read_committed consumer leaves out: from ``first_offset`` to the end of it that follows in the log."""
+
+    first_offset: int
+    producer_id: int
+
+
 def fetch(
-    channel: Channel, leaders: Leaders, offsets: Mapping[TopicPartition, int], *, step: int, read: Callable[[TopicPartition, bytes], V]
+    channel: Channel,
+    leaders: Leaders,
+    offsets: Mapping[TopicPartition, int],
+    *,
+    step: int,
+    read: Callable[[TopicPartition, bytes, Sequence[AbortedTransaction]], V],
+    committed_only: bool = False,
 ) -> dict[TopicPartition, V | Failure | Unserved]:
     """Fetch each partition from the given offset on and return ``read``'s result on the bytes; needs Read on the topic.
+
+    With ``committed_only`` the bytes end at the last stable offset, and the aborted transactions among them are named (KIP-98); their
+    records are still there. Without it none are named.
 
     The first batch in the bytes is complete and contains the offset; the last one may be cut off. Call with ``step`` 0 first, and with
     1 more each time a partition was Unserved. Open requests ask for about 24 MB together, each for 8 MB at most or one larger batch.
@@ -70,7 +87,7 @@ def fetch(
             max_wait_ms=0,
             min_bytes=0,
             max_bytes=response_bytes,
-            isolation_level=READ_UNCOMMITTED,
+            isolation_level=READ_COMMITTED if committed_only else READ_UNCOMMITTED,
             session_id=0,
             session_epoch=-1,  # no session
             topics=topics,
@@ -94,7 +111,11 @@ def fetch(
             code, records = answers[key].error_code, answers[key].records
             found: V | Failure | Unserved | None = None
             if code == 0 and records:
-                found = read(key, bytes(records))
+                left_out = [
+                    AbortedTransaction(first_offset=one.first_offset, producer_id=one.producer_id)
+                    for one in answers[key].aborted_transactions or ()
+                ]
+                found = read(key, bytes(records), left_out)
             elif code == 0 and key == whole:
                 found = failure_of(key, NO_BATCH, f"the leader holds no record at offset {offsets[key]} or above any more")
             elif code == 0:
@@ -137,7 +158,7 @@ def read_last_batches(
     for step in count():
         if not pending:
             break
-        found = fetch(channel, leaders, pending, step=step, read=lambda key, records: _last_batch(key, records, last_offsets[key]))
+        found = fetch(channel, leaders, pending, step=step, read=lambda key, records, _: _last_batch(key, records, last_offsets[key]))
         results |= {key: value for key, value in found.items() if not isinstance(value, Unserved)}
         pending = {key: offset for key, offset in pending.items() if key not in results}
     return results

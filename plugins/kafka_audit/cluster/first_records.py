@@ -1,4 +1,7 @@
-"""Reads offset and timestamp of the first record at or after given offsets; keys, values and headers are not kept."""
+"""Reads offset and timestamp of the first record at or after given offsets, without those of aborted transactions.
+
+Keys, values and headers are not kept.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -8,7 +11,7 @@ from time import monotonic
 from kafka_audit.cluster.channel import Channel
 from kafka_audit.cluster.codecs import UnreadableBatchError
 from kafka_audit.cluster.failures import DEADLINE_EXCEEDED, INVALID_RESPONSE, OFFSET_OUT_OF_RANGE, OLD_FORMAT, Failure
-from kafka_audit.cluster.fetching import LENGTH_AND_OFFSET_BYTES, MAGIC, MAGIC_BYTE, Unserved, failure_of, fetch
+from kafka_audit.cluster.fetching import LENGTH_AND_OFFSET_BYTES, MAGIC, MAGIC_BYTE, AbortedTransaction, Unserved, failure_of, fetch
 from kafka_audit.cluster.record_batches import HEADER, RecordBatch
 from kafka_audit.cluster.routing import Leaders, TopicPartition
 
@@ -24,7 +27,8 @@ Place = tuple[str, int, int]
 class FirstRecord:
     """A record's offset, and its timestamp as stored: CreateTime is the producer's clock, LogAppendTime the broker's.
 
-    All three are None where only control records (the ends of transactions) follow, up to the end that was asked for.
+    All three are None where only control records (the ends of transactions) and records of aborted transactions follow, up to the end
+    that was asked for.
     """
 
     offset: int | None = None
@@ -57,8 +61,12 @@ class _Allowance:
 
 @dataclass
 class _Search:
-    """The search in one partition: the offsets still wanted, ascending, and up to where its log has been read."""
+    """The search in one partition: the offsets still wanted, ascending, and up to where its log has been read.
 
+    Below ``stable`` every transaction has ended; above it nobody knows how the open ones end, so their records count.
+    """
+
+    stable: int
     end: int
     offsets: list[int]
     reached: int = 0
@@ -71,6 +79,11 @@ class _Search:
         """Where to read next."""
         return max(self.offsets[0], self.reached)
 
+    @property
+    def committed_only(self) -> bool:
+        """Whether the broker is to name the aborted transactions."""
+        return self.position < self.stable
+
     def settle(self, offset: int, result: FirstRecord | Failure) -> None:
         self.offsets.remove(offset)
         self.found[offset] = result
@@ -82,11 +95,17 @@ class _Search:
 
 
 def read_first_records(
-    channel: Channel, leaders: Leaders, wanted: Mapping[TopicPartition, Sequence[int]], ends: Mapping[TopicPartition, int]
+    channel: Channel,
+    leaders: Leaders,
+    wanted: Mapping[TopicPartition, Sequence[int]],
+    *,
+    stable: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
 ) -> dict[Place, FirstRecord | Failure]:
     """The first record at or after each offset of ``wanted`` and below the partition's end; needs Read on the topic.
 
-    The search goes on over gaps that compaction and transactions leave. One request serves offsets of a partition that lie close
+    Records of aborted transactions do not count below the partition's last stable offset, which is its entry in ``stable``. The search
+    goes on over gaps that compaction and transactions leave. One request serves offsets of a partition that lie close
     together. A batch is a failure where its codec is not installed, where it is damaged, and where too much of it would
     have to be decompressed. Looking into compressed batches may take a quarter of the time that is left, and an eighth of that for the
     partitions of one topic, so that the producers of one topic cannot use up the time of the others.
@@ -94,16 +113,19 @@ def read_first_records(
     seconds = channel.seconds_left() / 4
     whole = _Allowance(seconds)
     of_topic = {topic: _Allowance(seconds / 8) for topic, _ in wanted}
-    searches = {key: _Search(end=ends[key], offsets=sorted(set(offsets))) for key, offsets in wanted.items()}
+    searches = {key: _Search(stable=stable[key], end=ends[key], offsets=sorted(set(offsets))) for key, offsets in wanted.items()}
     while open_ones := {key: search for key, search in searches.items() if search.offsets}:
-        for step in sorted({search.step for search in open_ones.values()}):
-            positions = {key: search.position for key, search in open_ones.items() if search.step == step}
+        asked_alike: dict[tuple[int, bool], dict[TopicPartition, int]] = {}
+        for key, search in open_ones.items():
+            asked_alike.setdefault((search.step, search.committed_only), {})[key] = search.position
+        for (step, committed_only), positions in sorted(asked_alike.items()):
             found = fetch(
                 channel,
                 leaders,
                 positions,
                 step=step,
-                read=lambda key, records: _take(key, records, searches[key], (whole, of_topic[key[0]])),
+                committed_only=committed_only,
+                read=lambda key, records, aborted: _take(key, records, aborted, searches[key], (whole, of_topic[key[0]])),
             )
             for key, result in found.items():
                 if isinstance(result, Unserved):
@@ -120,21 +142,25 @@ def _fail(search: _Search, failure: Failure) -> None:
         search.settle_all(failure)
 
 
-def _take(key: TopicPartition, records: bytes, search: _Search, allowances: Sequence[_Allowance]) -> bool:
+def _take(
+    key: TopicPartition, records: bytes, aborted: Sequence[AbortedTransaction], search: _Search, allowances: Sequence[_Allowance]
+) -> bool:
     """Record the results that these bytes give. Each call settles at least one offset or moves the position forward."""
     asked, before = search.position, len(search.offsets)
     search.step = 0
     search.in_vain += 1
+    left_out = _LeftOut(aborted)
     for batch in _whole_batches(records):
         if not search.offsets:
             break
         if batch is None:
             search.settle(search.offsets[0], failure_of(key, OLD_FORMAT, "the records are of a message format before 2"))
             return True
+        is_aborted = left_out.contains(batch)
         if batch.last_offset < search.position:
             continue
         concerned = [offset for offset in search.offsets if offset <= batch.last_offset]
-        if concerned and not batch.is_control:
+        if concerned and not batch.is_control and not is_aborted:
             with ExitStack() as used:
                 for allowance in allowances:
                     used.enter_context(allowance.in_use())
@@ -149,6 +175,21 @@ def _take(key: TopicPartition, records: bytes, search: _Search, allowances: Sequ
         text = f"{MOST_ANSWERS:,} answers in a row held no record at or above offset {search.offsets[0]}"
         search.settle_all(failure_of(key, DEADLINE_EXCEEDED, text))
     return True
+
+
+class _LeftOut:
+    """Which batches of an answer belong to aborted transactions, told by the rule of Kafka's own consumer: batches come in log order."""
+
+    def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
+        self._coming = sorted(aborted, key=lambda one: one.first_offset, reverse=True)
+        self._open: set[int] = set()
+
+    def contains(self, batch: RecordBatch) -> bool:
+        while self._coming and self._coming[-1].first_offset <= batch.last_offset:
+            self._open.add(self._coming.pop().producer_id)
+        if batch.is_control:
+            self._open.discard(batch.producer_id)  # a producer has one transaction at a time, and this is the end of it
+        return batch.is_transactional and batch.producer_id in self._open
 
 
 def _settle_in(key: TopicPartition, batch: RecordBatch, offsets: Sequence[int], search: _Search, in_time: Callable[[], bool]) -> None:

@@ -32,6 +32,7 @@ class RecordBatch:
     last_offset: int
     attributes: int
     checksum: int
+    producer_id: int
     base_timestamp: int
     max_timestamp: int
     count: int
@@ -40,12 +41,13 @@ class RecordBatch:
     @classmethod
     def of(cls, data: memoryview) -> "RecordBatch":
         """The batch in these bytes, which must hold its header."""
-        base, _, _, _, checksum, attributes, last, base_timestamp, max_timestamp, _, _, _, count = HEADER.unpack_from(data)
+        base, _, _, _, checksum, attributes, last, base_timestamp, max_timestamp, producer_id, _, _, count = HEADER.unpack_from(data)
         return cls(
             base_offset=base,
             last_offset=base + last,
             attributes=attributes,
             checksum=checksum,
+            producer_id=producer_id,
             base_timestamp=base_timestamp,
             max_timestamp=max_timestamp,
             count=count,
@@ -56,6 +58,11 @@ class RecordBatch:
     def is_control(self) -> bool:
         """Whether it holds the end of a transaction instead of records."""
         return bool(self.attributes & CONTROL)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it belongs to a transaction, as its records or as its end."""
+        return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def has_append_time(self) -> bool:

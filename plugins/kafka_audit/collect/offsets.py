@@ -46,9 +46,10 @@ def seconds_of(policy: LagSlas | None) -> MaxLagSeconds:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Log:
-    """Log start and log end of one partition."""
+    """Log start, last stable offset and log end of one partition; without a known last stable offset that is the log start."""
 
     start: int
+    stable: int
     end: int
 
 
@@ -118,9 +119,13 @@ def offsets(
 
 def known_logs(ends: pa.Table) -> dict[TopicPartition, Log]:
     """Start and end of every partition of the dataset ``offsets`` of which both are known."""
-    columns = (ends.column(name).to_pylist() for name in ("topic", "partition", "log_start", "log_end"))
+    columns = (ends.column(name).to_pylist() for name in ("topic", "partition", "log_start", "last_stable", "log_end"))
     rows = zip(*columns, strict=True)
-    return {(topic, index): Log(start=start, end=end) for topic, index, start, end in rows if start is not None and end is not None}
+    return {
+        (topic, index): Log(start=start, stable=start if stable is None else stable, end=end)
+        for topic, index, start, stable, end in rows
+        if start is not None and end is not None
+    }
 
 
 def sla_offsets(

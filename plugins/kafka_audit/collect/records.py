@@ -32,8 +32,9 @@ def first_unread(
     """One row per partition and position of a group that is behind there, internal topics left out; needs Read on the topic.
 
     ``offset`` is where the group reads on: its commit, or the log start where that is later. ``record_offset`` is the first record at or
-    after it; null without an error = only control records (the ends of transactions) follow up to the log end that was read.
-    ``timestamp_ms`` is stored as the record has it: CreateTime may lie in the future, and records of open or aborted transactions count.
+    after it that no aborted transaction wrote; null without an error = only control records (the ends of transactions) and records of
+    aborted transactions follow up to the log end that was read. Records of open transactions count. ``timestamp_ms`` is stored as the
+    record has it: CreateTime may lie in the future.
     """
     if not _can_fetch(cluster, FIRST_UNREAD, errors):
         return table(FIRST_UNREAD.schema, ())
@@ -49,7 +50,11 @@ def first_unread(
         if position < log.end:
             wanted.setdefault((topic, partition), set()).add(position)
     found = read_first_records(
-        cluster, leaders, {key: sorted(positions) for key, positions in wanted.items()}, {key: logs[key].end for key in wanted}
+        cluster,
+        leaders,
+        {key: sorted(positions) for key, positions in wanted.items()},
+        stable={key: logs[key].stable for key in wanted},
+        ends={key: logs[key].end for key in wanted},
     )
     rows: list[tuple[object, ...]] = []
     for place, record in sorted(found.items()):

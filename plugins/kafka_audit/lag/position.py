@@ -51,7 +51,8 @@ def held_unread(offset: int, log_end: int, last_stable: int | None) -> int:
 
 
 def unread_bounds(lag: int, only_markers: bool | None, held: int = 0) -> tuple[int, int]:
-    """The least and the most records unread of a lag, which counts ends of transactions and what open transactions hold back.
+    """The least and the most records unread of a lag, which counts ends of transactions, aborted records, and what open
+    transactions hold back.
 
     ``only_markers``: nothing else follows the position; None where that is not known, and one offset then proves no record. ``held``: as
     :func:`held_unread` gives it; no lag of a group that reads with read_committed, which one reading does not tell.

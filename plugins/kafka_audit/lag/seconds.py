@@ -39,7 +39,7 @@ class UnreadTimes:
                 self._demanded.setdefault((row["topic"], row["partition"]), []).append(row)
 
     def only_markers(self, key: Key, position: int) -> bool | None:
-        """Whether nothing but the ends of transactions follows; None where that is not known."""
+        """Whether nothing but ends of transactions and aborted records follows; None where that is not known."""
         row = self._first.get((*key, position))
         return None if row is None else row["record_offset"] is None
 

@@ -163,8 +163,8 @@ GROUP_PARTITION = columns(f"""
     unread_bytes          bigint  lag in bytes, estimated from size and record count of the partition; local disks only; NULL when not known
     hidden_record         string  what hides the first unread record's age although the log may be read: an error (too large, damaged) or a
         timestamp in the future
-    only_markers_unread   boolean only ends of transactions follow the commit; NULL without lag, or if neither the next record nor the last
-        batch could be read
+    only_markers_unread   boolean only ends of transactions and aborted records follow the commit; NULL without lag, or if neither the
+        next record nor the last batch could be read
     snapshots             int     snapshots that show the group's commit on this topic (same topic id), this one included
     {HISTORY_MS}
     committed_before      bigint  largest committed offset of the earlier ones of these snapshots
