@@ -39,8 +39,7 @@ from spark_jobs.rows.topic.topic_listing import hidden_internal_topics
 
 T = TypeVar("T")
 
-_LARGE = 50_000
-"""From so many findings on, a cluster is large."""
+_MANY = 2_500
 _ROWS_OF_A_PART = 50_000
 """Wide rows whose findings are one file: the same on every machine, so that a repeated step gives equal files."""
 
@@ -97,13 +96,17 @@ class Part:
     @property
     def large(self) -> bool:
         """Whether findings are too many to be sorted together."""
-        return not self.evidence.small_cluster and sum(self.populations[control.subject] for control in self.controls) > _LARGE
+        return many_findings(self.evidence)
+
+
+def many_findings(evidence: Evidence) -> bool:
+    """Whether partitions and committed offsets, of which controls make some twenty findings each, are more than 2,500."""
+    return not evidence.small_cluster and evidence.rows("partitions") + evidence.rows("committed_offsets") > _MANY
 
 
 def judge_part(part: Part, target: Path) -> None:
     """Replace the folder of a part of the audit: findings, their summary, what they were made of, and the tables of lag."""
-    # Of many findings, compiling whole stages costs less than it saves.
-    with replaced_folder(target) as folder, whole_stages(part.evidence.spark) if part.large else nullcontext():
+    with replaced_folder(target) as folder:
         write_json(folder / "history.json", part.evidence.history.record())
         write_json(folder / RULES, rules_record(part.policy, part.catalogue))
         if part.name == LAG and part.evidence.behaviour is not None:
