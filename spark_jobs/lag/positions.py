@@ -40,6 +40,12 @@ def lost() -> Column:
     return offsets_between(F.col("committed"), F.col("log_start"))
 
 
+def not_tiered(until: Column) -> Column:
+    """Offsets below ``until`` that are in the log and not in the remote store; needs latest_tiered, -1 for none, and log_start."""
+    first = F.when(F.col("latest_tiered").isNotNull(), position_of(F.col("latest_tiered") + 1, F.col("log_start")))
+    return offsets_between(first, until)
+
+
 def starts_young() -> Column:
     """Whether the first record of the log is younger than a quarter of retention.ms; NULL where headroom_offset or log_start is."""
     return F.col("headroom_offset") <= F.col("log_start")

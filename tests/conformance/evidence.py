@@ -1,5 +1,6 @@
 """Turns the states of cases into snapshots. The names of a case begin with its id, so that many cases fit into one cluster."""
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -67,6 +68,9 @@ def cluster(about: Mapping[str, Any]) -> Synthetic:
         one.error(
             refusal["reading"], refusal["error"], **{name: value for name, value in refusal.items() if name not in ("reading", "error")}
         )
+    for name, limits in about.get("quotas", {}).items():
+        for key, value in limits.items():
+            one.add("client_quotas", entity=json.dumps([name.split(" ", 1)]), key=key, value=float(value))
     for rule in about.get("acls", ()):
         one.add("acls", **{"host": "*", "permission_type": "ALLOW", "pattern_type": "LITERAL", **rule})
     return one
@@ -144,8 +148,15 @@ def _add_partition(one: Synthetic, name: str, number: int, part: Mapping[str, An
         columns = {"is_control": batch.get("control", False), "is_transactional": batch.get("transactional", False)}
         columns = {"error": batch["error"]} if "error" in batch else columns | {"producer_id": batch.get("producer", -1)}
         one.add("last_batches", topic=name, partition=number, base_offset=last, last_offset=last, read_at=READ_AT, **columns)
+    _add_upload(one, name, number, part.get("tiered"))
     for producer in part.get("producers", ()):
         _add_producer(one, name, number, producer)
+
+
+def _add_upload(one: Synthetic, name: str, number: int, tiered: str | list[int] | None) -> None:
+    if tiered is not None:
+        columns = {"error": tiered} if isinstance(tiered, str) else dict(zip(("latest_tiered", "due_offset"), tiered, strict=True))
+        one.add("tiered_offsets", topic=name, partition=number, read_at=READ_AT, **columns)
 
 
 def _add_producer(one: Synthetic, name: str, number: int, about: Mapping[str, Any]) -> None:

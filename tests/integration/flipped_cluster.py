@@ -56,6 +56,7 @@ SETTINGS = (
     ("brokers", "1", "leader.replication.throttled.rate=10000000,follower.replication.throttled.rate=10000000", None),
 )
 _GROUP_SETTING = "kafka-configs --alter --entity-type groups --entity-name shipping-kip848"
+_QUOTA = "kafka-configs --alter --entity-type clients --entity-name report-reader --add-config consumer_byte_rate"
 _KINDS = {"topics": ResourceType.TOPIC, "brokers": ResourceType.BROKER}
 
 
@@ -106,6 +107,7 @@ class Flipped:
         _done(self.admin.create_partitions([NewPartitions("grown", 3)]))
         self.tools.run_all(
             f"{_GROUP_SETTING} --add-config consumer.heartbeat.interval.ms=15000",
+            f"{_QUOTA}=1024",
             "kafka-acls --add --allow-principal User:stranger --operation Delete --topic '*'",
             "kafka-acls --add --allow-principal User:auditor --operation Write --topic orders",
             "kafka-features downgrade --feature eligible.leader.replicas.version=0 --feature transaction.version=1",
@@ -122,11 +124,14 @@ class Flipped:
         return self.tools.refusal(f"{_GROUP_SETTING} --add-config consumer.heartbeat.interval.ms=15001")
 
     def restore(self) -> None:
-        """Undo everything, except that topics cannot get their old id back, nor lose partitions; the leader of led-0 stays where it is."""
+        """Undo everything, except that topics cannot get their old id back, nor lose partitions; the leader of led-0 stays where it is,
+        and the quota becomes one that leaves room.
+        """
         self._set(undo=True)
         self._create("spare")
         self.tools.run_all(
             f"{_GROUP_SETTING} --delete-config consumer.heartbeat.interval.ms",
+            f"{_QUOTA}=10485760",
             "kafka-acls --remove --force --allow-principal User:stranger --operation Delete --topic '*'",
             "kafka-acls --remove --force --allow-principal User:auditor --operation Write --topic orders",
             "kafka-features upgrade --feature eligible.leader.replicas.version=1 --feature transaction.version=2",

@@ -45,6 +45,7 @@ FAILING: frozenset[Pair] = frozenset(
         ("BRK-04", "__transaction_state"),
         ("TXN-03", "2"),
         ("BRK-06", "cluster"),
+        ("QTA-01", "cluster"),
         ("BRK-09", "cluster"),
         ("SEC-01", "cluster"),
         ("SEC-02", "cluster"),

@@ -4,6 +4,7 @@ from typing import Any
 
 from fake_records import records, records_of
 from kafka.protocol.admin.acl import DescribeAclsResponse
+from kafka.protocol.admin.client_quotas import DescribeClientQuotasResponse
 from kafka.protocol.admin.cluster import DescribeClusterResponse, DescribeLogDirsResponse, DescribeQuorumResponse
 from kafka.protocol.admin.configs import DescribeConfigsResponse
 from kafka.protocol.admin.groups import DescribeGroupsResponse, ListGroupsResponse
@@ -67,6 +68,9 @@ class EmptyAnswers:
 
     def _DescribeAcls(self, _: int, request: Any) -> Any:
         return DescribeAclsResponse(throttle_time_ms=0, error_code=0, error_message=None, resources=[])
+
+    def _DescribeClientQuotas(self, _: int, request: Any) -> Any:
+        return DescribeClientQuotasResponse(throttle_time_ms=0, error_code=0, error_message=None, entries=[])
 
     def _DescribeQuorum(self, _: int, request: Any) -> Any:
         return DescribeQuorumResponse(error_code=0, error_message=None, topics=[], nodes=[])

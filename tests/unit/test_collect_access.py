@@ -1,10 +1,12 @@
 """Collection of ACLs, the principal's own permissions, and the topics that members of groups subscribe to."""
 
+import json
 import struct
 
 import pytest
 from fake_answers import ABSENT, described, listed
 from kafka.protocol.admin.acl import DescribeAclsResponse
+from kafka.protocol.admin.client_quotas import DescribeClientQuotasResponse
 from kafka.protocol.admin.groups import DescribeGroupsResponse
 from snapshot_taking import failed, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
 
@@ -79,6 +81,31 @@ def test_acls_that_were_not_told_are_an_error_and_never_an_empty_list_without_on
     assert rows(result, "acls") == []
     assert failed(result, "acls") == [(None, None, None, None, error)]
     assert result.manifest["capabilities"]["DescribeAcls"] == capability
+
+
+def test_quotas_are_stored_by_entity_and_key_and_the_default_has_no_name(fake, take):
+    entry = DescribeClientQuotasResponse.EntryData
+    of = [entry.EntityData(entity_type="user", entity_name=None), entry.EntityData(entity_type="client-id", entity_name='a", "x')]
+    limits = [entry.ValueData(key="request_percentage", value=0.5), entry.ValueData(key="producer_byte_rate", value=1024.0)]
+    found = [entry(entity=of, values=limits)]
+    answer = DescribeClientQuotasResponse(throttle_time_ms=0, error_code=0, error_message=None, entries=found)
+    fake.answers["DescribeClientQuotas"] = lambda *_: answer
+
+    name = json.dumps([["client-id", 'a", "x'], ["user", None]])
+    assert [tuple(row.values()) for row in rows(take(), "client_quotas")] == [
+        (name, "producer_byte_rate", 1024.0),
+        (name, "request_percentage", 0.5),
+    ]
+    assert [request.components for request in fake.requests("DescribeClientQuotas")] == [[]]
+
+
+def test_refused_quotas_are_an_error(fake, take):
+    answer = DescribeClientQuotasResponse(throttle_time_ms=0, error_code=CLUSTER_DENIED, error_message="no", entries=None)
+    fake.answers["DescribeClientQuotas"] = lambda *_: answer
+    result = take()
+
+    assert rows(result, "client_quotas") == []
+    assert failed(result, "client_quotas") == [(None, None, None, None, "CLUSTER_AUTHORIZATION_FAILED")]
 
 
 def test_brokers_without_an_api_leave_a_reason_and_the_rest_is_collected(fake, take):

@@ -72,3 +72,72 @@ def test_a_start_or_end_that_cannot_be_read_is_an_error_of_the_row(refused, fake
 
     assert rows(result, "offsets")[0]["error"] == "KAFKA_STORAGE_ERROR"
     assert failed(result, "offsets") == [(1, "t", 0, None, "KAFKA_STORAGE_ERROR")]
+
+
+HOUR_MS = 3_600_000
+
+
+def tier(fake, **settings):
+    """Every topic is tiered, with these settings."""
+
+    def configs(broker_id, request):
+        response = fake._DescribeConfigs(broker_id, request)
+        for result in response.results:
+            (one,) = result.configs
+            pairs = {"remote.storage.enable": "true", **settings}
+            result.configs = [type(one)(**{**one.to_dict(), "name": name, "value": value}) for name, value in pairs.items()]
+        return response
+
+    fake.answers["DescribeConfigs"] = configs
+
+
+def answer_offsets(fake, newest_ms, **by_time):
+    """Offsets by the special time that is asked for; a time in milliseconds gets ``due``."""
+    asked = []
+
+    def offsets(broker_id, request):
+        response = fake._ListOffsets(broker_id, request)
+        for topic, wanted in zip(response.topics, request.topics, strict=True):
+            for partition, one in zip(topic.partitions, wanted.partitions, strict=True):
+                asked.append(one.timestamp)
+                if one.timestamp == -3:
+                    partition.timestamp, partition.offset = newest_ms, 99
+                elif one.timestamp in (-4, -5) or one.timestamp >= 0:
+                    partition.offset = by_time[{-4: "local", -5: "tiered"}.get(one.timestamp, "due")]
+        return response
+
+    fake.answers["ListOffsets"] = offsets
+    return asked
+
+
+def test_tiered_partitions_are_asked_how_far_they_are_uploaded_and_since_when_they_had_to_be(fake, take):
+    fake.add_topic("t", [1])
+    newest = 1_000_000_000_000
+    tier(fake, **{"segment.ms": str(HOUR_MS), "local.retention.ms": "-2", "retention.ms": str(2 * HOUR_MS)})
+    asked = answer_offsets(fake, newest, local=40, tiered=59, due=70)
+    (row,) = rows(take(), "tiered_offsets")
+
+    assert (row["local_start"], row["latest_tiered"], row["due_offset"], row["error"]) == (40, 59, 70, None)
+    assert row["due_timestamp_ms"] == newest - HOUR_MS, "older than the segment that is open at the newest record"
+    assert {-4, -5, newest - HOUR_MS} <= set(asked)
+
+
+def test_a_log_that_is_kept_locally_for_ever_has_no_time_at_which_its_upload_is_due(fake, take):
+    fake.add_topic("t", [1])
+    tier(fake, **{"segment.ms": str(HOUR_MS), "local.retention.ms": "-1"})
+    answer_offsets(fake, 1_000_000_000_000, local=0, tiered=-1)
+    (row,) = rows(take(), "tiered_offsets")
+    assert (row["latest_tiered"], row["due_timestamp_ms"], row["due_offset"]) == (-1, None, None)
+
+
+def test_nobody_is_asked_about_topics_that_are_not_tiered(fake, take):
+    fake.add_topic("t", [1])
+    keep_for(fake, HOUR_MS)
+    assert (rows(result := take(), "tiered_offsets"), failed(result, "tiered_offsets")) == ([], [])
+
+
+def test_brokers_that_do_not_know_the_last_tiered_offset_are_an_error(fake, take):
+    fake.add_topic("t", [1])
+    tier(fake)
+    fake.max_versions = {"ListOffsets": 8}
+    assert failed(take(), "tiered_offsets") == [(None, None, None, None, "UNSUPPORTED_VERSION")]

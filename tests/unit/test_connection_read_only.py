@@ -32,6 +32,7 @@ def test_exactly_the_reading_requests_of_the_protocol_may_be_sent():
         "ApiVersions",
         "ConsumerGroupDescribe",
         "DescribeAcls",
+        "DescribeClientQuotas",
         "DescribeCluster",
         "DescribeConfigs",
         "DescribeGroups",

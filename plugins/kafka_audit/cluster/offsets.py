@@ -10,12 +10,15 @@ from kafka_audit.cluster.channel import Channel, Message
 from kafka_audit.cluster.failures import LEADER_MOVING, Failure
 from kafka_audit.cluster.routing import Leaders, Parsed, Question, TopicPartition, ask_each
 
-# ListOffsets' special timestamps (KIP-734 for the highest timestamp)
+# ListOffsets' special timestamps (KIP-734 for the highest timestamp, KIP-405 and KIP-1005 for tiered storage)
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
 
-MAX_TIMESTAMP_VERSION = 7
+MAX_TIMESTAMP_VERSION, LATEST_TIERED_VERSION = 7, 9
+_LOWEST_VERSIONS = {MAX_TIMESTAMP: MAX_TIMESTAMP_VERSION, EARLIEST_LOCAL: 8, LATEST_TIERED: LATEST_TIERED_VERSION}
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
@@ -47,10 +50,10 @@ class Producer:
 def list_offsets(
     channel: Channel, leaders: Leaders, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False
 ) -> dict[TopicPartition, Offset | Failure]:
-    """One offset per partition: ``wanted`` maps it to a timestamp in epoch ms, or to EARLIEST, LATEST or MAX_TIMESTAMP."""
+    """One offset per partition: ``wanted`` maps it to a timestamp in epoch ms, or to one of the names above."""
     isolation = READ_COMMITTED if read_committed else READ_UNCOMMITTED
     timeout_ms = channel.settings.request_timeout_ms
-    lowest = MAX_TIMESTAMP_VERSION if MAX_TIMESTAMP in wanted.values() else 1
+    lowest = max((_LOWEST_VERSIONS.get(one, 1) for one in set(wanted.values())), default=1)
 
     def build(keys: Sequence[TopicPartition]) -> Message:
         entry = ListOffsetsRequest.ListOffsetsTopic

@@ -34,6 +34,7 @@ READ_APIS: frozenset[ApiKey] = frozenset(
         ApiKey.FindCoordinator,
         ApiKey.OffsetFetch,
         ApiKey.DescribeAcls,
+        ApiKey.DescribeClientQuotas,
         ApiKey.Fetch,
     }
 )

@@ -1,5 +1,6 @@
 """The cluster as a whole and its brokers: identity, quorum, access control lists, log directories and the replicas in them."""
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -11,7 +12,8 @@ from kafka_audit.cluster.acls import describe_acls
 from kafka_audit.cluster.bootstrap import BrokerAddress, Cluster, Feature
 from kafka_audit.cluster.brokers import BrokerLogDirs, QuorumReplica
 from kafka_audit.cluster.failures import unsupported
-from kafka_audit.collect.datasets import ACLS, BROKERS, CLUSTER, LOG_DIRS, QUORUM, REPLICA_SIZES
+from kafka_audit.cluster.quotas import describe_client_quotas
+from kafka_audit.collect.datasets import ACLS, BROKERS, CLIENT_QUOTAS, CLUSTER, LOG_DIRS, QUORUM, REPLICA_SIZES
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.tables import ErrorLog, table
 
@@ -86,6 +88,17 @@ def acls(source: Cluster, errors: ErrorLog) -> pa.Table:
     if failure is not None:
         errors.add(ACLS, failure)
     return table(ACLS.schema, map(attrgetter(*ACLS.key), found))
+
+
+def client_quotas(source: Cluster, errors: ErrorLog) -> pa.Table:
+    """One row per entity and key; ``entity`` is JSON text of type and name of each of its parts, null for a default."""
+    if not source.supports("DescribeClientQuotas"):
+        errors.add(CLIENT_QUOTAS, unsupported("DescribeClientQuotas", "2.6"))
+        return table(CLIENT_QUOTAS.schema, ())
+    found, failure = describe_client_quotas(source)
+    if failure is not None:
+        errors.add(CLIENT_QUOTAS, failure)
+    return table(CLIENT_QUOTAS.schema, sorted((json.dumps(one.entity), one.key, one.value) for one in found))
 
 
 def log_dirs(read: Sequence[BrokerLogDirs], errors: ErrorLog) -> pa.Table:

@@ -11,7 +11,7 @@ from kafka_audit.cluster.bootstrap import BrokerAddress, Cluster
 from kafka_audit.cluster.brokers import describe_cluster, describe_log_dirs, describe_quorum
 from kafka_audit.cluster.routing import Leaders, TopicPartition
 from kafka_audit.cluster.topics import Partition, Topic, TopicListing, list_reassignments
-from kafka_audit.collect import brokers, capabilities, configs, datasets, groups, offsets, producers, records, topics
+from kafka_audit.collect import brokers, capabilities, configs, datasets, groups, offsets, producers, records, tiered, topics
 from kafka_audit.collect.datasets import Dataset
 from kafka_audit.collect.groups import GroupReading
 from kafka_audit.collect.offsets import LagSlas, Log
@@ -104,14 +104,16 @@ class Collection:
         )
         yield datasets.BROKER_CONFIGS, configs.broker_configs(cluster, log)
         yield datasets.ACLS, brokers.acls(cluster, log)
+        yield datasets.CLIENT_QUOTAS, brokers.client_quotas(cluster, log)
         yield from self._storage(listing)
         yield datasets.TOPICS, topics.topics(in_scope, log)
         of_topics = configs.topic_configs(cluster, _described(in_scope), log)
         yield datasets.TOPIC_CONFIGS, of_topics
         retention_ms = configs.retention_ms(of_topics)
-        del of_topics
         leaders, internal, now = Leaders(cluster, (one.partition for one in seen.values())), _internal(in_scope), self.now
         reading, ends, logs = yield from self._groups_and_ends(listing, leaders, sorted(seen), retention_ms)
+        yield datasets.TIERED_OFFSETS, tiered.tiered_offsets(cluster, leaders, of_topics, ends, now=now, errors=log)
+        del of_topics
         yield datasets.FIRST_UNREAD, records.first_unread(cluster, leaders, reading.commits, logs, internal=internal, now=now, errors=log)
         yield datasets.LAST_BATCHES, records.last_batches(cluster, leaders, ends, internal=internal, now=now, errors=log)
         yield datasets.GROUP_CONFIGS, configs.group_configs(cluster, reading.listed, log)

@@ -18,6 +18,7 @@ _TYPES: Mapping[str, pa.DataType] = {
     "bool": pa.bool_(),
     "int32": pa.int32(),
     "int64": pa.int64(),
+    "double": pa.float64(),
     "time": READ_AT,
     "texts": pa.list_(pa.string()),
     "int32s": BROKER_IDS,
@@ -73,6 +74,7 @@ ACLS = Dataset(
         "principal text, host text, operation text, permission_type text, resource_type text, resource_name text, pattern_type text |"
     ),
 )
+CLIENT_QUOTAS = Dataset(name="client_quotas", columns="entity text, key text | value double")
 TOPICS = Dataset(
     name="topics",
     columns="topic text | topic_id text, is_internal bool, partition_count int32, error text, authorized_operations texts",
@@ -146,6 +148,13 @@ SLA_OFFSETS = Dataset(
     name="sla_offsets",
     columns="topic text, partition int32, max_lag_seconds int32 | timestamp_ms int64, offset int64, error text, read_at time",
     light=True,
+)
+TIERED_OFFSETS = Dataset(
+    name="tiered_offsets",
+    columns=(
+        "topic text, partition int32 | local_start int64, latest_tiered int64, due_timestamp_ms int64, due_offset int64, error text, "
+        "read_at time"
+    ),
 )
 FIRST_UNREAD = Dataset(
     name="first_unread",

@@ -17,7 +17,7 @@ from kafka_audit.collect.datasets import ERRORS, Dataset
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
-_CODES: Mapping[pa.DataType, str] = {pa.int16(): "h", pa.int32(): "i", pa.int64(): "q"}
+_CODES: Mapping[pa.DataType, str] = {pa.int16(): "h", pa.int32(): "i", pa.int64(): "q", pa.float64(): "d"}
 _DIGITS = bytes.maketrans(b"\x00\x01", b"01")
 Values = Sequence[Any]
 
@@ -99,6 +99,7 @@ def _ends(parts: Sequence[Sequence[object]]) -> pa.Buffer:
 
 _BUILDERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Values, Any], pa.Array]], ...] = (
     (pa.types.is_integer, _numbers),
+    (pa.types.is_floating, _numbers),
     (pa.types.is_string, _texts),
     (pa.types.is_boolean, _booleans),
     (pa.types.is_timestamp, _timestamps),

@@ -7,7 +7,18 @@ from pydantic import Field, StringConstraints, field_validator
 from kafka_audit.input_files.fields import Name, Strict, repeated
 
 HIDEABLE = (
-    *("acls", "broker_configs", "group_configs", "last_batches", "log_dirs", "producers", "quorum", "reassignments", "replica_sizes"),
+    *(
+        "acls",
+        "broker_configs",
+        "client_quotas",
+        "group_configs",
+        "last_batches",
+        "log_dirs",
+        "producers",
+        "quorum",
+        "reassignments",
+        "replica_sizes",
+    ),
     *("topic_configs", "transactions"),
 )
 """Datasets that a service may hide; without the others there is nothing to judge."""

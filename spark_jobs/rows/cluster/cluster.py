@@ -14,6 +14,7 @@ from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts, ints
 from spark_jobs.rows.broker.configs import feature_levels
 from spark_jobs.rows.cluster import access
+from spark_jobs.rows.cluster.client_quotas import client_quotas, write_rate
 from spark_jobs.rows.cluster.config_comparison import drifting_keys, weaker_overrides
 from spark_jobs.rows.cluster.declarations import attestations, undeclared
 from spark_jobs.rows.cluster.unfinished_transactions import unfinished_transactions
@@ -26,6 +27,7 @@ _OBSERVER_WITHIN_MS = 60_000
 
 def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """Exactly one row, also when nothing of the cluster could be read."""
+    measured = write_rate(evidence)
     parts = (
         weaker_overrides(evidence),
         hidden_topics(evidence).agg(F.slice(F.array_sort(F.collect_list("topic")), 1, _LISTED).alias("hidden")),
@@ -34,6 +36,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         unfinished_transactions(evidence),
         _earlier_snapshots(evidence, policy),
         undeclared(evidence, policy),
+        *([] if measured is None else [measured]),
     )
     rows = reduce(lambda left, right: left.crossJoin(F.broadcast(right)), parts, _unread_items(evidence, policy))
     ids = [row["cluster_id"] for row in evidence.small("cluster", "cluster_id")]
@@ -50,6 +53,8 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             **access.authorizer(evidence),
             **_groups_listed(evidence),
             **_series(evidence),
+            "client_quotas": client_quotas(evidence),
+            **({"write_bytes_per_s": F.lit(None).cast("double")} if measured is None else {}),
             "attestations": attestations(evidence, policy),
             "policy": _policy(policy),
             "errors": missing.joined(_unread_brokers(evidence), F.col("item_errors"), missing.whole_datasets(evidence)),

@@ -16,6 +16,7 @@ from spark_jobs.rows.topic.compacted_growth import with_compacted_growth
 from spark_jobs.rows.topic.framework_topics import framework_topics
 from spark_jobs.rows.topic.partition import largest_replicas, placed_partitions
 from spark_jobs.rows.topic.past_topics import with_past_topics
+from spark_jobs.rows.topic.tier_uploads import with_tier_uploads
 from spark_jobs.rows.topic.tiered_retention import with_tiered_retention
 from spark_jobs.rows.topic.topic_listing import hidden_internal_topics
 from spark_jobs.rows.topic.writes import with_writes, write_figures
@@ -51,7 +52,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "errors": _errors(evidence, facts),
         }
     )
-    rows = with_compacted_growth(with_tiered_retention(rows, evidence), evidence)
+    rows = with_tier_uploads(with_compacted_growth(with_tiered_retention(rows, evidence), evidence), evidence)
     return with_past_topics(rows, evidence).withColumn("policy", topic_policy(policy, F.col("topic")))
 
 

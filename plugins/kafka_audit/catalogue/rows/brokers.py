@@ -89,6 +89,10 @@ CLUSTER = columns(f"""
     incomplete_snapshots       array<string> earlier snapshots with a missing or silent broker, or with clocks not compared; at most 20
     clock_skew_before_ms       bigint        largest difference between the clocks in these snapshots; NULL when none told
     unusable_snapshots         array<string> earlier snapshots that were left out of the history, with the reason; at most 20
+    client_quotas              array<struct<entity:string,key:string,value:double>> quotas that limit clients (producer_byte_rate and
+        consumer_byte_rate in bytes per second and broker, request_percentage), of each key the 20 lowest; NULL when they could not be read
+    write_bytes_per_s          double        bytes per second that the busiest broker took on average since an earlier snapshot, estimated
+        by log ends and sizes; NULL when not known, and without a producer_byte_rate
     undeclared                 {_UNDECLARED} what owners have not declared, of topics and groups of tiers that demand it: what, how many,
         the first 20 names; empty when nothing is missing; NULL when topics or groups could not be listed
     attestations               {_ATTESTATIONS} control code -> the newest attestation of it in attestations.yaml that was given before the

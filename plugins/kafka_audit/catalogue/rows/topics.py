@@ -39,6 +39,11 @@ TOPIC = columns(f"""
         is unlimited, 0 when none is tiered
     tiered_retention_gap         string        for __remote_log_metadata: why further topics may be tiered or keep records for longer; NULL
         when all are known
+    upload_lag                   bigint        of a tiered topic: offsets up to the log end that are not in the remote store; NULL when not
+        known of all partitions
+    upload_overdue               bigint        of these, offsets of records that should have been uploaded an hour ago, by
+        local.retention.ms and segment.ms; NULL when none is seen and it is not known of all partitions
+    upload_overdue_partition     int           the partition with the most of these; NULL when there is none
     size_bytes_max               bigint        bytes of the largest partition (its largest replica)
     compacted_growth             double        largest factor by which a partition of a compacted topic grows in a day, since the newest
         snapshot that is a day older; 0 when none is larger than ten segments (segment.bytes), NULL when of none of those the size then is
