@@ -72,9 +72,14 @@ class PolicyColumns:
         found = [F.when(F.col("errors")[name].rlike(refused), F.lit(service.reason(name))) for name in hidden]
         dataset = {"config": "broker_configs" if control.subject == "broker" else "topic_configs", "broker_values": "broker_configs"}
         for one in control.decides_on:
-            if one.column in dataset and one.key in service.settings(dataset[one.column]):
-                value = F.expr(f"{one.sql}.value" if one.column == "config" else one.sql)
-                found.append(F.when(value.isNull(), F.lit(service.reason(f"{dataset[one.column]}.{one.key}"))))
+            if one.column not in dataset:
+                continue
+            name = dataset[one.column]
+            value = F.expr(f"{one.sql}.value" if one.column == "config" else one.sql)
+            if one.key in service.settings(name):
+                found.append(F.when(value.isNull(), F.lit(service.reason(f"{name}.{one.key}"))))
+            elif name in service.datasets:
+                found.append(F.when(value.isNull() & F.col("errors")[name].rlike(refused), F.lit(service.reason(name))))
         return F.when(F.coalesce(nothing, *others).isNull(), F.coalesce(nothing, *found))
 
     @cached_property

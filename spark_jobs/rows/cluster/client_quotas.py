@@ -23,8 +23,8 @@ _LEAST_MS = 60_000
 
 def client_quotas(evidence: Evidence) -> Column:
     """The column ``client_quotas`` (kafka_audit.catalogue.rows); NULL when quotas could not be read."""
-    found = None if missing.failed(evidence, "client_quotas") else [*_lowest(evidence)]
-    return constant(found, SUBJECTS["cluster"].columns["client_quotas"].type)
+    kind = SUBJECTS["cluster"].columns["client_quotas"].type
+    return F.lit(None).cast(kind) if missing.failed(evidence, "client_quotas") else constant(_lowest(evidence), kind)
 
 
 def write_rate(evidence: Evidence) -> DataFrame | None:
