@@ -13,7 +13,7 @@ from kafka_audit.collect.config_keys import BROKER_KEYS, GROUP_KEYS, THROTTLE_RA
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError
 from kafka_audit.policy.managed_service import REFUSALS
-from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
 from kafka_audit.store.sealed import Sealed
 
 pytestmark = pytest.mark.kafka
@@ -114,7 +114,8 @@ def test_what_a_broker_refuses_may_be_hidden_by_a_managed_service(uninvited):
     refused = {name: {error for _, _, error in failed(uninvited, name)} for name in ("acls", "broker_configs", "log_dirs", "quorum")}
     assert set().union(*refused.values()) <= set(REFUSALS)
     assert all(refused.values())
-    ours = {row["dataset"]: row for row in profile_snapshot(uninvited, now=datetime.now(timezone.utc), hidden=refused).datasets.rows}
+    profile = profile_snapshot(Snapshot.verified(uninvited.path), now=datetime.now(timezone.utc), hidden=refused)
+    ours = {row["dataset"]: row for row in profile.datasets.rows}
     assert {ours[name]["importance"] for name in refused} == {"hidden"}
     assert ours["topics"]["importance"] == "core"
 
