@@ -93,7 +93,7 @@ RULES = (
     ),
     Rule(
         status="OK",
-        words="caught up: nothing is unread, or only transaction markers",
+        words="caught up: nothing is unread, or only transaction markers and records of aborted transactions",
         condition="lag = 0 or only_markers_unread",
         figures=_figures(
             "case when lag > 0 then 'caught up but for ends of transactions and aborted records' else 'caught up' end", _STANDS
