@@ -1,21 +1,24 @@
 """The cluster as a whole and its brokers: identity, quorum, access control lists, log directories and the replicas in them."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from operator import attrgetter
+from typing import TypeVar
 
 import pyarrow as pa
 
 from kafka_audit.cluster.acls import describe_acls
 from kafka_audit.cluster.bootstrap import BrokerAddress, Cluster, Feature
 from kafka_audit.cluster.brokers import BrokerLogDirs, QuorumReplica
-from kafka_audit.cluster.failures import unsupported
+from kafka_audit.cluster.failures import Failure, unsupported
 from kafka_audit.cluster.quotas import describe_client_quotas
-from kafka_audit.collect.datasets import ACLS, BROKERS, CLIENT_QUOTAS, CLUSTER, LOG_DIRS, QUORUM, REPLICA_SIZES
+from kafka_audit.collect.datasets import ACLS, BROKERS, CLIENT_QUOTAS, CLUSTER, LOG_DIRS, QUORUM, REPLICA_SIZES, Dataset
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.tables import ErrorLog, table
+
+T = TypeVar("T")
 
 
 def cluster(
@@ -81,24 +84,33 @@ def quorum(replicas: Iterable[QuorumReplica], read_at: datetime) -> pa.Table:
 
 def acls(source: Cluster, errors: ErrorLog) -> pa.Table:
     """One row per rule, in the words of kafka-acls.sh; the error SECURITY_DISABLED says that there is no authorizer, so no rule applies."""
-    if not source.supports("DescribeAcls"):
-        errors.add(ACLS, unsupported("DescribeAcls", "0.11"))
-        return table(ACLS.schema, ())
-    found, failure = describe_acls(source)
-    if failure is not None:
-        errors.add(ACLS, failure)
+    found = _described(source, ACLS, errors, describe_acls, api="DescribeAcls", since="0.11")
     return table(ACLS.schema, map(attrgetter(*ACLS.key), found))
 
 
 def client_quotas(source: Cluster, errors: ErrorLog) -> pa.Table:
     """One row per entity and key; ``entity`` is JSON text of type and name of each of its parts, null for a default."""
-    if not source.supports("DescribeClientQuotas"):
-        errors.add(CLIENT_QUOTAS, unsupported("DescribeClientQuotas", "2.6"))
-        return table(CLIENT_QUOTAS.schema, ())
-    found, failure = describe_client_quotas(source)
-    if failure is not None:
-        errors.add(CLIENT_QUOTAS, failure)
+    found = _described(source, CLIENT_QUOTAS, errors, describe_client_quotas, api="DescribeClientQuotas", since="2.6")
     return table(CLIENT_QUOTAS.schema, sorted((json.dumps(one.entity), one.key, one.value) for one in found))
+
+
+def _described(
+    source: Cluster,
+    dataset: Dataset,
+    errors: ErrorLog,
+    describe: Callable[[Cluster], tuple[Sequence[T], Failure | None]],
+    *,
+    api: str,
+    since: str,
+) -> Sequence[T]:
+    """What ``describe`` reads; an error where it fails, or where brokers do not have the API, which came with release ``since``."""
+    if not source.supports(api):
+        errors.add(dataset, unsupported(api, since))
+        return ()
+    found, failure = describe(source)
+    if failure is not None:
+        errors.add(dataset, failure)
+    return found
 
 
 def log_dirs(read: Sequence[BrokerLogDirs], errors: ErrorLog) -> pa.Table:
