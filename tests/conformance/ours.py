@@ -16,7 +16,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from snapshot_builder import READ_AT
 
-from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.catalogue.load import Catalogue, load_catalogue
 from kafka_audit.clients.declared import ClientFile
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.policy.slas import SlaFile
@@ -37,8 +37,9 @@ _DECLARED = {"owner": "team", "declared_on": "2025-02-01", "source": "repository
 def answers(spark: SparkSession, root: Path, cases: Iterable[Case]) -> dict[str, Answer]:
     """Case id -> answer."""
     found: dict[str, Answer] = {}
+    catalogue = load_catalogue()
     for number, shared in enumerate(_clusters(cases).values()):
-        found |= _judged(spark, root / f"cluster-{number}", shared)
+        found |= _judged(spark, root / f"cluster-{number}", shared, catalogue)
         spark.catalog.clearCache()
     return found
 
@@ -56,12 +57,12 @@ def _clusters(cases: Iterable[Case]) -> dict[str, list[Case]]:
     return found
 
 
-def _judged(spark: SparkSession, root: Path, cases: list[Case]) -> dict[str, Answer]:
+def _judged(spark: SparkSession, root: Path, cases: list[Case], catalogue: Catalogue) -> dict[str, Answer]:
     """The answers on cases that share a cluster."""
     snapshot = _written(root, cases)
     evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 60), small_cluster=True)
     first = F.lit(True) if evidence.history.first_audit else None
-    policy, catalogue, questions = _policy(cases), load_catalogue(), load_questions()
+    policy, questions = _policy(cases), load_questions()
     asked = [questions[case.question]["ours"] for case in cases]
     codes = {code for one in asked for code in one.get("controls", ())}
     figures = {one["figure"] for one in asked if "figure" in one}
