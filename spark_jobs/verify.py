@@ -75,7 +75,7 @@ def _run(arguments: argparse.Namespace) -> None:
         behaviour = find_behaviour(snapshot, read_json(chosen) if chosen.is_file() else None)
     if not unseal_audit(audit):
         raise IntegrityError(f"{audit.path} is sealed and a later audit is chained to it: it stays as it is; start a new audit")
-    evidence = _evidence(snapshot, history, behaviour, policy)
+    evidence = _evidence(snapshot, history, behaviour, policy, audit.path)
     identity = {field: str(run.get(field)) for field in ("audit_id", "snapshot_id", "cluster")}
     policy_columns = PolicyColumns(policy=policy, at=began(run))
     parts = [
@@ -97,13 +97,13 @@ def _run(arguments: argparse.Namespace) -> None:
         raise type(worst)("; ".join(f"{name}: {one}" for name, one in failures.items())) from worst
 
 
-def _evidence(snapshot: Snapshot, history: History, behaviour: Behaviour | None, policy: Policy) -> Evidence:
+def _evidence(snapshot: Snapshot, history: History, behaviour: Behaviour | None, policy: Policy, scratch: Path) -> Evidence:
     """The evidence in a new Spark session; as that of a small cluster where its files hold few rows."""
     window_days = max((sla.window_days for sla in policy.slas), default=WINDOW_DAYS)
     commits = behaviour.path.rglob("*.parquet") if behaviour is not None and behaviour.path is not None else ()
     small = at_most(SMALL_ROWS, chain(files_read(snapshot, history, window_days), (file for file in commits if file.is_file())))
     session = spark_session(f"kafka_audit {NAME}")
-    return Evidence(spark=session, snapshot=snapshot, history=history, behaviour=behaviour, small_cluster=small)
+    return Evidence(spark=session, snapshot=snapshot, history=history, behaviour=behaviour, small_cluster=small, scratch=scratch)
 
 
 if __name__ == "__main__":

@@ -43,3 +43,7 @@ class IntegrityError(AuditError):
     """Stored evidence is missing, changed or not what its manifest says."""
 
     exit_code = 5
+
+
+class UnforeseenError(AuditError):
+    """Something failed that nobody foresaw: a fault of this product, to be reported."""

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 
 from kafka_audit.collect.contradictions import CLOCKS_APART_MS, by_one_clock, clock_skew_ms, consistent, looked_at
 from kafka_audit.collect.datasets import DATASETS, ERRORS, QUORUM
+from kafka_audit.store.durable_files import FOLDER_MODE, write_failed
 from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.unfinished import hidden_name, hold_new
 from kafka_audit.times import parse_time
@@ -36,11 +38,11 @@ class ConsistentSnapshot(Snapshot):
         return own if own.is_file() else super().dataset(name)
 
 
-def without_contradictions(snapshot: Snapshot) -> Snapshot:
+def without_contradictions(snapshot: Snapshot, scratch: Path | None = None) -> Snapshot:
     """The same snapshot, or one whose contradicted values are null, with errors that say why.
 
-    Reads the columns that can contradict each other, of one dataset after the other. What differs is written into a hidden folder beside
-    the snapshot, under the snapshot's name, and removed when the snapshot is no longer used.
+    Reads the columns that can contradict each other, of one dataset after the other. What differs is written into a hidden folder below
+    ``scratch``, or this machine's folder for temporary files, under the snapshot's name, and removed when the snapshot is no longer used.
     """
     window, errors = _window(snapshot), []
     changed: dict[str, pa.Table] = {}
@@ -66,7 +68,8 @@ def without_contradictions(snapshot: Snapshot) -> Snapshot:
     told = _read(snapshot, ERRORS.name, ERRORS.schema.names)
     new = pa.Table.from_pylist(errors, schema=ERRORS.schema)
     first = {error["dataset"]: _named(error) for error in reversed(errors)}
-    return _written(snapshot, {**changed, ERRORS.name: new if told is None else pa.concat_tables([told, new])}, first)
+    changed[ERRORS.name] = new if told is None else pa.concat_tables([told, new])
+    return _written(snapshot, changed, first, scratch or Path(tempfile.gettempdir()))
 
 
 def _named(error: Mapping[str, Any]) -> str:
@@ -74,13 +77,16 @@ def _named(error: Mapping[str, Any]) -> str:
     return f"{error['error']}: {place}: {error['message']}" if place else f"{error['error']}: {error['message']}"
 
 
-def _written(snapshot: Snapshot, changed: dict[str, pa.Table], contradicted: dict[str, str]) -> Snapshot:
-    folder = hidden_name(snapshot.path)
-    held = hold_new(folder, 0o750)
-    judged = folder / snapshot.snapshot_id
-    judged.mkdir(mode=0o750)
-    for name, rows in changed.items():
-        pq.write_table(rows, judged / f"{name}.parquet")
+def _written(snapshot: Snapshot, changed: dict[str, pa.Table], contradicted: dict[str, str], scratch: Path) -> Snapshot:
+    folder = hidden_name(scratch / snapshot.snapshot_id)
+    try:
+        held = hold_new(folder, FOLDER_MODE)
+        judged = folder / snapshot.snapshot_id
+        judged.mkdir(mode=FOLDER_MODE)
+        for name, rows in changed.items():
+            pq.write_table(rows, judged / f"{name}.parquet")
+    except OSError as problem:
+        raise write_failed(folder, problem) from problem
     view = ConsistentSnapshot(path=snapshot.path, manifest=snapshot.manifest, judged=judged, contradicted=contradicted)
     weakref.finalize(view, _remove, folder, held)
     return view

@@ -39,6 +39,7 @@ class Evidence:
     What contradicts itself in the snapshot is missing evidence here (spark_jobs.engine.consistent).
     ``behaviour``: the part of the commit history that is read with it; None: the newest that fits.
     ``small_cluster``: its tables are those of a small cluster (spark_jobs.engine.tables).
+    ``scratch``: where what is judged of a snapshot with contradictions is kept meanwhile; all of Spark's processes must see it.
     """
 
     spark: SparkSession
@@ -46,11 +47,12 @@ class Evidence:
     history: History = field(default_factory=History)
     behaviour: Behaviour | None = None
     small_cluster: bool = False
+    scratch: Path | None = None
     _memo: dict[str, object] = field(default_factory=dict)
     _locks: defaultdict[str, RLock] = field(default_factory=lambda: defaultdict(RLock))
 
     def __post_init__(self) -> None:
-        self.snapshot = without_contradictions(self.snapshot)
+        self.snapshot = without_contradictions(self.snapshot, self.scratch)
 
     @cached_property
     def tables(self) -> Tables:

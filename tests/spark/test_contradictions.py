@@ -1,6 +1,7 @@
 """Evidence with contradictions: the verdicts that it touches say so, none passes, none is doubled, and the others stay as they are."""
 
 import gc
+import tempfile
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
+from kafka_audit.errors import CollectionError
 from kafka_audit.policy import load_policy
 from kafka_audit.store.history import read_history
 from kafka_audit.store.layout import Snapshot
@@ -147,13 +149,24 @@ def test_what_is_told_twice_alike_is_told_once_and_nothing_else_suffers(findings
     assert {place: findings[tuple(place.split(" "))]["status"] for place in places} == dict.fromkeys(places, "pass")
 
 
-def test_the_sealed_snapshot_stays_as_it_was_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
-    snapshot = contradictory().write(tmp_path)
-    view = without_contradictions(snapshot)
-    assert view.dataset("offsets").is_file()
-    assert view.dataset("offsets") != snapshot.dataset("offsets")
+def test_the_snapshot_stays_as_it_was_also_where_nothing_may_be_written_beside_it_and_nothing_is_left(tmp_path: Path) -> None:
+    snapshot, audit = contradictory().write(tmp_path / "root"), tmp_path / "audit"
+    audit.mkdir()
+    snapshot.path.parent.chmod(0o550)
+    try:
+        view = without_contradictions(snapshot, audit)
+        assert sorted(one.name for one in snapshot.path.parent.iterdir()) == [snapshot.snapshot_id]
+    finally:
+        snapshot.path.parent.chmod(0o750)
+    assert view.dataset("offsets").is_relative_to(audit)
     assert view.dataset("acls") == snapshot.dataset("acls")
     Snapshot.verified(view.path)
+    assert without_contradictions(snapshot).dataset("offsets").is_relative_to(tempfile.gettempdir())
     del view
     gc.collect()
-    assert [one.name for one in snapshot.path.parent.iterdir()] == [snapshot.snapshot_id]
+    assert list(audit.iterdir()) == []
+
+
+def test_a_view_that_cannot_be_written_is_an_error_that_names_the_place(tmp_path: Path) -> None:
+    with pytest.raises(CollectionError, match=str(tmp_path / "nowhere")):
+        without_contradictions(contradictory().write(tmp_path / "root"), tmp_path / "nowhere")

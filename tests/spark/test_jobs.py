@@ -283,7 +283,7 @@ def test_a_rule_that_spark_refuses_is_named_with_exit_code_2(made, capsys, spark
 
 @pytest.mark.usefixtures("only_topics")
 def test_findings_that_do_not_match_the_snapshots_own_counts_are_not_kept(spark: SparkSession, capsys, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("spark_jobs.engine.evidence.without_contradictions", lambda snapshot: snapshot)  # rows of one topic are doubled
+    monkeypatch.setattr("spark_jobs.engine.evidence.without_contradictions", lambda snapshot, _: snapshot)  # rows of one topic are doubled
     snapshot = Synthetic().brokers({1: "a"}).topic("t", replicas=[1]).topic("t", replicas=[1]).write(tmp_path)
     code, line = refuse((snapshot, audit_folder(tmp_path, snapshot)), capsys)
     assert code == 1

@@ -155,7 +155,7 @@ def test_the_jvm_is_asked_once_what_a_name_is(spark: SparkSession, monkeypatch: 
 def test_a_part_that_fails_leaves_the_other_ones_result(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_jobs.engine.evidence.without_contradictions", lambda snapshot: snapshot)  # rows of one topic are doubled
+    monkeypatch.setattr("spark_jobs.engine.evidence.without_contradictions", lambda snapshot, _: snapshot)  # rows of one topic are doubled
     twice = Synthetic().brokers({1: "a"}).topic("t", replicas=[1]).topic("t", replicas=[1]).group("g", assigned=[])
     snapshot = twice.write(tmp_path)
     audit = audit_folder(tmp_path, snapshot)

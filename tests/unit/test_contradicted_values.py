@@ -115,3 +115,13 @@ def test_times_of_two_clocks_are_not_compared() -> None:
         f"offsets.{name}" for name in ("headroom_offset", "headroom_timestamp_ms", "max_timestamp_ms")
     }
     assert "3,600 s apart" in errors[0]["message"]
+
+
+def test_rows_that_are_told_twice_leave_the_others_and_their_order_as_they_were() -> None:
+    rows = [{"topic": name, "partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1]} for name in "abcd"]
+    other = {**rows[1], "leader": 2, "isr": [2]}
+    found, (error,) = consistent("partitions", pa.concat_tables([table("partitions", *rows), table("partitions", rows[0], other)]), WINDOW)
+    assert found["topic"].to_pylist() == ["a", "b", "c", "d"]
+    assert found["leader"].to_pylist() == [1, None, 1, 1]
+    assert found["replicas"].to_pylist() == [[1, 2]] * 4
+    assert (error["topic"], "leader: 1 or 2; isr: [1] or [2]" in error["message"]) == ("b", True)

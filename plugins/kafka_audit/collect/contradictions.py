@@ -59,24 +59,34 @@ class _Test:
 def _outside(part: str, whole: str) -> Callable[[pa.Table], pa.Array]:
     """Rows in which a list of broker ids has one that another list does not have; never where one of the lists is null."""
 
-    def found(rows: pa.Table) -> pa.Array:
-        inner, outer = (_members_of(rows[name].combine_chunks()) for name in (part, whole))
-        strange = pc.unique(inner[0].filter(pc.invert(pc.is_in(inner[1], value_set=outer[1]))))
-        here = pc.is_in(pa.array(range(rows.num_rows), strange.type), value_set=strange)
-        return pc.and_(here, pc.is_valid(rows[whole]))
-
-    return found
-
-
-def _members_of(lists: pa.ListArray) -> tuple[pa.Array, pa.Array]:
-    """For each member of the lists the number of its row, and a number for row and member together."""
-    row = pc.cast(pc.list_parent_indices(lists), pa.int64())
-    return row, pc.add(pc.multiply(row, 1 << 32), pc.cast(pc.list_flatten(lists), pa.int64()))
+    return lambda rows: _strange(rows, *_members_of(rows, part), whole)
 
 
 def _leader_outside(rows: pa.Table) -> pa.Array:
-    leaders = pa.array([None if leader is None or leader < 0 else [leader] for leader in rows["leader"].to_pylist()], pa.list_(pa.int32()))
-    return _outside("leader", "replicas")(rows.set_column(rows.schema.get_field_index("leader"), "leader", leaders))
+    """Rows with a leader (-1 is none) that is not among the replicas."""
+    leads = pc.fill_null(pc.greater_equal(rows["leader"], 0), False)
+    row = _numbers(rows).filter(leads)
+    return _strange(rows, row, _of_row(row, rows["leader"].filter(leads)), "replicas")
+
+
+def _strange(rows: pa.Table, row: pa.Array, member: pa.Array, whole: str) -> pa.Array:
+    strange = pc.unique(row.filter(pc.invert(pc.is_in(member, value_set=_members_of(rows, whole)[1]))))
+    return pc.and_(pc.is_in(_numbers(rows), value_set=strange), pc.is_valid(rows[whole]))
+
+
+def _members_of(rows: pa.Table, column: str) -> tuple[pa.Array, pa.Array]:
+    """For each member of the lists of a column the number of its row, and a number for row and member together."""
+    lists = rows[column].combine_chunks()
+    row = pc.cast(pc.list_parent_indices(lists), pa.int64())
+    return row, _of_row(row, pc.list_flatten(lists))
+
+
+def _of_row(row: pa.Array, broker: pa.Array) -> pa.Array:
+    return pc.add(pc.multiply(row, 1 << 32), pc.cast(broker, pa.int64()))
+
+
+def _numbers(rows: pa.Table) -> pa.Array:
+    return pa.array(range(rows.num_rows), pa.int64())
 
 
 def _any(*tests: Callable[[pa.Table], pa.Array]) -> Callable[[pa.Table], pa.Array]:
@@ -200,8 +210,7 @@ def _read_outside(dataset: Dataset, window: tuple[datetime, datetime]) -> _Test:
     kind = dataset.schema.field("read_at").type
 
     def found(rows: pa.Table) -> pa.Array:
-        read_at = rows["read_at"]
-        return pc.or_(pc.less(read_at, pa.scalar(first, kind)), pc.greater(read_at, pa.scalar(last, kind)))
+        return pc.or_(pc.less(rows["read_at"], pa.scalar(first, kind)), pc.greater(rows["read_at"], pa.scalar(last, kind)))
 
     return _Test(
         reads=("read_at",),
@@ -213,8 +222,6 @@ def _read_outside(dataset: Dataset, window: tuple[datetime, datetime]) -> _Test:
 
 def _taken_back(dataset: Dataset, rows: pa.Table, test: _Test, errors: list[dict[str, Any]]) -> pa.Table:
     mask = pc.fill_null(test.found(rows), False)
-    if isinstance(mask, pa.ChunkedArray):
-        mask = mask.combine_chunks()
     if not pc.any(mask).as_py():
         return rows
     for row in rows.filter(mask).to_pylist():
@@ -226,31 +233,32 @@ def _taken_back(dataset: Dataset, rows: pa.Table, test: _Test, errors: list[dict
 
 
 def _replaced(rows: pa.Table, column: str, mask: pa.Array, value: str | None) -> pa.Table:
-    kind = rows.schema.field(column).type
-    values, there = rows[column].combine_chunks(), mask.to_pylist()
-    kept = [value if taken else old for old, taken in zip(values.to_pylist(), there, strict=True)]
-    return rows.set_column(rows.schema.get_field_index(column), rows.schema.field(column), pa.array(kept, kind))
+    field = rows.schema.field(column)
+    return rows.set_column(rows.schema.get_field_index(column), field, pc.if_else(mask, pa.scalar(value, field.type), rows[column]))
 
 
 def _one_answer_each(dataset: Dataset, rows: pa.Table, errors: list[dict[str, Any]]) -> pa.Table:
-    """One row for each key. Where answers differ, what differs is null."""
+    """One row for each key, in the order of the first answers. Where answers differ, what differs is null."""
     keys = [name for name in dataset.key if name in rows.column_names]
-    counted = rows.select(keys).group_by(keys).aggregate([([], "count_all")])
-    if counted.num_rows == rows.num_rows:
+    if rows.select(keys).group_by(keys).aggregate([]).num_rows == rows.num_rows:
         return rows
-    answers: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows.to_pylist():
-        answers.setdefault(tuple(row[key] for key in keys), []).append(row)
+    numbers = _numbers(rows)
+    places = rows.select(keys).append_column("row", numbers).group_by(keys, use_threads=False).aggregate([("row", "list")])["row_list"]
+    several = places.filter(pc.greater(pc.list_value_length(places), 1)).combine_chunks()  # rows that share a key
+    told = iter(rows.take(pc.list_flatten(several)).to_pylist())  # only what was answered more than once becomes Python's
     kept = []
-    for same in answers.values():
-        first = dict(same[0])
+    for length in pc.list_value_length(several).to_pylist():
+        same = [next(told) for _ in range(length)]
+        first = same[0]
         differing = [name for name in rows.column_names if name != "read_at" and any(one[name] != first[name] for one in same)]
         if differing:
             about = "; ".join(f"{name}: {' or '.join(dict.fromkeys(str(one[name]) for one in same))}" for name in differing)
             errors += _errors_about(dataset, first, f"{len(same)} answers about the same differ in {about}")
             first |= dict.fromkeys(differing) | ({"error": CONTRADICTION} if "error" in first else {})
         kept.append(first)
-    return pa.Table.from_pylist(kept, schema=rows.schema)
+    once = pc.invert(pc.is_in(numbers, value_set=pc.list_flatten(several)))
+    order = pc.sort_indices(pa.concat_arrays([numbers.filter(once), pc.list_element(several, 0)]))
+    return pa.concat_tables([rows.filter(once), pa.Table.from_pylist(kept, schema=rows.schema)]).take(order).combine_chunks()
 
 
 def _errors_about(dataset: Dataset, row: Mapping[str, Any], message: str) -> list[dict[str, Any]]:

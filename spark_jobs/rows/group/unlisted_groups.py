@@ -62,7 +62,8 @@ def _snapshots(evidence: Evidence) -> list[Snapshot]:
     A group that only an older one shows was gone by then.
     """
     earlier = evidence.history.all
-    whole = [number for number, one in enumerate(earlier) if _lists_all(Evidence(spark=evidence.spark, snapshot=one), evidence)]
+    read = (Evidence(spark=evidence.spark, snapshot=one, scratch=evidence.scratch) for one in earlier)
+    whole = [number for number, one in enumerate(read) if _lists_all(one, evidence)]
     return list(earlier[whole[-1] if whole else 0 :])
 
 
