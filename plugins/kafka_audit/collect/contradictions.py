@@ -58,7 +58,6 @@ class _Test:
 
 def _outside(part: str, whole: str) -> Callable[[pa.Table], pa.Array]:
     """Rows in which a list of broker ids has one that another list does not have; never where one of the lists is null."""
-
     return lambda rows: _strange(rows, *_members_of(rows, part), whole)
 
 
@@ -70,6 +69,7 @@ def _leader_outside(rows: pa.Table) -> pa.Array:
 
 
 def _strange(rows: pa.Table, row: pa.Array, member: pa.Array, whole: str) -> pa.Array:
+    """Rows with a member (its row, and its number of :func:`_of_row`) that the list ``whole`` of the same row does not have."""
     strange = pc.unique(row.filter(pc.invert(pc.is_in(member, value_set=_members_of(rows, whole)[1]))))
     return pc.and_(pc.is_in(_numbers(rows), value_set=strange), pc.is_valid(rows[whole]))
 
@@ -82,6 +82,7 @@ def _members_of(rows: pa.Table, column: str) -> tuple[pa.Array, pa.Array]:
 
 
 def _of_row(row: pa.Array, broker: pa.Array) -> pa.Array:
+    """A number for row and broker together, so that members of different rows are never equal."""
     return pc.add(pc.multiply(row, 1 << 32), pc.cast(broker, pa.int64()))
 
 
