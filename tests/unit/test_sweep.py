@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -15,12 +16,12 @@ import pytest
 from snapshot_taking import fake_cluster, snapshot_taker  # noqa: F401  (fixtures)
 
 from kafka_audit.errors import AuditError
-from kafka_audit.store import durable_files
+from kafka_audit.store import durable_files, unfinished
 from kafka_audit.store.durable_files import replaced_folder, write_json
 from kafka_audit.store.layout import EvidenceRoot, new_id
 from kafka_audit.store.sealed import Sealed
 from kafka_audit.store.sweep import OLDEST_SECONDS, sweep, sweep_folder
-from kafka_audit.store.unfinished import hidden_name
+from kafka_audit.store.unfinished import hidden_name, hold_new, is_at, is_free
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
 SEALED, UNFINISHED = new_id(NOON, "sealed"), new_id(NOON + timedelta(hours=1), "unfinished")
@@ -41,7 +42,7 @@ with EvidenceRoot(path=Path(sys.argv[1])).snapshot_writer("prod", "{UNFINISHED}"
 BETWEEN_TWO_RENAMES = """
 import sys
 from pathlib import Path
-from kafka_audit.store import durable_files
+from kafka_audit.store import durable_files, unfinished
 durable_files._exchange = lambda one, other: False  # a file system that cannot, as NFS
 rename = Path.rename
 def waiting(self, target):
@@ -238,3 +239,29 @@ def test_a_reader_finds_a_folder_at_every_moment_while_it_is_replaced_and_no_wri
     assert (missing, problems) == (0, [])
     assert (tmp_path / "day" / "value").read_text() == "29"
     assert names(tmp_path) == ["day"]
+
+
+def test_a_writer_waits_until_a_sweep_that_found_its_new_folder_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, sweeps = tmp_path / "fresh", []
+
+    def sweep_comes_first(descriptor: int) -> bool | None:
+        if sweeps:
+            return is_free(descriptor)
+        of_sweep = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        assert is_free(of_sweep)
+
+        def remove() -> None:
+            time.sleep(0.2)
+            shutil.rmtree(folder)
+            os.close(of_sweep)
+
+        sweeps.append(threading.Thread(target=remove))
+        sweeps[0].start()
+        return is_free(descriptor)
+
+    monkeypatch.setattr(unfinished, "is_free", sweep_comes_first)
+    descriptor = hold_new(folder, 0o700)
+    sweeps[0].join()
+    (folder / "value").write_text("kept")
+    assert is_at(descriptor, folder)
+    os.close(descriptor)

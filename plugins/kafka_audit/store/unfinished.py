@@ -47,11 +47,11 @@ def hold_new(folder: Path, mode: int) -> int:
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             continue
-        if is_free(descriptor) is not False and is_at(descriptor, folder):
+        if is_free(descriptor) is False:  # it removes by name: the next folder of that name, too, if there is one before it is done
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if is_at(descriptor, folder):
             return descriptor
         os.close(descriptor)
-        with contextlib.suppress(OSError):
-            folder.rmdir()
 
 
 def is_free(descriptor: int) -> bool | None:
