@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_audit.report import html, json_report, junit
+from kafka_audit.report.formats import FORMATS
 from kafka_audit.report.model import LIMIT, Report, read_report
 from kafka_audit.store.durable_files import replaced_folder
 from kafka_audit.store.layout import Audit, Snapshot
@@ -24,10 +24,10 @@ def write_report(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", polic
     IntegrityError (exit 5) if results are broken, CollectionError (exit 1) if the files cannot be written.
     """
     report = read_report(audit, snapshot, catalogue, policy, generated_at=generated_at)
-    texts = {"report.html": html.render(report), "report.json": json_report.render(report), "junit.xml": junit.render(report)}
     with replaced_folder(audit.report) as folder:
-        for name, text in texts.items():
-            (folder / name).write_bytes(text.encode("utf-8", "replace"))
+        for one in FORMATS.values():
+            made = one.render(report)
+            (folder / one.file).write_bytes(made if isinstance(made, bytes) else made.encode("utf-8", "replace"))
     return audit.report / "report.html"
 
 

@@ -12,6 +12,7 @@ from kafka_audit.catalogue.rows import LAG, SETTINGS
 from kafka_audit.findings import Severity
 from kafka_audit.policy.waivers import began, in_force
 from kafka_audit.report.commit_history import CommitHistory, read_commit_history
+from kafka_audit.report.comparison import Comparison, TrendPoint
 from kafka_audit.report.frameworks import FrameworkResult, assess
 from kafka_audit.report.lag import LagTables, read_lag
 from kafka_audit.report.results import ControlResult, Counts, FindingReader, Reason, control_results, read_summary, total, worst_first
@@ -44,7 +45,11 @@ class AtSeverity:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The content of a report. ``limit``: the largest number of findings that were read per control and status."""
+    """The content of a report. ``limit``: the largest number of findings that were read per control and status.
+
+    ``comparison`` is None if no earlier audit of the cluster is sealed. ``trend``: the sealed audits that are kept, oldest first, this
+    one last.
+    """
 
     audit_id: str
     cluster: str
@@ -70,6 +75,8 @@ class Report:
     missing: tuple[str, ...]
     audit_files: tuple[Row, ...]
     limit: int
+    comparison: Comparison | None = None
+    trend: tuple[TrendPoint, ...] = ()
 
     @property
     def counts(self) -> Counts:
