@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kafka_audit.report import html, json_report, junit
+from kafka_audit.report import html, json_report, junit, markdown, openmetrics
 from kafka_audit.report.model import Report
 
 
@@ -20,4 +20,8 @@ FORMATS: Mapping[str, Format] = {
     "html": Format(file="report.html", media_type="text/html; charset=utf-8", render=html.render),
     "json": Format(file="report.json", media_type="application/json", render=json_report.render),
     "junit": Format(file="junit.xml", media_type="application/xml", render=junit.render),
+    "markdown": Format(file="summary.md", media_type="text/markdown; charset=utf-8", render=markdown.render),
+    "openmetrics": Format(
+        file="metrics.prom", media_type="application/openmetrics-text; version=1.0.0; charset=utf-8", render=openmetrics.render
+    ),
 }

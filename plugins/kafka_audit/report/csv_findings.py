@@ -1,0 +1,57 @@
+"""Writes all findings of an audit as CSV, one row for each control and resource, which a spreadsheet opens without running anything.
+
+Unlike the other formats it is not limited to the findings that a report lists: it reads the audit's Parquet files batch by batch.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from kafka_audit.catalogue.rows import LAG, SETTINGS
+from kafka_audit.findings import Status
+from kafka_audit.report.rows import batches, exists
+from kafka_audit.safe_text import visible
+
+COLUMNS = (
+    *("code", "control_id", "title", "subject", "resource", "topic", "partition", "broker_id", "group_id", "status", "severity"),
+    *("catalogue_severity", "tier", "evidence_class", "observed", "expected", "reason", "waiver", "loosened", "evidence"),
+)
+"""The columns, as in findings.parquet; after them comes ``waived``: true if the failure is covered by a waiver that is in force."""
+
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""The first characters that make a spreadsheet compute a cell, also in their full-width form."""
+
+
+def write(folder: Path, waivers: Collection[str], target: BinaryIO) -> None:
+    """Write the findings of the audit in ``folder``; ``waivers`` are the ids of those that cover failures.
+
+    UTF-8 with a byte order mark, so that spreadsheets read names that are not ASCII. IntegrityError if a findings file is broken.
+    """
+    target.write(b"\xef\xbb\xbf")
+    fields = [(name, pa.int32() if name in ("partition", "broker_id") else pa.string()) for name in COLUMNS]
+    schema = pa.schema([*fields, ("waived", pa.bool_())])
+    ids = pa.array(sorted(waivers), pa.string())
+    with csv.CSVWriter(target, schema, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
+        for part in (SETTINGS, LAG):
+            path = folder / part / "findings.parquet"
+            for table in batches(path, COLUMNS) if exists(path) else ():
+                failed = pc.equal(table["status"], Status.FAIL.value)
+                waived = pc.and_(failed, pc.is_in(table["waiver"], value_set=ids))
+                columns = [_cells(table[name]) if schema.field(name).type == pa.string() else table[name] for name in COLUMNS]
+                writer.write_table(pa.table([*columns, waived], names=schema.names).cast(schema))
+
+
+def _cells(column: pa.ChunkedArray) -> pa.Array:
+    encoded = column.combine_chunks().dictionary_encode()
+    safe = pa.array([cell(value) for value in encoded.dictionary.to_pylist()], pa.string())
+    return safe.take(encoded.indices)
+
+
+def cell(text: str) -> str:
+    """Text that a spreadsheet shows as it is: invisible characters spelled out, and an apostrophe before what it would compute."""
+    shown = visible(text)
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown

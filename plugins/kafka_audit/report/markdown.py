@@ -1,0 +1,78 @@
+"""Writes a summary of the report in Markdown, short enough for a pull request or a chat; names from the cluster stay text."""
+
+import re
+
+from kafka_audit.audit.outcome import PASSED
+from kafka_audit.report import words
+from kafka_audit.report.comparison import Change, Comparison
+from kafka_audit.report.model import Report
+from kafka_audit.report.results import ControlResult
+from kafka_audit.safe_text import shortened, utc, visible
+
+_CONTROLS = 15
+_RESOURCES = 3
+_LONGEST = 120
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+.!|~@:&$-])")
+
+
+def plain(value: object) -> str:
+    """Text that Markdown shows as it is, in at most 120 characters; no mention, link or markup comes of it."""
+    kept, cut = shortened(str(value), _LONGEST)
+    return _SPECIAL.sub(r"\\\1", visible(kept)) + ("\N{HORIZONTAL ELLIPSIS}" if cut else "")
+
+
+def render(report: Report) -> str:
+    """Render the summary: verdict, reasons, loss, what changed, and the worst failing controls."""
+    outcome = report.outcome
+    mark = "\N{WHITE HEAVY CHECK MARK}" if outcome.verdict == PASSED else "\N{CROSS MARK}"
+    lines = [
+        f"## {mark} Kafka reliability audit of {plain(report.cluster)}: {outcome.verdict}",
+        "",
+        plain_sentence(words.summary(report)),
+        "",
+        *_loss(report),
+        *(_comparison(report.comparison) if report.comparison else []),
+        *_failures(report),
+        *_reasons(report),
+        f"Audit {plain(report.audit_id)}, evidence of {plain(utc(report.collection.started_at))}, exit code {outcome.exit_code}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def plain_sentence(text: str) -> str:
+    """A sentence of our own, which may contain figures but no names: only what Markdown could take for markup is escaped."""
+    return re.sub(r"([\\`*_<>|])", r"\\\1", visible(text))
+
+
+def _loss(report: Report) -> list[str]:
+    said = words.loss(report.lag.loss)
+    return [f"**Loss:** {plain_sentence(said)}", ""] if said else []
+
+
+def _comparison(comparison: Comparison) -> list[str]:
+    counts = [f"{comparison.counts.get(change.value, 0):,} {change.value}" for change in Change]
+    return [f"**Since audit {plain(comparison.previous_audit_id)}:** {', '.join(counts)}.", ""]
+
+
+def _failures(report: Report) -> list[str]:
+    failing = report.failing
+    if not failing:
+        return []
+    rows = ["| severity | control | failing | for example |", "|---|---|---:|---|"]
+    rows += [_row(result) for result in failing[:_CONTROLS]]
+    more = len(failing) - _CONTROLS
+    return [*rows, "", *([f"{words.counted(more, 'more control')} with failures.", ""] if more > 0 else [])]
+
+
+def _row(result: ControlResult) -> str:
+    counts = result.counted
+    named = ", ".join(plain(finding.resource) for finding in result.failures[:_RESOURCES])
+    waived = f" ({counts.waived:,} waived)" if counts.waived else ""
+    return f"| {result.worst} | {result.code} {plain(result.title)} | {counts.failed:,}{waived} | {named} |"
+
+
+def _reasons(report: Report) -> list[str]:
+    """Why the gates did not pass, without the failures that the table lists."""
+    if report.outcome.verdict == PASSED:
+        return []
+    return ["Reasons:", "", *(f"- {plain(reason)}" for reason in report.outcome.reasons[:_CONTROLS]), ""]
