@@ -204,9 +204,11 @@ def test_a_framework_may_name_only_controls_of_the_catalogue(tmp_path: Path, cat
 def test_the_shipped_policy_fits_the_shipped_catalogue_and_maps_every_control(catalogue: Catalogue) -> None:
     policy = load_policy()
     check_policy(policy, catalogue)
-    assert [framework.id for framework in policy.frameworks] == ["dora_2022_2554", "iso_27001_2022", "nist_800_53_r5", "soc2_2017"]
+    shipped = ["dora_2022_2554", "hipaa_security_rule", "iso_27001_2022", "nist_800_53_r5", "pci_dss_4_0_1", "soc2_2017"]
+    assert [framework.id for framework in policy.frameworks] == shipped
     mapped = {code for framework in policy.frameworks for one in framework.requirements for code in one.supported_by}
     assert mapped == {control.code for control in catalogue.controls}
+    assert [one.id for framework in policy.frameworks for one in framework.requirements if len(one.cannot_show) < 20] == []
 
 
 @pytest.mark.parametrize(
@@ -254,7 +256,7 @@ def test_policy_check_says_what_the_policy_has(tmp_path: Path) -> None:
     place = waivers(tmp_path, changed(WAIVER, approved_on="2020-01-01", expires="2999-01-01T00:00:00Z"))
     done = CliRunner().invoke(app, ["policy", "check", str(place)])
     assert done.exit_code == 0, done.output
-    assert re.fullmatch(r"the policy is valid: 1 tiers, 1 SLAs, 0 clients, 1 waivers, 4 frameworks; sha256 [0-9a-f]{64}\n", done.output)
+    assert re.fullmatch(r"the policy is valid: 1 tiers, 1 SLAs, 0 clients, 1 waivers, 6 frameworks; sha256 [0-9a-f]{64}\n", done.output)
 
 
 @pytest.mark.parametrize(

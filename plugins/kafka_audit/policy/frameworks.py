@@ -8,12 +8,17 @@ from kafka_audit.input_files.fields import Code, Name, Strict, repeated
 
 
 class Requirement(Strict):
-    """One requirement and the controls that support it. ``strict``: passes under a loosened parameter do not count as support."""
+    """One requirement and the controls that support it.
+
+    ``rationale``: why these controls support it. ``cannot_show``: what no result of these controls can show of it. ``strict``: passes under
+    a loosened parameter do not count as support.
+    """
 
     id: Name
     title: Annotated[str, Field(min_length=1)]
     supported_by: list[Code] = Field(min_length=1)
     rationale: Annotated[str, Field(min_length=20)]
+    cannot_show: str = ""
     strict: bool = True
 
 
