@@ -44,8 +44,8 @@ def audit(
     formats: options.Formats = options.DEFAULT_FORMATS,
 ) -> None:
     """Audit a cluster: snapshot, verification, gate and report, run as one Airflow DAG run. Reads only."""
-    options.need_java()
     options.chosen_formats(formats)
+    options.need_java()
     # The run's first task says the same, but only after Airflow has started.
     check_policy(load_policy(policy), load_catalogue([shipped_controls(), *(controls or [])]))
     signing_key()

@@ -36,10 +36,7 @@ Controls = Annotated[
     ),
 ]
 Formats = Annotated[
-    str,
-    typer.Option(
-        help=f"Comma-separated formats of the report: {', '.join(report_formats.REPORT_FILES)}. html and json are always written."
-    ),
+    str, typer.Option(help=f"Comma-separated formats of the report, html and json in any case: {', '.join(report_formats.REPORT_FILES)}.")
 ]
 DEFAULT_FORMATS = ",".join(report_formats.DEFAULT_FORMATS)
 
