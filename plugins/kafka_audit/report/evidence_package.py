@@ -36,8 +36,7 @@ def write_package(found: CheckedAudit, to: Path) -> None:
         signed=(found.audit.path / SIGNATURE).is_file(),
         release=report.tool.version,
     )
-    with new_file(to) as stream:
-        package = StoredZip(stream, f"kafka-audit-{found.cluster}-{found.audit_id}")
+    with new_file(to) as stream, StoredZip(stream, f"kafka-audit-{found.cluster}-{found.audit_id}") as package:
         package.add("README.txt", readme(packed).encode("ascii"))
         package.add("chain.json", _chain(found, packed))
         for file, content in rendered(report, FORMATS):
@@ -46,7 +45,6 @@ def write_package(found: CheckedAudit, to: Path) -> None:
         _folder(package, packed.snapshot, found.snapshot.path, found.snapshot.manifest)
         if previous is not None:
             package.copy(f"{packed.before}/{MANIFEST}", found.audit.path.parent / previous.audit_id / MANIFEST, previous.manifest_sha256)
-        package.close()
 
 
 def _seals(found: CheckedAudit) -> tuple[Seal, Seal | None]:

@@ -78,14 +78,17 @@ HOW TO CHECK IT
     prints nothing and ends with 0.
 
 2.  The files are those that were sealed. {SUMS} was made for this package; the {MANIFEST} of the snapshot and of the audit were
-    written when each was sealed, and list the same hashes. This prints the name of every file whose hash is not in the {MANIFEST} of
-    its folder, so it must print nothing:
+    written when each was sealed, and list the same files with the same hashes. This compares them, and must print nothing:
 
         for folder in {packed.audit} {packed.snapshot}; do
-          grep -F "  $folder/" {SUMS} | while read -r hash name; do
-            case "$name" in "$folder/{MANIFEST}" | "$folder/{SIGNATURE}") continue ;; esac
-            grep -q "\\"$hash\\"" "$folder/{MANIFEST}" || echo "not as it was sealed: $name"
+          list=$(grep -F "  $folder/" {SUMS} | grep -v -E "  $folder/manifest(\\.dsse)?\\.json\\$")
+          echo "$list" | while read -r hash name; do
+            case "$name" in
+              *%*) grep -q "\\"$hash\\"" "$folder/{MANIFEST}" ;;
+              *) grep -F -A 3 "\\"${{name#"$folder/"}}\\": {{" "$folder/{MANIFEST}" | grep -q "\\"$hash\\"" ;;
+            esac || echo "not as it was sealed: $name"
           done
+          [ "$(echo "$list" | wc -l)" -eq "$(grep -c '"sha256":' "$folder/{MANIFEST}")" ] || echo "files are missing: $folder"
         done
 
 3.  The snapshot is the one that was judged. The manifest of the audit names the sha256 of the manifest of the snapshot:

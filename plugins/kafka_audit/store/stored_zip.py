@@ -33,8 +33,9 @@ def inner_name(name: str) -> str:
 
 
 class StoredZip:
-    """One zip file while it is written. Every file lies below the folder ``top``; ``sums`` holds the sha256 of each by its path there.
+    """One zip file while it is written, as a context manager. Every file lies below the folder ``top``.
 
+    ``sums``: the sha256 of each file by its path there. At the end they are added as SHA256SUMS, which ``sha256sum --check`` reads.
     Compressed bytes depend on the release of zlib, so files are stored as they are: the same files give the same zip file everywhere.
     """
 
@@ -55,11 +56,16 @@ class StoredZip:
         if found != sha256:
             raise IntegrityError(f"{source} was changed while it was read: it does not have the sha256 {sha256}")
 
-    def close(self) -> None:
-        """Add SHA256SUMS, which ``sha256sum --check`` reads, over all other files, and finish the zip file."""
-        lines = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(self.sums.items()))
-        self._write(SUMS, len(lines), [lines.encode()])
-        self._zip.close()
+    def __enter__(self) -> "StoredZip":
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        try:
+            if failed is None:
+                lines = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(self.sums.items()))
+                self.add(SUMS, lines.encode())
+        finally:
+            self._zip.close()
 
     def _write(self, name: str, size: int, content: Iterable[bytes]) -> str:
         inner = inner_name(name)
