@@ -11,7 +11,7 @@ from report_audit import FakeAudit, control, finding, group_partition
 from kafka_audit.errors import IntegrityError
 from kafka_audit.report import Report, read_report
 from kafka_audit.report.comparison import Change, ChangedFinding, Comparison, TrendPoint
-from kafka_audit.report.json_report import as_json
+from kafka_audit.report.json_report import as_json, render
 from kafka_audit.report.schema import FILE, schema
 from kafka_audit.report.snapshot_view import UsedSnapshot
 
@@ -88,6 +88,18 @@ def test_a_value_of_another_type_is_a_broken_file_and_no_report(tmp_path: Path) 
     fake.snapshot.manifest["files"]["brokers.parquet"]["bytes"] = "many"
     with pytest.raises(IntegrityError, match="HashedFile"):
         read_report(*fake.inputs.args, **fake.inputs.kwargs)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["not json", "[" * 40 + "]" * 40, "[" * 100_000, '{"a": NaN}', '{"a": 1e999}', '{"a": "\\ud800"}', '{"\\ud800": 1}', "9" * 5000],
+    ids=["text", "deep", "deeper", "nan", "infinite", "half a character", "half a name", "long number"],
+)
+def test_evidence_that_not_every_program_reads_as_json_is_text(tmp_path: Path, text: str) -> None:
+    fake = FakeAudit(tmp_path, (TOPIC,))
+    fake.settings([finding(TOPIC, "a", evidence=text), finding(TOPIC, "b", evidence='{"replicas": [1, null, 0.5]}')])
+    value = json.loads(render(read_report(*fake.inputs.args, **fake.inputs.kwargs)))
+    assert [one["evidence"] for one in value["findings"]] == [text, {"replicas": [1, None, 0.5]}]
 
 
 def test_the_json_holds_the_comparison_the_trend_and_the_change_of_each_failure(tmp_path: Path) -> None:
