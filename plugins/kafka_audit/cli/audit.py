@@ -43,7 +43,10 @@ def audit(
     min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Smallest share of applicable verdicts that must be assessed.")] = 0.9,
     formats: options.Formats = options.DEFAULT_FORMATS,
 ) -> None:
-    """Audit a cluster: snapshot, verification, gate and report, run as one Airflow DAG run. Reads only."""
+    """Audit a cluster: snapshot, verification, gate and report, run as one Airflow DAG run. Reads only.
+
+    The report is written as html and json in any case.
+    """
     options.chosen_formats(formats)
     options.need_java()
     # The run's first task says the same, but only after Airflow has started.

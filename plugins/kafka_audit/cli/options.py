@@ -35,9 +35,7 @@ Controls = Annotated[
         help="Folder with your own controls; may be repeated. In the variable, separate folders with a colon.",
     ),
 ]
-Formats = Annotated[
-    str, typer.Option(help=f"Comma-separated formats of the report, html and json in any case: {', '.join(report_formats.REPORT_FILES)}.")
-]
+Formats = Annotated[str, typer.Option(help=f"Comma-separated formats of the report: {', '.join(report_formats.REPORT_FILES)}.")]
 DEFAULT_FORMATS = ",".join(report_formats.DEFAULT_FORMATS)
 
 

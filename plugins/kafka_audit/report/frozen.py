@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue, PlainSerializer
 
-EXACT = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+EXACT = ConfigDict(extra="forbid", use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
 """The configuration of every part: a field that it does not have is an error, and what is said below a field is in the schema."""
 
 IN_JSON_ELSEWHERE = Field(exclude=True)
