@@ -67,8 +67,9 @@ bench: jars ## Measure this platform and Kafka's own tools side by side
 conformance: $(STAMP) ## Answer the cases of tests/conformance and write docs/conformance.md (a minute)
 	@PYTHONPATH=tests:tests/spark $(BIN)/python -m conformance.score docs/conformance.md
 
-docs: $(STAMP) ## Regenerate docs/controls.md from the controls and the frameworks
+docs: $(STAMP) ## Regenerate docs/controls.md from the controls, and the schema of report.json from the report model
 	@$(BIN)/kafka-audit controls docs --write docs/controls.md
+	@$(BIN)/python -m kafka_audit.report.schema
 
 sbom: $(STAMP) ## Write build/sbom.cdx.json (CycloneDX): every package and jar with version and sha256
 	@$(BIN)/python .ci/sbom.py build/sbom.cdx.json

@@ -95,7 +95,7 @@ class Steps:
             target.mkdir()
             (target / "done").write_text(json.dumps(arguments), encoding="utf-8")
 
-    def write_report(self, audit: Audit, snapshot: Snapshot, catalogue: Any, policy: Any, *, generated_at: Any) -> None:
+    def write_report(self, audit: Audit, snapshot: Snapshot, catalogue: Any, policy: Any, *, generated_at: Any, formats: Any) -> None:
         from kafka_audit.audit.gate_result import read_gate
         from kafka_audit.audit.outcome import judge
 

@@ -39,6 +39,7 @@ def test_every_bad_value_is_named_at_once(tmp_path) -> None:
         "fail_on": "awful",
         "min_coverage": 1.5,
         "max_age_seconds": 0,
+        "formats": "html,docx",
         "policy_dir": "relative",
         "controls_dirs": f"{tmp_path},{tmp_path}/none",
     }

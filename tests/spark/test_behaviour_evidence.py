@@ -140,9 +140,9 @@ def test_with_a_history_the_same_snapshot_is_judged(
     copy = f"inputs/history/{CLUSTER}/commits/{record['folder']}"
     assert {"lag/commit_history.json", f"{copy}/manifest.json", f"{copy}/groups.parquet/part-00000.parquet"} <= set(sealed)
     assert sealed[f"{copy}/manifest.json"]["sha256"] == record["manifest_sha256"]
-    told = {one["group_id"]: one for one in read_commit_history(audit.lag).groups}
+    told = {one.group_id: one for one in read_commit_history(audit.lag).groups}
     group = told["s-java-auto5"]
-    assert (group["auto_commit"], group["member_count"], told["s-java-rewind"]["rewinds"]) == ("consistent", 0, 1)
+    assert (group.auto_commit, group.member_count, told["s-java-rewind"].rewinds) == ("consistent", 0, 1)
 
     part = next((used / "groups.parquet").glob("*.parquet"))
     whole = part.read_bytes()

@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kafka_audit.errors import CollectionError, IntegrityError
+from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.store import durable_files
-from kafka_audit.store.durable_files import make_folder, read_json, remove_folder, replaced_folder, sync_tree, write_json
+from kafka_audit.store.durable_files import make_folder, new_file, read_json, remove_folder, replaced_folder, sync_tree, write_json
 from kafka_audit.store.layout import EvidenceRoot, new_id
 
 SNAPSHOT = new_id(datetime(2026, 11, 20, 12, tzinfo=timezone.utc), "x")
@@ -135,6 +135,22 @@ def test_what_a_command_writes_is_private_whatever_its_shell_says(tmp_path: Path
     program = "import sys; from pathlib import Path; from kafka_audit.cli.main import main; main(lambda: Path(sys.argv[1]).touch())"
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "file")], umask=umask, check=True)
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+
+
+def test_a_new_file_overwrites_nothing_and_leaves_nothing_when_it_cannot_be_written(tmp_path: Path) -> None:
+    target = tmp_path / "new"
+    with new_file(target) as stream:
+        stream.write(b"whole")
+    assert target.read_bytes() == b"whole"
+    with pytest.raises(ConfigurationError, match="is there already and is not overwritten"), new_file(target):
+        pass
+    assert target.read_bytes() == b"whole"
+    other = tmp_path / "other"
+    for problem, raised in ((OSError(28, "full"), CollectionError), (KeyboardInterrupt(), KeyboardInterrupt)):
+        with pytest.raises(raised), new_file(other) as stream:
+            stream.write(b"half")
+            raise problem
+        assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
 def test_a_link_in_a_folder_that_is_to_be_sealed_is_refused(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_what_expired_or_went_back_comes_first_and_the_rest_is_counted(tmp_path:
     ]
     with_history(fake, rows)
     history = read(fake).commit_history
-    assert [one["group_id"] for one in history.groups[:4]] == ["expired", "unclear", "rewound", "stormy"]
+    assert [one.group_id for one in history.groups[:4]] == ["expired", "unclear", "rewound", "stormy"]
     assert (len(history.groups), history.group_count, dict(history.auto_commit)) == (SHOWN, 64, {"consistent": 63, "unknown": 1})
     text = text_of(fake)
     assert f"First {SHOWN} of 64 groups" in text

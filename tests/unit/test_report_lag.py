@@ -43,7 +43,7 @@ def test_loss_that_happened_and_loss_that_comes_within_a_day_stand_beside_the_ve
     report = read(tmp_path, rows)
     loss = report.lag.loss
     assert (loss.records, loss.partitions, loss.groups, loss.within_a_day) == (1234, 2, 1, 1)
-    assert [one["group_id"] for one in loss.next] == ["b", "c"]
+    assert [one.group_id for one in loss.next] == ["b", "c"]
     sentence = (
         "Up to 1,234 records were deleted unread on 2 partitions of 1 group. At the rates seen, 1 partition loses unread records in 3 h."
     )
@@ -125,7 +125,7 @@ def test_an_sla_shows_availability_target_and_what_is_left_of_the_error_budget(t
     spent = {"availability_percent": 98.75, "minutes_out": 540, "budget_used_minutes": 540.0, "budget_left_minutes": -324.0}
     slas = [group_sla("good"), group_sla("bad", **spent)]
     report = read(tmp_path, [group_partition(one, "t", 0) for one in ("good", "bad")], group_slas=sla_table(slas))
-    assert [(one.group_id, one.slas[0]["target_met"]) for one in report.lag.groups] == [("bad", False), ("good", True)]
+    assert [(one.group_id, one.slas[0].target_met) for one in report.lag.groups] == [("bad", False), ("good", True)]
     text = text_of(report)
     assert "Below target SLA interactive" in text
     assert "98.75% inside, target 99.5% over 30 days. Error budget 216 min: 540 min used, overspent by 324 min." in text
@@ -137,7 +137,7 @@ def test_an_sla_of_which_too_little_is_known_is_neither_met_nor_missed(tmp_path:
     nothing = {"minutes_in": 0, "minutes_out": 0, "minutes_not_assessed": 43_200, "availability_percent": None}
     slas = sla_table([group_sla("a", **little), group_sla("b", **nothing), group_sla("c", sla=None)])
     report = read(tmp_path, [group_partition(one, "t", 0) for one in "abc"], group_slas=slas)
-    assert [[sla["target_met"] for sla in one.slas] for one in report.lag.groups] == [[None], [None], []]
+    assert [[sla.target_met for sla in one.slas] for one in report.lag.groups] == [[None], [None], []]
     assert "Target met" not in text_of(report)
 
 

@@ -12,9 +12,10 @@ from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_part
 from kafka_audit import report as package
 from kafka_audit.errors import CollectionError
 from kafka_audit.report import read_report, write_report
-from kafka_audit.report.json_report import SCHEMA_VERSION, as_json
+from kafka_audit.report.json_report import as_json
 from kafka_audit.report.json_report import render as render_json
 from kafka_audit.report.junit import render as render_junit
+from kafka_audit.report.model import SCHEMA_VERSION
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 PASSING = control("unclean_leader_election_disabled", "TOP-04")

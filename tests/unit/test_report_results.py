@@ -10,7 +10,7 @@ from report_audit import FINDINGS, FakeAudit, control, finding, group_partition,
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import EvidenceClass, Severity
 from kafka_audit.report import Report, read_report
-from kafka_audit.report.results import FindingReader
+from kafka_audit.report.control_results import FindingReader
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 GROUP = control("lag_within_sla", "CON-01", subject="group", severity=Severity.HIGH)
@@ -145,7 +145,7 @@ def test_lost_records_come_before_commits_beyond_the_end_and_these_before_lag(tm
         group_partition("unknown", "t", 0, lag=None, lost=None, beyond_end=None),
     ]
     lag = lag_audit(tmp_path, rows).lag
-    assert [one["group_id"] for one in lag.partitions] == ["overrun", "ahead", "behind"]
+    assert [one.group_id for one in lag.partitions] == ["overrun", "ahead", "behind"]
     assert (lag.partition_count, lag.behind_count, lag.unknown_count, lag.group_count) == (5, 3, 1, 6)
 
 
@@ -162,7 +162,7 @@ def test_unknown_lag_is_counted_as_unknown_and_an_absent_commit_as_absent(tmp_pa
 
 def test_only_the_worst_50_partitions_and_groups_are_listed(tmp_path: Path) -> None:
     lag = lag_audit(tmp_path, [group_partition(f"g{number:03}", "t", 0, lag=number + 1) for number in range(120)]).lag
-    assert ([one["lag"] for one in lag.partitions], len(lag.groups)) == (list(range(120, 70, -1)), 50)
+    assert ([one.lag for one in lag.partitions], len(lag.groups)) == (list(range(120, 70, -1)), 50)
     assert (lag.behind_count, lag.group_count) == (120, 121)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from airflow.sdk import Param
 
 from kafka_audit.audit.clusters import DagCluster
+from kafka_audit.audit.formats import DEFAULT_FORMATS, REPORT_FILES
 from kafka_audit.audit.request import LONGEST_BEHAVIOUR_HOURS
 
 _FOLDER: dict[str, Any] = {"type": ["null", "string"], "section": "Policy"}
@@ -103,6 +104,15 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
             title="Oldest snapshot (seconds)",
             description_md="Evidence older than this when it is first judged makes the audit void.",
             section="Gate",
+        ),
+        "formats": Param(
+            ",".join(DEFAULT_FORMATS),
+            type="string",
+            minLength=1,
+            title="Formats",
+            description_md=f"Some of {', '.join(f'`{name}`' for name in REPORT_FILES)}, separated by commas. `html` and `json` are written "
+            "in any case.",
+            section="Report",
         ),
     }
 

@@ -141,7 +141,7 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
             (catalogue, folders), policy, file_hashes = _catalogue(made), load_policy(made.policy_folder), FileHashes()
             keep_used(made.audit, made.evidence_root, made.cluster, file_hashes)
             keep_rules(made.audit, policy, catalogue, folders)
-            write_report(made.audit, found, catalogue, policy, generated_at=clock_of(made))
+            write_report(made.audit, found, catalogue, policy, generated_at=clock_of(made), formats=made.report_formats)
             hashes = {"catalogue_sha256": catalogue.sha256, "policy_sha256": policy.sha256}
             evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
             seal_audit(made.evidence_root, made.cluster, made.audit_id, {**hashes, "snapshot": evidence}, file_hashes)

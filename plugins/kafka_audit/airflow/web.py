@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sqlalchemy import select
 
 from kafka_audit.audit.clusters import of_kind
+from kafka_audit.audit.formats import REPORT_FILES
 from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.listing import FoundAudit, MayRead, audit_of_run, find_audit, newest_audits, read_audit
 from kafka_audit.audit.request import DAG_ID, audit_id_of
@@ -34,7 +35,7 @@ PAGE_POLICY = f"{_INERT}; frame-src 'self'"
 REPORT_POLICY = f"{_INERT}; sandbox allow-popups allow-popups-to-escape-sandbox"
 # No sandbox: from an opaque origin the links between these pages would be followed without the login cookie.
 DOCS_POLICY = _INERT
-_DOWNLOADS = {"report.json": "application/json", "junit.xml": "application/xml"}
+_DOWNLOADS = {one.file: one.media_type for name, one in REPORT_FILES.items() if name != "html"}
 
 
 @cache

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kafka_audit.audit.formats import REPORT_FILES, ReportFile
 from kafka_audit.audit.outcome import ERROR, failures_of
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import ConfigurationError, IntegrityError
@@ -60,6 +61,11 @@ class ListedAudit(FoundAudit):
     @property
     def has_report(self) -> bool:
         return self.file("report", "report.html") is not None
+
+    @property
+    def downloads(self) -> tuple[ReportFile, ...]:
+        """The formats beside the page in which its report was written."""
+        return tuple(one for name, one in REPORT_FILES.items() if name != "html" and self.file("report", one.file) is not None)
 
     @property
     def has_docs(self) -> bool:

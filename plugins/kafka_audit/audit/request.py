@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from kafka_audit.audit.clusters import CLUSTER_PATTERN, CLUSTERS_VARIABLE, cluster_of_dag
+from kafka_audit.audit.formats import DEFAULT_FORMATS, read_formats
 from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, allowed_folder, control_folders, policy_folder
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id
@@ -79,6 +80,13 @@ class AuditRequest(OffsetsRequest):
     fail_on: Literal["critical", "high", "medium", "low", "info"] = "high"
     min_coverage: Annotated[float, Field(ge=0, le=1)] = 0.9
     max_age_seconds: Annotated[int, Field(ge=1)] = 3600
+    formats: str = ",".join(DEFAULT_FORMATS)
+    """The formats of the report, separated by commas; the page and the JSON are written in any case."""
+
+    @field_validator("formats")
+    @classmethod
+    def _formats_are_known(cls, value: str) -> str:
+        return ",".join(read_formats(value))
 
     @field_validator("controls_dirs")
     @classmethod
@@ -86,6 +94,10 @@ class AuditRequest(OffsetsRequest):
         own = control_folders()
         named = [allowed_folder(name.strip(), own, CONTROLS_VARIABLE) for name in value.split(",")] if value else own
         return ",".join(map(str, named)) or None
+
+    @property
+    def report_formats(self) -> tuple[str, ...]:
+        return read_formats(self.formats)
 
     @property
     def controls_folders(self) -> tuple[Path, ...]:

@@ -41,13 +41,18 @@ def audit(
     groups: options.Groups = "*",
     fail_on: Annotated[Severity, typer.Option(help="Failing findings of this severity or worse fail the gate.")] = Severity.HIGH,
     min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Smallest share of applicable verdicts that must be assessed.")] = 0.9,
+    formats: options.Formats = options.DEFAULT_FORMATS,
 ) -> None:
-    """Audit a cluster: snapshot, verification, gate and report, run as one Airflow DAG run. Reads only."""
+    """Audit a cluster: snapshot, verification, gate and report, run as one Airflow DAG run. Reads only.
+
+    The report is written as html and json in any case.
+    """
+    options.chosen_formats(formats)
     options.need_java()
     # The run's first task says the same, but only after Airflow has started.
     check_policy(load_policy(policy), load_catalogue([shipped_controls(), *(controls or [])]))
     signing_key()
-    params = {"topics": topics, "groups": groups, "fail_on": fail_on.value, "min_coverage": min_coverage}
+    params = {"topics": topics, "groups": groups, "fail_on": fail_on.value, "min_coverage": min_coverage, "formats": formats}
     outcome = run_audit_through_airflow(
         connection=options.connection_keys(bootstrap, connection),
         cluster=cluster,

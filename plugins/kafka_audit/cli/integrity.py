@@ -1,6 +1,5 @@
 """The commands ``kafka-audit verify`` and ``kafka-audit keys``: check that stored evidence is unchanged, and who signed it."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +9,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kafka_audit.audit.check import check_audit, check_files
 from kafka_audit.cli.options import Root, printable
-from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.chain_check import Checked, check_chain
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import FileHashes
-from kafka_audit.store.sealed import AUDIT, Place, Sealed, place_of
+from kafka_audit.store.sealed import AUDIT, Sealed, placed
 from kafka_audit.store.signing import new_key, read_public_key
 from kafka_audit.store.signing_key import VARIABLE
 
@@ -71,7 +70,7 @@ def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence[Ed2
 
 
 def _verify_folder(path: Path, keys: Sequence[Ed25519PublicKey]) -> None:
-    path, place = _placed(path)
+    path, place = placed(path)
     if not path.is_dir():
         raise ConfigurationError(f"there is no folder {path}: name the folder of one snapshot or one audit")
     sealed = Sealed.open(path)
@@ -88,21 +87,6 @@ def _verify_folder(path: Path, keys: Sequence[Ed25519PublicKey]) -> None:
     named = f"; checked {checked.counted('intact')} things, gone {checked.counted('gone')}" if is_audit else ""
     intact = "intact" if place else "intact by itself"
     typer.echo(printable(f"{intact}: {manifest['kind']} {identity} of cluster {cluster}, {files}{named}"))
-
-
-def _placed(path: Path) -> tuple[Path, Place | None]:
-    """The absolute path of a folder, and its place in a root; IntegrityError when it, or a folder of the root above it, is a link.
-
-    Otherwise a link in the place of ``audits`` could make an audit look like a copy, of which less is checked.
-    """
-    named = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the links
-    place = place_of(named)
-    for folder in (named, *named.parents):
-        if place and folder == place.root:
-            break
-        if folder.is_symlink() and (place or folder == named):
-            raise IntegrityError(f"{folder} is a link; name the folder itself")
-    return (named, place) if place else (named.resolve(), place_of(named.resolve()))
 
 
 def _print(checked: Checked) -> None:

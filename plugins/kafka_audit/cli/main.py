@@ -21,6 +21,8 @@ from kafka_audit.store.durable_files import keep_new_files_private
 COMMANDS = {
     "audit": "audit:audit",
     "fix": "fix:fix",
+    "report": "sealed_audit:report",
+    "export": "sealed_audit:export",
     "snapshot": "snapshot:snapshot",
     "check-clients": "rules:check_client_files",
     "history": "retention:group_history",

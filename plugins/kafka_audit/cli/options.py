@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kafka_audit.audit import formats as report_formats
 from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.prerequisites import missing_prerequisites
@@ -34,6 +35,8 @@ Controls = Annotated[
         help="Folder with your own controls; may be repeated. In the variable, separate folders with a colon.",
     ),
 ]
+Formats = Annotated[str, typer.Option(help=f"Comma-separated formats of the report: {', '.join(report_formats.REPORT_FILES)}.")]
+DEFAULT_FORMATS = ",".join(report_formats.DEFAULT_FORMATS)
 
 
 def say(text: str) -> None:
@@ -51,6 +54,14 @@ def need_java() -> None:
 def printable(text: str) -> str:
     """The text with every control and bidirectional character shown as an escape: hostile names stay inert in a terminal."""
     return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def chosen_formats(text: str) -> tuple[str, ...]:
+    """The formats in ``--formats``; ConfigurationError (exit 2) names what is none, and those that there are."""
+    try:
+        return report_formats.read_formats(text)
+    except ValueError as problem:
+        raise ConfigurationError(f"--formats: {problem}") from problem
 
 
 def connection_keys(bootstrap: str | None, connection: Path | None) -> dict[str, Any]:

@@ -1,13 +1,15 @@
-"""The report of an audit: an HTML page for people, and the same content as JSON and JUnit for programs.
+"""The report of an audit: a page for people, and the same content in the other formats that are asked for.
 
 Nothing here judges: verdicts and gate results are read from the audit's folder.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_audit.report.formats import FORMATS
+from kafka_audit.audit.formats import ALWAYS, DEFAULT_FORMATS
+from kafka_audit.report.formats import rendered
 from kafka_audit.report.model import LIMIT, Report, read_report
 from kafka_audit.store.durable_files import replaced_folder
 from kafka_audit.store.layout import Audit, Snapshot
@@ -17,17 +19,24 @@ if TYPE_CHECKING:
     from kafka_audit.policy import Policy
 
 
-def write_report(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", *, generated_at: datetime) -> Path:
-    """Write ``report.html``, ``report.json`` and ``junit.xml`` to the audit's ``report/`` folder; returns the path of the page.
+def write_report(
+    audit: Audit,
+    snapshot: Snapshot,
+    catalogue: "Catalogue",
+    policy: "Policy",
+    *,
+    generated_at: datetime,
+    formats: Iterable[str] = DEFAULT_FORMATS,
+) -> Path:
+    """Write the report in ``formats``, ``html`` and ``json`` in any case, to the audit's ``report/`` folder; returns the path of the page.
 
     The folder is replaced as a whole. The same audit and ``generated_at`` (with a time zone) give the same bytes.
     IntegrityError (exit 5) if results are broken, CollectionError (exit 1) if the files cannot be written.
     """
     report = read_report(audit, snapshot, catalogue, policy, generated_at=generated_at)
     with replaced_folder(audit.report) as folder:
-        for one in FORMATS.values():
-            made = one.render(report)
-            (folder / one.file).write_bytes(made if isinstance(made, bytes) else made.encode("utf-8", "replace"))
+        for file, content in rendered(report, {*formats, *ALWAYS}):
+            (folder / file).write_bytes(content)
     return audit.report / "report.html"
 
 

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Annotated
+
+from pydantic import Field
 
 
 class Change(str, Enum):
@@ -49,8 +52,8 @@ class Comparison:
     counts: Mapping[str, int]
     listed: tuple[ChangedFinding, ...] = ()
     notes: tuple[str, ...] = ()
-    changes: Mapping[tuple[str, str], Change] = field(default_factory=dict)
-    """(control_id, resource) of the findings that the report lists, with their change."""
+    changes: Annotated[Mapping[tuple[str, str], Change], Field(exclude=True)] = field(default_factory=dict)
+    """(control_id, resource) of the findings that the report lists, with their change; in JSON each of them has its own."""
 
     def change_of(self, control_id: str, resource: str) -> Change | None:
         """How a listed failure compares with the previous audit; None if that is not known."""

@@ -1,6 +1,6 @@
-"""The formats that a report is written in: one module each, which renders the same Report."""
+"""The formats that a report is written in: one module each, which renders the same Report. ``audit/formats.py`` lists the same formats."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from kafka_audit.report import html, json_report, junit, markdown, openmetrics
@@ -25,3 +25,11 @@ FORMATS: Mapping[str, Format] = {
         file="metrics.prom", media_type="application/openmetrics-text; version=1.0.0; charset=utf-8", render=openmetrics.render
     ),
 }
+
+
+def rendered(report: Report, formats: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    """The name and the content of the file of each format, in the order of the table, one after another."""
+    for name, one in FORMATS.items():
+        if name in formats:
+            made = one.render(report)
+            yield one.file, made if isinstance(made, bytes) else made.encode("utf-8", "replace")

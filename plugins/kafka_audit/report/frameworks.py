@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from pydantic import computed_field
+from pydantic.dataclasses import dataclass
 
 from kafka_audit.findings import Status
 from kafka_audit.policy.frameworks import Framework, Requirement
+from kafka_audit.report.frozen import EXACT
 from kafka_audit.report.results import ControlResult, Counts
 
 
@@ -19,7 +22,7 @@ class Support(str, Enum):
     NOT_APPLICABLE = "not applicable"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class ControlSupport:
     """One control of a requirement; ``why`` says why it does not support the requirement."""
 
@@ -28,7 +31,7 @@ class ControlSupport:
     why: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class RequirementResult:
     """One requirement and the support of each of its controls; controls that had nothing to judge do not count."""
 
@@ -44,7 +47,7 @@ class RequirementResult:
         return [control for control in self.controls if control.support.value == support]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class FrameworkResult:
     """One framework of the policy."""
 
@@ -54,10 +57,12 @@ class FrameworkResult:
     source: str
     requirements: tuple[RequirementResult, ...]
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
-    def counts(self) -> Counter[str]:
+    def counts(self) -> dict[str, int]:
         """The number of requirements for each kind of support."""
-        return Counter(requirement.support.value for requirement in self.requirements)
+        found = Counter(requirement.support for requirement in self.requirements)
+        return {support.value: found[support] for support in Support}
 
 
 def assess(frameworks: Sequence[Framework], results: Sequence[ControlResult], *, void: bool) -> tuple[FrameworkResult, ...]:

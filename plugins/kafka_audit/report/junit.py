@@ -38,7 +38,7 @@ def _details(result: ControlResult, finding: Finding, waiver: WaiverUse | None =
     ]
     lines += [f"reason: {finding.reason}"] if finding.reason else []
     lines += [f"loosened by tier {finding.tier}: {finding.loosened}"] if finding.loosened else []
-    lines += [f"waived: {waiver_sentence(waiver)}; {waiver['justification']}"] if waiver else []
+    lines += [f"waived: {waiver_sentence(waiver)}; {waiver.justification}"] if waiver else []
     lines += [f"evidence: {finding.evidence}"] if finding.evidence else []
     return "\n".join(_safe(line) for line in lines)
 
@@ -48,7 +48,7 @@ def _failures(suite: ET.Element, result: ControlResult, waivers: WaiverTable) ->
     for finding in result.failures:
         observed, expected = finding.observed or "not known", finding.expected or "not known"
         waiver = waivers.find(finding.waiver)
-        waived = f", waived by {waiver['id']} until {waiver['expires']}" if waiver else ""
+        waived = f", waived by {waiver.id} until {waiver.expires}" if waiver else ""
         message = f"{result.code} {finding.severity}{waived}: observed {observed}, expected {expected}"
         kind = f"waived {finding.severity}" if waiver else finding.severity
         failure = ET.SubElement(_case(suite, result, finding.resource), "failure", type=_safe(kind), message=_safe(message))

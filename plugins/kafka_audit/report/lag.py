@@ -1,14 +1,16 @@
 """Reads the worst groups and partitions of an audit: lag, lost records, time to loss, and compliance with SLAs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import computed_field
+from pydantic.dataclasses import dataclass
 
 from kafka_audit.catalogue.rows.groups import STATUSES
+from kafka_audit.report import words
+from kafka_audit.report.frozen import EXACT
 from kafka_audit.report.lag_groups import GroupLag, GroupReader, read_group_slas
 from kafka_audit.report.lag_history import read_histories
 from kafka_audit.report.rows import batches, exists, first_rows, positive, rows_of
@@ -25,19 +27,56 @@ _NEXT = (("time_to_loss_ms", "ascending"), *_LOST)
 _WORST = (("lost", "descending"), ("beyond_end", "descending"), ("time_to_loss_ms", "ascending"), ("lag", "descending"), *_PLACE)
 _BAD = pa.array(STATUSES[: STATUSES.index("ORPHAN") + 1])
 
-GroupPartition = Mapping[str, Any]
-"""A partition that a group reads: the columns of group_partitions.parquet that are shown. Counts are records, rates are records per second;
-None: not known, never 0."""
-COLUMNS = (
-    *("group_id", "topic", "partition", "group_type", "state", "topic_exists", "has_commit", "committed", "log_start", "log_end", "lag"),
-    *("lost", "beyond_end", "compacted", "only_markers_unread", "status", "status_reason", "status_window_ms", "detected_within_ms"),
-    *("burrow", "margin", "recreated", "truncated", "produced_per_s", "consumed_per_s", "expired_per_s", "time_to_loss_ms"),
-    *("time_to_loss_by", "catch_up_ms", "expires_in_ms", "lag_ms", "lag_ms_is_bound", "lag_ms_least", "lag_ms_most", "lag_ms_method"),
-    "behind_sla",
-)
+
+@dataclass(frozen=True, kw_only=True, config=EXACT)
+class GroupPartition:
+    """A partition that a group reads: the columns of group_partitions.parquet that are shown.
+
+    Counts are records, rates are records per second; None: not known, never 0.
+    """
+
+    group_id: str
+    topic: str
+    partition: int
+    group_type: str | None
+    state: str | None
+    topic_exists: bool | None
+    has_commit: bool | None
+    committed: int | None
+    log_start: int | None
+    log_end: int | None
+    lag: int | None
+    lost: int | None
+    beyond_end: int | None
+    compacted: bool | None
+    only_markers_unread: bool | None
+    status: str | None
+    status_reason: str | None
+    status_window_ms: int | None
+    detected_within_ms: int | None
+    burrow: str | None
+    margin: int | None
+    recreated: bool | None
+    truncated: int | None
+    produced_per_s: float | None
+    consumed_per_s: float | None
+    expired_per_s: float | None
+    time_to_loss_ms: int | None
+    time_to_loss_by: str | None
+    catch_up_ms: int | None
+    expires_in_ms: int | None
+    lag_ms: int | None
+    lag_ms_is_bound: bool | None
+    lag_ms_least: int | None
+    lag_ms_most: int | None
+    lag_ms_method: str | None
+    behind_sla: bool | None
 
 
-@dataclass(frozen=True, kw_only=True)
+COLUMNS = tuple(one.name for one in fields(GroupPartition))
+
+
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class Loss:
     """Loss over all group partitions: what has been lost, and what will be lost next at the rates of the history."""
 
@@ -48,8 +87,14 @@ class Loss:
     happened: tuple[GroupPartition, ...] = ()
     next: tuple[GroupPartition, ...] = ()
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def sentence(self) -> str:
+        """What was lost and what will be lost within a day; empty if there is no known loss."""
+        return words.loss(self)
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class LagTables:
     """The worst partitions and groups, and how many there are in total; ``ran`` is False if the verification left no results on lag."""
 
@@ -87,7 +132,7 @@ def read_lag(folder: Path, groups: Path) -> LagTables:
     histories = read_histories(series, [one.group_id for one in listed[:SHOWN]])
     return LagTables(
         ran=True,
-        partitions=rows_of(worst),
+        partitions=_partitions(worst),
         partition_count=partition_count,
         behind_count=behind,
         unknown_count=sum(one.unknown for one in listed),
@@ -96,6 +141,10 @@ def read_lag(folder: Path, groups: Path) -> LagTables:
         group_count=len(listed),
         loss=loss.loss(),
     )
+
+
+def _partitions(table: pa.Table | None) -> tuple[GroupPartition, ...]:
+    return tuple(GroupPartition(**row) for row in rows_of(table))
 
 
 def _is_listed(table: pa.Table) -> pa.ChunkedArray:
@@ -130,6 +179,6 @@ class _LossReader:
             groups=len(self._groups),
             records=self._records,
             within_a_day=self._within_a_day,
-            happened=rows_of(self._happened),
-            next=rows_of(self._next),
+            happened=_partitions(self._happened),
+            next=_partitions(self._next),
         )

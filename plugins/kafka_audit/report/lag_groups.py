@@ -2,15 +2,17 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic.dataclasses import dataclass
 
 from kafka_audit.catalogue.rows.groups import STATUSES
+from kafka_audit.report.frozen import EXACT, IntByName
 from kafka_audit.report.lag_history import LagHistory
 from kafka_audit.report.rows import batches, positive
 
@@ -24,13 +26,6 @@ _AGGREGATES: list[Any] = [
     ("time_to_loss_ms", "min"),
 ]
 
-
-GroupSla = Mapping[str, Any]
-"""One SLA of a group, over the partitions that it covers: limits, lag in records, and window. None: not known or not demanded.
-
-availability_percent is the share of the judged minutes that were within the limits; quiet minutes and minutes that were not assessed are
-not judged. target_met is False if known minutes overspend the budget, and None without a target or with less than half known.
-"""
 _OF_POLICY = ("sla", "max_lag_records", "max_lag_ms", "max_no_progress_ms", "breach_samples", "breach_of", "target_percent", "window_days")
 _COLUMNS = (
     *("policy", "resource", "group_id", "partition_count", "lag_known", "unknown_partitions", "behind_partitions", "quiet"),
@@ -39,7 +34,41 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=EXACT)
+class GroupSla:
+    """One SLA of a group, over the partitions that it covers: limits, lag in records, and window. None: not known or not demanded.
+
+    availability_percent is the share of the judged minutes that were within the limits; quiet minutes and minutes that were not assessed
+    are not judged. target_met is False if known minutes overspend the budget, and None without a target or with less than half known.
+    """
+
+    resource: str
+    group_id: str
+    partition_count: int | None
+    lag_known: int | None
+    unknown_partitions: int | None
+    behind_partitions: int | None
+    quiet: bool | None
+    availability_percent: float | None
+    minutes_in: int | None
+    minutes_out: int | None
+    minutes_not_assessed: int | None
+    minutes_quiet: int | None
+    budget_allowed_minutes: float | None
+    budget_used_minutes: float | None
+    budget_left_minutes: float | None
+    sla: str
+    max_lag_records: int | None
+    max_lag_ms: int | None
+    max_no_progress_ms: int | None
+    breach_samples: int | None
+    breach_of: int | None
+    target_percent: float | None
+    window_days: int | None
+    target_met: bool | None
+
+
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class GroupLag:
     """One group over all its partitions. Sums include the partitions whose offsets are known; ``unknown`` counts the others with a commit.
 
@@ -61,7 +90,7 @@ class GroupLag:
     lag_ms_method: str | None = None
     lag_ms_is_bound: bool = False
     time_to_loss_ms: int | None = None
-    statuses: tuple[tuple[str, int], ...] = ()
+    statuses: IntByName = ()
     slas: tuple[GroupSla, ...] = ()
     history: LagHistory | None = None
 
@@ -74,7 +103,7 @@ class GroupLag:
     def limit_records(self) -> int | None:
         """The SLA limit to compare ``lag`` with, in records; None unless a single SLA covers every partition in the sum."""
         sla = self.slas[0] if len(self.slas) == 1 else None
-        return sla["max_lag_records"] if sla is not None and (sla["partition_count"] or 0) >= self.known else None
+        return sla.max_lag_records if sla is not None and (sla.partition_count or 0) >= self.known else None
 
 
 class GroupReader:
@@ -153,7 +182,7 @@ def _badness(group: GroupLag) -> tuple[float | str, ...]:
     """The key that sorts groups worst first: loss, commits beyond the log end, time to loss, status, broken SLAs, lag."""
     soonest = inf if group.time_to_loss_ms is None else group.time_to_loss_ms
     status = min((_rank(status) for status, _ in group.statuses), default=len(STATUSES))
-    broken = sum(sla["target_met"] is False for sla in group.slas)
+    broken = sum(sla.target_met is False for sla in group.slas)
     return (-group.lost, -group.beyond_end, soonest, status, -broken, -group.lag, group.group_id)
 
 
@@ -167,8 +196,8 @@ def read_group_slas(path: Path) -> dict[str, tuple[GroupSla, ...]]:
         for row in table.to_pylist():
             policy = row.pop("policy")
             sla = row | {name: policy[name] for name in _OF_POLICY}
-            found.setdefault(row["group_id"], []).append({**sla, "target_met": _target_met(sla)})
-    return {group_id: tuple(sorted(slas, key=lambda one: str(one["sla"]))) for group_id, slas in found.items()}
+            found.setdefault(row["group_id"], []).append(GroupSla(**sla, target_met=_target_met(sla)))
+    return {group_id: tuple(sorted(slas, key=lambda one: one.sla)) for group_id, slas in found.items()}
 
 
 def _target_met(sla: Mapping[str, Any]) -> bool | None:

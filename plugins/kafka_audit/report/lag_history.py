@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.compute as pc
+from pydantic.dataclasses import dataclass
 
+from kafka_audit.report.frozen import EXACT
 from kafka_audit.report.rows import batches
 
 COLUMNS = 240
@@ -16,7 +17,7 @@ COLUMNS = 240
 _SERIES = ("group_id", "bucket_ms", "lag", "lost", "in_sla_share", "known_share")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class LagHistory:
     """Equal intervals of ``step_ms`` milliseconds from ``start_ms`` (epoch); each tuple has one value per interval.
 

@@ -2,28 +2,48 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, SkipValidation, ValidationError, computed_field
+from pydantic.dataclasses import dataclass
 
 from kafka_audit.audit.gate_result import GateResult, read_gate
 from kafka_audit.audit.outcome import VOID, Outcome, judge
 from kafka_audit.catalogue.rows import LAG, SETTINGS
-from kafka_audit.findings import Severity
+from kafka_audit.errors import IntegrityError
+from kafka_audit.findings import Severity, Status
+from kafka_audit.policy import Policy
 from kafka_audit.policy.waivers import began, in_force
+from kafka_audit.report import words
 from kafka_audit.report.commit_history import CommitHistory, read_commit_history
-from kafka_audit.report.comparison import Comparison, TrendPoint
+from kafka_audit.report.comparison import Change, Comparison, TrendPoint
+from kafka_audit.report.control_results import FindingReader, control_results, read_summary
 from kafka_audit.report.frameworks import FrameworkResult, assess
+from kafka_audit.report.frozen import EXACT, IN_JSON_ELSEWHERE, KnownText
 from kafka_audit.report.lag import LagTables, read_lag
-from kafka_audit.report.results import ControlResult, Counts, FindingReader, Reason, control_results, read_summary, total, worst_first
+from kafka_audit.report.results import ControlResult, Counts, Finding, ListedFinding, total, worst_first
 from kafka_audit.report.rows import exists
-from kafka_audit.report.snapshot_view import Collection, Row, UsedHistory, audit_files, read_collection, read_used_history
-from kafka_audit.report.tally import Kind, Results, WaiverTable, attestation_table, by_tier, loosened_results, read_tally, waiver_table
+from kafka_audit.report.snapshot_view import Collection, HashedFile, UsedHistory, audit_files, read_collection, read_used_history
+from kafka_audit.report.tally import (
+    AssessedShare,
+    AttestationUse,
+    Kind,
+    Loosened,
+    ResultsByTier,
+    WaiverTable,
+    attestation_table,
+    by_tier,
+    loosened_results,
+    read_tally,
+    waiver_table,
+)
+from kafka_audit.report.totals import FailedAt, Moment, Reasons, Tool, Totals
 from kafka_audit.store.layout import Audit, Snapshot
 
 if TYPE_CHECKING:
     from kafka_audit.catalogue.load import Catalogue
-    from kafka_audit.policy import Policy
 
 LIMIT = 200
 """The largest number of findings that are listed per control and status; counts include all findings."""
@@ -31,7 +51,11 @@ LIMIT = 200
 _PARTS = ((SETTINGS, "topics, partitions, brokers and the cluster"), (LAG, "consumer groups"))
 
 
-@dataclass(frozen=True, kw_only=True)
+SCHEMA_VERSION: Literal[1] = 1
+"""The version of the form of ``report.json``, which ``report.schema.json`` defines."""
+
+
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class AtSeverity:
     """One severity: the number of controls with such results, the controls that fail with it, and the counts of results with it."""
 
@@ -43,40 +67,110 @@ class AtSeverity:
     waived: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class Report:
-    """The content of a report. ``limit``: the largest number of findings that were read per control and status.
+    """The content of a report, from which every format is written; ``report.json`` is its own JSON.
 
     ``comparison`` is None if no earlier audit of the cluster is sealed. ``trend``: the sealed audits that are kept, oldest first, this
-    one last.
+    one last. ``reasons``: why results are missing; ``set_aside``: why results do not apply. ``missing``: steps without results.
     """
 
+    schema_version: Literal[1] = SCHEMA_VERSION
+    kind: Literal["report"] = "report"
+    tool: Tool = Tool()
     audit_id: str
     cluster: str
-    started_at: str
-    generated_at: datetime
-    params: tuple[tuple[str, Any], ...]
-    outcome: Outcome
+    started_at: KnownText
+    generated_at: Moment
+    params: Annotated[tuple[tuple[str, Any], ...], SkipValidation, IN_JSON_ELSEWHERE]
+    outcome: Annotated[Outcome, IN_JSON_ELSEWHERE]
     gates: tuple[GateResult, GateResult]
     catalogue_sha256: str
-    policy: "Policy"
+    policy: Annotated[Policy, SkipValidation, IN_JSON_ELSEWHERE]
     collection: Collection
-    results: tuple[ControlResult, ...]
-    reasons: tuple[Reason, ...]
-    set_aside: tuple[Reason, ...]
-    tiers: tuple[tuple[str, Results], ...]
-    loosened: tuple[Mapping[str, Any], ...]
+    results: Annotated[tuple[ControlResult, ...], Field(serialization_alias="controls")]
+    reasons: Annotated[Reasons, Field(serialization_alias="unassessed")]
+    set_aside: Reasons
+    tiers: ResultsByTier
+    loosened: tuple[Loosened, ...]
     waivers: WaiverTable
-    attestations: tuple[Row, ...]
+    attestations: tuple[AttestationUse, ...]
     frameworks: tuple[FrameworkResult, ...]
     history: tuple[UsedHistory, ...]
     lag: LagTables
     commit_history: CommitHistory
     missing: tuple[str, ...]
-    audit_files: tuple[Row, ...]
-    limit: int
+    audit_files: tuple[HashedFile, ...]
+    limit: Annotated[int, Field(serialization_alias="findings_per_control_and_status")]
+    """The largest number of findings that were read per control and status; counts include all findings."""
     comparison: Comparison | None = None
     trend: tuple[TrendPoint, ...] = ()
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def verdict(self) -> str:
+        """PASSED, FAILED, INCOMPLETE or VOID."""
+        return self.outcome.verdict
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def exit_code(self) -> int:
+        """What the audit's command ends with."""
+        return self.outcome.exit_code
+
+    @computed_field(alias="reasons")  # type: ignore[prop-decorator]
+    @property
+    def reasons_for_verdict(self) -> tuple[str, ...]:
+        """Why the verdict is what it is, in sentences."""
+        return self.outcome.reasons
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def summary(self) -> str:
+        """One sentence with the verdict and the reason for it."""
+        return words.summary(self)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def policy_sha256(self) -> str:
+        """The sha256 over the policy's files."""
+        return self.policy.sha256
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def coverage(self) -> AssessedShare:
+        """How much of what applies was assessed, over all controls."""
+        return self.counts.coverage
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def totals(self) -> Totals:
+        """The counts over all controls."""
+        severities = {one.name: FailedAt(controls=len(one.failing), results=one.failed, waived=one.waived) for one in self.by_severity()}
+        return Totals(
+            **asdict(self.counts),
+            controls=len(self.results),
+            controls_run=sum(result.ran for result in self.results),
+            controls_failing=len(self.failing),
+            failed_by_severity=severities,
+        )
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def truncated(self) -> bool:
+        """Whether there are findings that the report does not list; the Parquet files have all."""
+        return any(result.truncated for result in self.results)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def findings(self) -> tuple[ListedFinding, ...]:
+        """The findings that are listed, by control: failures first, worst first, then errors and what was not assessed."""
+        return tuple(ListedFinding.of(one, self.waivers, self._change(one)) for result in self.results for one in result.listed)
+
+    def _change(self, finding: Finding) -> Change | None:
+        if self.comparison is None or finding.status != Status.FAIL.value:
+            return None
+        return self.comparison.change_of(finding.control_id, finding.resource)
 
     @property
     def counts(self) -> Counts:
@@ -115,13 +209,22 @@ class Report:
 
 
 def read_report(
-    audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", *, generated_at: datetime, limit: int = LIMIT
+    audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: Policy, *, generated_at: datetime, limit: int = LIMIT
 ) -> Report:
     """Read the report of one audit.
 
     Results of a step that did not run are left out and named in ``missing``; then the verdict is never PASSED.
     Files that are there but broken raise IntegrityError (exit 5).
     """
+    try:
+        return _read(audit, snapshot, catalogue, policy, generated_at=generated_at, limit=limit)
+    except ValidationError as problem:
+        raise IntegrityError(
+            f"{audit.path} or {snapshot.path} holds what no report can say ({str(problem)[:300]}): run the step that writes it again"
+        ) from problem
+
+
+def _read(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: Policy, *, generated_at: datetime, limit: int) -> Report:
     run = audit.run()
     at = began(run)
     findings = FindingReader(limit)

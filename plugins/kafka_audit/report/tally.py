@@ -2,14 +2,18 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import PlainSerializer, computed_field
+from pydantic.dataclasses import dataclass
 
 from kafka_audit.findings import COUNTED_AS, Severity, Status
 from kafka_audit.policy.attestations import Attestation, newest
 from kafka_audit.policy.waivers import Waiver, WaiverState, is_future
+from kafka_audit.report.frozen import EXACT
 from kafka_audit.report.rows import batches
 
 SEVERITIES = [severity.value for severity in Severity]
@@ -33,7 +37,20 @@ class Kind(NamedTuple):
 Tally = Mapping[Kind, int]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=EXACT)
+class AssessedShare:
+    """How many of the applicable results were assessed; ``ratio`` is None if nothing applies, never 1."""
+
+    assessed: int
+    applicable: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def ratio(self) -> float | None:
+        return round(self.assessed / self.applicable, 6) if self.applicable else None
+
+
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class Results:
     """The number of results in each status. ``waived`` counts failures; ``loosened`` counts passes and failures."""
 
@@ -52,6 +69,10 @@ class Results:
     @property
     def applicable(self) -> int:
         return self.passed + self.failed + self.errored + self.not_assessed
+
+    @property
+    def coverage(self) -> AssessedShare:
+        return AssessedShare(assessed=self.assessed, applicable=self.applicable)
 
 
 def read_tally(path: Path, waivers: Collection[str]) -> tuple[Counter[Kind], Counter[str]]:
@@ -96,35 +117,92 @@ def by_tier(tally: Tally, tiers: Collection[str]) -> list[tuple[str, Results]]:
     return [(name, results_of((kind, number) for kind, number in tally.items() if str(kind.tier) == name)) for name in names]
 
 
-def loosened_results(tally: Tally) -> tuple[Mapping[str, Any], ...]:
-    """A control's results in one tier that were judged by a looser value than the catalogue's: {code, tier, loosened, passed, failed}.
+@dataclass(frozen=True, kw_only=True, config=EXACT)
+class TierResults(Results):
+    """The results of one tier, as ``report.json`` lists them."""
 
-    By code and tier.
-    """
+    tier: str
+
+
+def _listed_tiers(tiers: Sequence[tuple[str, Results]]) -> tuple[TierResults, ...]:
+    return tuple(TierResults(tier=tier, **asdict(results)) for tier, results in tiers)
+
+
+ResultsByTier = Annotated[tuple[tuple[str, Results], ...], PlainSerializer(_listed_tiers, return_type=tuple[TierResults, ...])]
+
+
+@dataclass(frozen=True, kw_only=True, config=EXACT)
+class Loosened:
+    """The results of one control in one tier that were judged by a looser value than the catalogue's; ``loosened`` says which."""
+
+    code: str
+    tier: str
+    loosened: str
+    passed: int
+    failed: int
+
+
+def loosened_results(tally: Tally) -> tuple[Loosened, ...]:
+    """Every kind of loosened result, by code and tier."""
     groups: dict[tuple[str, str, str], Counter[str]] = {}
     for kind, number in tally.items():
         if kind.loosened is not None and kind.status in _JUDGED:
             groups.setdefault((kind.code, str(kind.tier), kind.loosened), Counter())[kind.status] += number
     return tuple(
-        {"code": code, "tier": tier, "loosened": what, "passed": found[Status.PASS.value], "failed": found[Status.FAIL.value]}
+        Loosened(code=code, tier=tier, loosened=what, passed=found[Status.PASS.value], failed=found[Status.FAIL.value])
         for (code, tier, what), found in sorted(groups.items())
     )
 
 
-WaiverUse = Mapping[str, Any]
-"""One waiver, its texts and times as text, with {status, covered}: used, unused, expired or not yet approved; the failures it covers."""
+@dataclass(frozen=True, kw_only=True, config=EXACT)
+class Acceptance:
+    """Who accepted a failure, and until when (ISO time)."""
+
+    id: str
+    owner: str
+    approver: str
+    ticket: str
+    expires: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=EXACT)
+class WaiverUse(Acceptance):
+    """One waiver of the policy, its times as text. ``status``: used, unused, expired or not yet approved; ``covered``: failures."""
+
+    control: str
+    resource: str
+    justification: str
+    approved_on: str
+    status: str
+    covered: int
+
+    @property
+    def acceptance(self) -> Acceptance:
+        return Acceptance(id=self.id, owner=self.owner, approver=self.approver, ticket=self.ticket, expires=self.expires)
+
+
+@dataclass(frozen=True, kw_only=True, config=EXACT)
+class Unfounded:
+    """A waiver that findings name although it was not in force, and the number of these findings."""
+
+    id: str
+    findings: int
+
+
+def _listed_unfounded(pairs: Sequence[tuple[str, int]]) -> tuple[Unfounded, ...]:
+    return tuple(Unfounded(id=waiver_id, findings=number) for waiver_id, number in pairs)
+
+
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class WaiverTable:
     """``listed``: the policy's waivers. ``unfounded``: (id, number of findings) of waivers that findings name but were not in force."""
 
     listed: tuple[WaiverUse, ...] = ()
-    unfounded: tuple[tuple[str, int], ...] = ()
+    unfounded: Annotated[tuple[tuple[str, int], ...], PlainSerializer(_listed_unfounded, return_type=tuple[Unfounded, ...])] = ()
 
     def find(self, waiver_id: str | None) -> WaiverUse | None:
         """The waiver with this id if it covers failures of this audit, else None."""
-        return next((one for one in self.listed if one["id"] == waiver_id and one["status"] == "used"), None)
+        return next((one for one in self.listed if one.id == waiver_id and one.status == "used"), None)
 
 
 def waiver_table(waivers: Sequence[Waiver], tally: Tally, unfounded: Mapping[str, int], at: datetime) -> WaiverTable:
@@ -137,18 +215,33 @@ def waiver_table(waivers: Sequence[Waiver], tally: Tally, unfounded: Mapping[str
     return WaiverTable(listed=listed, unfounded=tuple(sorted(unfounded.items())))
 
 
-def attestation_table(attestations: list[Attestation], at: datetime) -> tuple[Mapping[str, Any], ...]:
-    """The policy's attestations, their texts and times as text, with {status}; ``at`` is when the snapshot was taken.
+@dataclass(frozen=True, kw_only=True, config=EXACT)
+class AttestationUse:
+    """One attestation of the policy, its times as text.
 
-    status: counts (it decides its control), superseded (a later one of the same control counts), expired or not yet given.
+    ``status``: counts (it decides its control), superseded (a later one of the same control counts), expired or not yet given.
     """
+
+    id: str
+    control: str
+    attested_by: str
+    attested_on: str
+    expires: str
+    statement: str
+    outcome: str
+    file: str
+    sha256: str
+    status: str
+
+
+def attestation_table(attestations: list[Attestation], at: datetime) -> tuple[AttestationUse, ...]:
+    """The policy's attestations; ``at`` is when the snapshot was taken."""
     deciding = newest(attestations, at)
     return tuple(
-        {
-            **one.model_dump(mode="json"),
-            "expires": one.expires.isoformat(),
-            "status": _standing(one, decides=deciding.get(one.control) is one, at=at),
-        }
+        AttestationUse(
+            **{**one.model_dump(mode="json"), "expires": one.expires.isoformat()},
+            status=_standing(one, decides=deciding.get(one.control) is one, at=at),
+        )
         for one in attestations
     )
 
@@ -162,8 +255,10 @@ def _standing(one: Attestation, *, decides: bool, at: datetime) -> str:
 def _use(waiver: Waiver, covered: int, state: WaiverState) -> WaiverUse:
     words = ("id", "control", "resource", "owner", "approver", "ticket", "justification")
     used = "used" if covered else "unused"
-    return {
+    return WaiverUse(
         **{word: getattr(waiver, word) for word in words},
-        **{"approved_on": waiver.approved_on.isoformat(), "expires": waiver.expires.isoformat()},
-        **{"status": used if state is WaiverState.IN_FORCE else state.value, "covered": covered},
-    }
+        approved_on=waiver.approved_on.isoformat(),
+        expires=waiver.expires.isoformat(),
+        status=used if state is WaiverState.IN_FORCE else state.value,
+        covered=covered,
+    )

@@ -5,14 +5,17 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 from itertools import pairwise
 from math import floor
+from typing import TYPE_CHECKING
 
 from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.policy.tiers import GroupRule, Tier, TopicRule
-from kafka_audit.report.lag import Loss
-from kafka_audit.report.model import Report
-from kafka_audit.report.tally import WaiverUse
 from kafka_audit.safe_text import percent, utc
+
+if TYPE_CHECKING:
+    from kafka_audit.report.lag import Loss
+    from kafka_audit.report.model import Report
+    from kafka_audit.report.tally import Acceptance
 
 _UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
@@ -22,7 +25,7 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def coverage(report: Report) -> str:
+def coverage(report: "Report") -> str:
     """How much of what applies was assessed, as a part of a sentence; without a percentage if nothing applies."""
     counts = report.counts
     if not counts.applicable:
@@ -31,7 +34,7 @@ def coverage(report: Report) -> str:
     return f"{percent(counts.assessed, counts.applicable)} of what applies was assessed{still_open}"
 
 
-def failures(report: Report) -> str:
+def failures(report: "Report") -> str:
     """How many controls fail, by the severity of their worst failure, as a part of a sentence."""
     failing = report.failing
     ran = sum(result.counts is not None for result in report.results)
@@ -44,13 +47,13 @@ def failures(report: Report) -> str:
     return f"{len(failing)} of {counted(ran, 'control')} {verb} ({', '.join(severities)}){waived}"
 
 
-def waiver_sentence(waiver: WaiverUse) -> str:
+def waiver_sentence(waiver: "Acceptance") -> str:
     """Who accepted a waived failure, and until when."""
-    who = f"owner {waiver['owner']}, approved by {waiver['approver']}"
-    return f"{waiver['id']} until {utc(waiver['expires'])}, {who}, ticket {waiver['ticket']}"
+    who = f"owner {waiver.owner}, approved by {waiver.approver}"
+    return f"{waiver.id} until {utc(waiver.expires)}, {who}, ticket {waiver.ticket}"
 
 
-def summary(report: Report) -> str:
+def summary(report: "Report") -> str:
     """One sentence with the verdict and the reason for it."""
     verdict = report.outcome.verdict
     if verdict == PASSED:
@@ -138,7 +141,7 @@ def percentage(percent: float | None) -> str:
     return f"{floor(percent * 1000 + 1e-6) / 1000:g}%"
 
 
-def loss(found: Loss) -> str:
+def loss(found: "Loss") -> str:
     """What was lost and what will be lost within a day, as sentences; empty if there is no known loss."""
     said = []
     if found.records:
@@ -146,7 +149,7 @@ def loss(found: Loss) -> str:
         verb = "was" if found.records == 1 else "were"
         said.append(f"Up to {counted(found.records, 'record')} {verb} deleted unread on {where}.")
     if found.within_a_day:
-        soonest = found.next[0]["time_to_loss_ms"] or 0
+        soonest = found.next[0].time_to_loss_ms or 0
         first = f"in {duration(soonest)}" if soonest > 0 else "now"
         if found.within_a_day == 1:
             said.append(f"At the rates seen, 1 partition loses unread records {first}.")

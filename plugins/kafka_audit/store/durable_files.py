@@ -10,9 +10,9 @@ import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from kafka_audit.errors import CollectionError, IntegrityError
+from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.store.unfinished import held_folder, hidden_name, old_name
 
 FILE_MODE, FOLDER_MODE = 0o640, 0o750
@@ -135,6 +135,35 @@ def write_failed(path: Path, problem: OSError) -> CollectionError:
     }.get(problem.errno or 0, "see the system's message")
     kept = "Nothing half-written was kept; earlier evidence is untouched"
     return CollectionError(f"cannot write {path}: {problem.strerror or problem} - {hint}. {kept}")
+
+
+@contextlib.contextmanager
+def new_file(target: Path) -> Iterator[BinaryIO]:
+    """A new file to fill: ``target`` is empty until it is whole and durable, and is removed on any error.
+
+    ConfigurationError (exit 2) when something has that name already: nothing is overwritten.
+    """
+    partial = hidden_name(target)
+    try:
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE))
+    except FileExistsError as problem:
+        raise ConfigurationError(f"{target} is there already and is not overwritten: name another file") from problem
+    except OSError as problem:
+        raise write_failed(target, problem) from problem
+    try:
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE), "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(target)
+        sync_folder(target.parent)
+    except BaseException as problem:
+        target.unlink(missing_ok=True)
+        if isinstance(problem, OSError):
+            raise write_failed(target, problem) from problem
+        raise
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ class FileHashes:
 
     def of(self, path: Path | str) -> tuple[str, int]:
         """sha256 and size in bytes of a regular file; IntegrityError for anything else, OSError when it cannot be read."""
-        descriptor, about = _opened(path)
+        descriptor, about = opened(path)
         try:
             key = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
             if key not in self._known:
@@ -44,7 +44,7 @@ class FileHashes:
             os.close(descriptor)
 
 
-def _opened(path: Path | str) -> tuple[int, os.stat_result]:
+def opened(path: Path | str) -> tuple[int, os.stat_result]:
     """The descriptor of a regular file that is open for reading, and what it is. No pipe makes this wait, and no link is followed."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -116,7 +116,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def bytes_of(path: Path, most: int = MOST_BYTES) -> bytes:
     """The content of a manifest, signature or record; IntegrityError when it is no regular file or longer than any of ours."""
-    with os.fdopen(_opened(path)[0], "rb") as stream:
+    with os.fdopen(opened(path)[0], "rb") as stream:
         content = stream.read(most + 1)
     if len(content) > most:
         size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"

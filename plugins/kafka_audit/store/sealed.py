@@ -68,6 +68,21 @@ def place_of(folder: Path) -> Place | None:
     return None
 
 
+def placed(path: Path) -> tuple[Path, Place | None]:
+    """The absolute path of a folder, and its place in a root; IntegrityError when it, or a folder of the root above it, is a link.
+
+    Otherwise a link in the place of ``audits`` could make an audit look like a copy, of which less is checked.
+    """
+    named = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the links
+    place = place_of(named)
+    for folder in (named, *named.parents):
+        if place and folder == place.root:
+            break
+        if folder.is_symlink() and (place or folder == named):
+            raise IntegrityError(f"{folder} is a link; name the folder itself")
+    return (named, place) if place else (named.resolve(), place_of(named.resolve()))
+
+
 def identity_problems(manifest: Mapping[str, Any], name: str, place: Place | None) -> list[str]:
     """Whether a manifest is of what belongs into the place, as sentences; without a place, whether it is of a kind that there is."""
     kind, cluster = manifest.get("kind"), manifest.get("cluster")
@@ -160,6 +175,17 @@ def link_problems(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     if found != previous.get("manifest_sha256"):
         return [f"previous audit {name}: its manifest was changed after this audit was sealed"]
     return []
+
+
+def sealed_above(path: Path) -> Path | None:
+    """The sealed folder that a path is, or lies in; None when there is none. The path need not exist."""
+    for folder in (path, *path.parents):
+        try:
+            if (folder / MANIFEST).is_file() and read_manifest(folder).get("kind") in KINDS:
+                return folder
+        except (IntegrityError, OSError, TypeError):  # another program's manifest.json, which may hold anything
+            continue
+    return None
 
 
 def seal(folder: Path, fields: Mapping[str, Any], rows: Mapping[str, int] | None = None) -> None:

@@ -1,0 +1,38 @@
+"""The formats that a report can be written in: names, files and media types. ``report/formats.py`` has what writes each.
+
+Nothing here is slow to import: DAG files, the trigger form and the web pages need the names, and none of the renderers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportFile:
+    """One format: its name for people, and its file in the audit's report folder."""
+
+    label: str
+    file: str
+    media_type: str
+
+
+REPORT_FILES: Mapping[str, ReportFile] = {
+    "html": ReportFile(label="HTML", file="report.html", media_type="text/html; charset=utf-8"),
+    "json": ReportFile(label="JSON", file="report.json", media_type="application/json"),
+    "junit": ReportFile(label="JUnit", file="junit.xml", media_type="application/xml"),
+}
+
+ALWAYS = ("html", "json")
+"""The page is what people open, and the outcome and the list of audits are read from the JSON."""
+
+DEFAULT_FORMATS = tuple(name for name in ("html", "pdf", "json", "junit", "sarif") if name in REPORT_FILES)
+
+
+def read_formats(text: str) -> tuple[str, ...]:
+    """The formats of a list that is separated by commas, in the order of the table; ValueError names what is none."""
+    names = [name.strip() for name in text.split(",")]
+    unknown = [name for name in names if name not in REPORT_FILES]
+    if unknown:
+        said = ", ".join(repr(name) for name in unknown)
+        raise ValueError(f"{said:.200} is no format of a report: write some of {', '.join(REPORT_FILES)}, separated by commas")
+    return tuple(name for name in REPORT_FILES if name in names)

@@ -1,0 +1,147 @@
+"""The README.txt of an evidence package: how an auditor checks it without this product."""
+
+from dataclasses import dataclass
+
+from kafka_audit.store.chain_state import Seal
+from kafka_audit.store.manifest import MANIFEST, SIGNATURE
+from kafka_audit.store.stored_zip import SUMS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packed:
+    """The audit in a package. ``previous``: the audit before it in the chain. ``release``: of the product that made the package."""
+
+    cluster: str
+    seal: Seal
+    previous: Seal | None
+    verdict: str
+    snapshot_id: str
+    snapshot_sha256: str
+    signed: bool
+    release: str
+
+    @property
+    def audit(self) -> str:
+        return f"audits/{self.cluster}/{self.seal.audit_id}"
+
+    @property
+    def before(self) -> str | None:
+        return f"audits/{self.cluster}/{self.previous.audit_id}" if self.previous else None
+
+    @property
+    def snapshot(self) -> str:
+        return f"evidence/{self.cluster}/{self.snapshot_id}"
+
+
+def readme(packed: Packed) -> str:
+    """The text, in ASCII. Its shell commands run in the folder that the zip file makes."""
+    return f"""EVIDENCE PACKAGE OF ONE KAFKA AUDIT
+
+Cluster            {packed.cluster}
+Audit              {packed.seal.audit_id}, number {packed.seal.sequence} of this cluster
+Verdict            {packed.verdict}
+Snapshot judged    {packed.snapshot_id}
+Seal (witness)     {packed.seal.manifest_sha256}
+Packed by          kafka-audit {packed.release}
+
+You need no kafka-audit to check this package, only a shell with sha256sum and grep (on macOS: write "shasum -a 256" for sha256sum).
+
+
+WHAT IS IN IT
+
+{packed.audit}/
+    The audit as it was sealed. settings/ and lag/ hold its results as Parquet files: findings.parquet has one row for each control and
+    resource, summary.parquet one for each control. gate/ says whether evidence and findings met the policy, report/ is the report that
+    was written then, inputs/ holds what the audit used: policy/, controls/ (the rules), and copies of the history that is kept for a
+    limited time. {MANIFEST} lists the sha256 of every file{f", and {SIGNATURE} is its signature" if packed.signed else ""}.
+{packed.snapshot}/
+    The snapshot: what was read from the cluster, as Parquet files, with a {MANIFEST} of its own.
+{_previous_listed(packed)}reports/
+    The report in every format that kafka-audit {packed.release} writes, made again from the files above.
+chain.json
+    The place of the audit among the audits of its cluster. "state" is "agrees" if the cluster's record of the chain did not contradict
+    it when this package was made, and "missing" if there was no record.
+{SUMS}
+    The sha256 of every file in this package.
+
+Not in it: other audits, and the earlier whole snapshots that this one was compared with. Their names and the sha256 of their manifests are
+in {packed.audit}/settings/history.json and lag/history.json.
+In names of files, characters other than a-z A-Z 0-9 _ . - ~ + = , @ ( ) and space are written as % and two hexadecimal digits.
+
+
+HOW TO CHECK IT
+
+1.  Nothing was changed or lost since the package was made. In the folder of this file:
+
+        sha256sum --check --quiet {SUMS}
+
+    prints nothing and ends with 0.
+
+2.  The files are those that were sealed. {SUMS} was made for this package; the {MANIFEST} of the snapshot and of the audit were
+    written when each was sealed, and list the same files with the same hashes. This compares them, and must print nothing:
+
+        for folder in {packed.audit} {packed.snapshot}; do
+          list=$(grep -F "  $folder/" {SUMS} | grep -v -E "  $folder/manifest(\\.dsse)?\\.json\\$")
+          echo "$list" | while read -r hash name; do
+            case "$name" in
+              *%*) grep -q "\\"$hash\\"" "$folder/{MANIFEST}" ;;
+              *) grep -F -A 3 "\\"${{name#"$folder/"}}\\": {{" "$folder/{MANIFEST}" | grep -q "\\"$hash\\"" ;;
+            esac || echo "not as it was sealed: $name"
+          done
+          [ "$(echo "$list" | wc -l)" -eq "$(grep -c '"sha256":' "$folder/{MANIFEST}")" ] || echo "files are missing: $folder"
+        done
+
+3.  The snapshot is the one that was judged. The manifest of the audit names the sha256 of the manifest of the snapshot:
+
+        sha256sum {packed.snapshot}/{MANIFEST}
+        grep {packed.snapshot_sha256} {packed.audit}/{MANIFEST}
+
+    The first prints {packed.snapshot_sha256},
+    and the second prints a line.
+
+{_previous_checked(packed)}
+5.  Nobody rewrote all of it. Whoever can write all files can make them agree with each other, so the steps above do not show that.
+    This does:
+
+        sha256sum {packed.audit}/{MANIFEST}
+
+    prints {packed.seal.manifest_sha256}.
+    The installation wrote the same value to the logs of the tasks "report" and "gate" when the audit ended, and its command printed it.
+    Ask for it over another channel than the one over which you got this package, and compare.
+{_signature(packed)}"""
+
+
+def _previous_listed(packed: Packed) -> str:
+    if packed.before is None:
+        return ""
+    return f"{packed.before}/{MANIFEST}\n    The manifest of the audit before it, and nothing else of that audit.\n"
+
+
+def _previous_checked(packed: Packed) -> str:
+    if packed.previous is None:
+        return "4.  It is the first audit of its cluster in the chain: its manifest names no audit before it.\n"
+    return f"""4.  The audit follows the one before it. Its manifest names the sha256 of the manifest of audit {packed.previous.audit_id}:
+
+        sha256sum {packed.before}/{MANIFEST}
+        grep {packed.previous.manifest_sha256} {packed.audit}/{MANIFEST}
+
+    The first prints {packed.previous.manifest_sha256},
+    and the second prints a line.
+"""
+
+
+def _signature(packed: Packed) -> str:
+    if not packed.signed:
+        return "\nThe installation did not sign this audit.\n"
+    sealed = packed.audit
+    return f"""
+6.  The audit is signed. With the installation's public key, seal.key.pub, which you did not get with this package, openssl 3 and jq:
+
+        jq -r .payload {sealed}/{SIGNATURE} | base64 -d > payload
+        jq -r '.signatures[0].sig' {sealed}/{SIGNATURE} | base64 -d > signature
+        {{ printf 'DSSEv1 28 application/vnd.in-toto+json %s ' "$(stat -c %s payload)"; cat payload; }} > signed
+        openssl pkeyutl -verify -rawin -pubin -inkey seal.key.pub -in signed -sigfile signature
+        jq -r '.subject[0].digest.sha256' payload
+
+    The fourth command says that the signature is verified, and the last prints {packed.seal.manifest_sha256}.
+"""

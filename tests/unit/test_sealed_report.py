@@ -1,0 +1,116 @@
+"""``kafka-audit report``: the report of a sealed audit again, from its own files."""
+
+import json
+from pathlib import Path
+
+import pytest
+from packed_audits import sealed_audit
+from report_audit import WHEN
+from typer.testing import CliRunner, Result
+
+from kafka_audit.audit.formats import REPORT_FILES
+from kafka_audit.cli.main import app
+from kafka_audit.errors import AuditError
+from kafka_audit.store.manifest import tree_files
+
+EVERY_FORMAT = ",".join(REPORT_FILES)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["report", *(str(one) for one in arguments)])
+
+
+def refused(*arguments: object) -> tuple[int, str]:
+    problem = run(*arguments).exception
+    assert isinstance(problem, AuditError)
+    return problem.exit_code, str(problem)
+
+
+def test_the_same_release_writes_the_same_bytes_and_leaves_the_audit_as_it_was(tmp_path: Path) -> None:
+    audit = sealed_audit(tmp_path / "root")
+    before = tree_files(audit)
+    done = run(audit, "--to", tmp_path / "out", "--formats", EVERY_FORMAT)
+    assert done.exit_code == 0, done.output
+    written = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert set(written) == {one.file for one in REPORT_FILES.values()}
+    for path in (audit / "report").iterdir():
+        assert written[path.name] == path.read_bytes()
+    assert tree_files(audit) == before
+    assert str(tmp_path / "out" / "report.html") in done.output
+
+
+def test_only_the_formats_asked_for_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    audit = sealed_audit(tmp_path / "root")
+    monkeypatch.chdir(tmp_path)
+    assert run(audit, "--formats", "junit").exit_code == 0
+    assert [path.name for path in Path(f"report-{audit.name}").iterdir()] == ["junit.xml"]
+
+
+def test_the_report_is_of_the_time_of_the_audits_own_report(tmp_path: Path) -> None:
+    audit = sealed_audit(tmp_path / "root")
+    run(audit, "--to", tmp_path / "out", "--formats", "json")
+    value = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert (value["verdict"], value["generated_at"]) == ("FAILED", WHEN.isoformat())
+
+
+@pytest.mark.parametrize("where", ["report", "inputs/policy/new", "."])
+def test_nothing_is_written_into_the_sealed_audit(tmp_path: Path, where: str) -> None:
+    audit = sealed_audit(tmp_path / "root")
+    before = tree_files(audit)
+    code, said = refused(audit, "--to", audit / where)
+    assert (code, "among sealed evidence" in said) == (2, True)
+    assert tree_files(audit) == before
+
+
+@pytest.mark.parametrize("where", ["root/audits/orders-prod/mine", "root/evidence/x", "link/out"])
+def test_nothing_is_written_among_sealed_folders_also_through_a_link(tmp_path: Path, where: str) -> None:
+    audit = sealed_audit(tmp_path / "root")
+    (tmp_path / "link").symlink_to(tmp_path / "root" / "audits")
+    assert refused(audit, "--to", tmp_path / where)[0] == 2
+    assert not (tmp_path / where).exists()
+
+
+def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    audit = sealed_audit(tmp_path / "root")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "junit.xml").write_text("mine")
+    code, said = refused(audit, "--to", tmp_path / "out", "--formats", "html,junit")
+    assert (code, "junit.xml is there already" in said) == (2, True)
+    assert [(path.name, path.read_text()) for path in (tmp_path / "out").iterdir()] == [("junit.xml", "mine")]
+
+
+@pytest.mark.parametrize("broken", ["settings/findings.parquet", "inputs/controls", "snapshot"])
+def test_an_audit_of_which_something_was_changed_is_not_rendered(tmp_path: Path, broken: str) -> None:
+    audit = sealed_audit(tmp_path / "root")
+    folder = next((tmp_path / "root" / "evidence" / "orders-prod").iterdir()) if broken == "snapshot" else audit / broken
+    file = next(path for path in sorted(folder.rglob("*")) if path.suffix in {".parquet", ".yaml"})
+    file.write_bytes(file.read_bytes() + b"#")
+    code, said = refused(audit, "--to", tmp_path / "out")
+    assert (code, "was changed" in said) == (5, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_audit_that_is_not_sealed_is_not_rendered(tmp_path: Path) -> None:
+    code, said = refused(sealed_audit(tmp_path / "root", seal=False), "--to", tmp_path / "out")
+    assert (code, "it is not finished" in said) == (5, True)
+
+
+def test_what_is_no_audit_below_a_root_is_named(tmp_path: Path) -> None:
+    audit = sealed_audit(tmp_path / "root")
+    snapshot = next((tmp_path / "root" / "evidence" / "orders-prod").iterdir())
+    for folder in (tmp_path / "none", snapshot):
+        assert refused(folder, "--to", tmp_path / "out")[0] == 2
+    (tmp_path / "linked").symlink_to(audit)
+    assert refused(tmp_path / "linked", "--to", tmp_path / "out")[0] == 5
+
+
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    code, said = refused(sealed_audit(tmp_path / "root"), "--formats", "docx")
+    assert (code, said.startswith("--formats: 'docx' is no format")) == (2, True)
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    audit = sealed_audit(tmp_path / "root")
+    (tmp_path / "file").touch()
+    code, said = refused(audit, "--to", tmp_path / "file" / "out")
+    assert (code, "cannot write" in said) == (1, True)
