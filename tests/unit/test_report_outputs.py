@@ -66,10 +66,10 @@ def test_a_disk_that_refuses_the_files_leaves_the_old_report(tmp_path: Path, mon
     page = write_report(*fake.inputs.args, **fake.inputs.kwargs)
     before = page.read_bytes()
 
-    def full(path: Path, data: bytes) -> int:
+    def full(_path: Path, _mode: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(CollectionError, match="disk is full"):
         write_report(*fake.inputs.args, **fake.inputs.kwargs)
     assert page.read_bytes() == before

@@ -20,6 +20,11 @@ REPORT_FILES: Mapping[str, ReportFile] = {
     "html": ReportFile(label="HTML", file="report.html", media_type="text/html; charset=utf-8"),
     "json": ReportFile(label="JSON", file="report.json", media_type="application/json"),
     "junit": ReportFile(label="JUnit", file="junit.xml", media_type="application/xml"),
+    "csv": ReportFile(label="CSV of all findings", file="findings.csv", media_type="text/csv; charset=utf-8"),
+    "markdown": ReportFile(label="Markdown", file="summary.md", media_type="text/markdown; charset=utf-8"),
+    "openmetrics": ReportFile(
+        label="OpenMetrics", file="metrics.prom", media_type="application/openmetrics-text; version=1.0.0; charset=utf-8"
+    ),
 }
 
 ALWAYS = ("html", "json")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_audit.audit.formats import ALWAYS, DEFAULT_FORMATS
-from kafka_audit.report.formats import rendered
+from kafka_audit.report.formats import write_formats
 from kafka_audit.report.model import LIMIT, Report, read_report
 from kafka_audit.store.durable_files import replaced_folder
 from kafka_audit.store.layout import Audit, Snapshot
@@ -35,8 +35,7 @@ def write_report(
     """
     report = read_report(audit, snapshot, catalogue, policy, generated_at=generated_at)
     with replaced_folder(audit.report) as folder:
-        for file, content in rendered(report, {*formats, *ALWAYS}):
-            (folder / file).write_bytes(content)
+        write_formats(report, audit.path, {*formats, *ALWAYS}, folder)
     return audit.report / "report.html"
 
 

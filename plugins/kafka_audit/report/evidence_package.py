@@ -5,10 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kafka_audit.audit.formats import REPORT_FILES
 from kafka_audit.errors import IntegrityError
-from kafka_audit.report.formats import FORMATS, rendered
 from kafka_audit.report.package_readme import Packed, readme
-from kafka_audit.report.sealed_report import CheckedAudit, refuse_sealed_place, report_of
+from kafka_audit.report.sealed_report import CheckedAudit, refuse_sealed_place, report_files, report_of
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.chain_state import STATE, Seal, read_state, seal_in
 from kafka_audit.store.durable_files import new_file
@@ -39,8 +39,9 @@ def write_package(found: CheckedAudit, to: Path) -> None:
     with new_file(to) as stream, StoredZip(stream, f"kafka-audit-{found.cluster}-{found.audit_id}") as package:
         package.add("README.txt", readme(packed).encode("ascii"))
         package.add("chain.json", _chain(found, packed))
-        for file, content in rendered(report, FORMATS):
-            package.add(f"reports/{file}", content)
+        with report_files(report, found.audit.path, REPORT_FILES) as files:
+            for file in files:
+                package.copy(f"reports/{file.name}", file, FileHashes().of(file)[0])
         _folder(package, packed.audit, found.audit.path, found.manifest)
         _folder(package, packed.snapshot, found.snapshot.path, found.snapshot.manifest)
         if previous is not None:

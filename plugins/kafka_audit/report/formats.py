@@ -1,35 +1,35 @@
-"""The formats that a report is written in: one module each, which renders the same Report. ``audit/formats.py`` lists the same formats."""
+"""What writes each format of a report: one module each, from the same Report. ``audit/formats.py`` has their files and media types."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 
-from kafka_audit.report import html, json_report, junit, markdown, openmetrics
+from kafka_audit.audit.formats import REPORT_FILES
+from kafka_audit.report import csv_findings, html, json_report, junit, markdown, openmetrics
 from kafka_audit.report.model import Report
 
-
-@dataclass(frozen=True, kw_only=True)
-class Format:
-    """``file``: its name in the audit's report folder; ``render``: a report as text, or as bytes where the format is no text."""
-
-    file: str
-    media_type: str
-    render: Callable[[Report], str | bytes]
-
-
-FORMATS: Mapping[str, Format] = {
-    "html": Format(file="report.html", media_type="text/html; charset=utf-8", render=html.render),
-    "json": Format(file="report.json", media_type="application/json", render=json_report.render),
-    "junit": Format(file="junit.xml", media_type="application/xml", render=junit.render),
-    "markdown": Format(file="summary.md", media_type="text/markdown; charset=utf-8", render=markdown.render),
-    "openmetrics": Format(
-        file="metrics.prom", media_type="application/openmetrics-text; version=1.0.0; charset=utf-8", render=openmetrics.render
-    ),
+RENDERERS: Mapping[str, Callable[[Report], str | bytes]] = {
+    "html": html.render,
+    "json": json_report.render,
+    "junit": junit.render,
+    "markdown": markdown.render,
+    "openmetrics": openmetrics.render,
 }
+"""A report as text, or as bytes where the format is no text. CSV is not among them: it has all findings, and not only the listed ones."""
 
 
-def rendered(report: Report, formats: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """The name and the content of the file of each format, in the order of the table, one after another."""
-    for name, one in FORMATS.items():
+def write_formats(report: Report, audit: Path, formats: Collection[str], folder: Path) -> list[str]:
+    """Write new files into ``folder``, one for each format, in the order of the table; returns their names.
+
+    ``audit`` is the folder whose report it is. OSError when a file is there already or cannot be written.
+    """
+    names = []
+    for name, about in REPORT_FILES.items():
         if name in formats:
-            made = one.render(report)
-            yield one.file, made if isinstance(made, bytes) else made.encode("utf-8", "replace")
+            with (folder / about.file).open("xb") as target:
+                if name == "csv":
+                    csv_findings.write(audit, [one.id for one in report.waivers.listed if one.status == "used"], target)
+                else:
+                    made = RENDERERS[name](report)
+                    target.write(made if isinstance(made, bytes) else made.encode("utf-8", "replace"))
+            names.append(about.file)
+    return names

@@ -110,8 +110,8 @@ class _Figures(Collector):
             gauge = self._gauge(name, about, ("group", "sla"))
             for group in self._report.lag.groups:
                 for sla in group.slas:
-                    value = sla[column]
-                    self._sample(gauge, None if value is None else value * factor, group.group_id, str(sla["sla"]))
+                    value: float | None = getattr(sla, column)
+                    self._sample(gauge, None if value is None else value * factor, group.group_id, sla.sla)
             yield gauge
 
 

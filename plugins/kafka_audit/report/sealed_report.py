@@ -1,17 +1,21 @@
 """Renders the report of a sealed audit again, from the audit's own files and without judging again."""
 
+import contextlib
 import os
-from collections.abc import Collection, Sequence
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.audit.check import check_audit
+from kafka_audit.audit.formats import REPORT_FILES
 from kafka_audit.audit.inputs import CONTROLS, POLICY
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.policy import load_policy
-from kafka_audit.report.formats import FORMATS, rendered
+from kafka_audit.report.formats import write_formats
 from kafka_audit.report.model import Report, read_report
 from kafka_audit.store.durable_files import make_folder, new_file, read_json, write_failed
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
@@ -81,19 +85,33 @@ def write_again(found: CheckedAudit, formats: Collection[str], to: Path) -> list
     ``to`` lies among sealed folders.
     """
     refuse_sealed_place(found, to)
-    files = {name: to / FORMATS[name].file for name in formats}
+    files = {name: to / REPORT_FILES[name].file for name in formats}
     for file in files.values():
         if os.path.lexists(file):
             raise ConfigurationError(f"{file} is there already and is not overwritten: name another folder with --to")
-    made = list(rendered(report_of(found), formats))
-    try:
-        make_folder(to)
-    except OSError as problem:
-        raise write_failed(to, problem) from problem
-    for file, content in made:
-        with new_file(to / file) as stream:
-            stream.write(content)
-    return [to / file for file, _ in made]
+    with report_files(report_of(found), found.audit.path, formats) as made:
+        try:
+            make_folder(to)
+        except OSError as problem:
+            raise write_failed(to, problem) from problem
+        for file in made:
+            with file.open("rb") as source, new_file(to / file.name) as target:
+                shutil.copyfileobj(source, target)
+        return [to / file.name for file in made]
+
+
+@contextlib.contextmanager
+def report_files(report: Report, audit: Path, formats: Collection[str]) -> Iterator[list[Path]]:
+    """The report in these formats as files of a temporary folder, which is removed afterwards: all findings may be too many for memory.
+
+    CollectionError (exit 1) when the temporary folder cannot hold them.
+    """
+    with tempfile.TemporaryDirectory(prefix="kafka-audit-report-") as folder:
+        try:
+            names = write_formats(report, audit, formats, Path(folder))
+        except OSError as problem:
+            raise write_failed(Path(folder), problem) from problem
+        yield [Path(folder) / name for name in names]
 
 
 def refuse_sealed_place(found: CheckedAudit, target: Path) -> None:

@@ -10,7 +10,7 @@ from kafka_audit.audit.outcome import ERROR
 from kafka_audit.catalogue.rows import LAG, SETTINGS
 from kafka_audit.errors import AuditError, IntegrityError
 from kafka_audit.findings import COUNTED_AS, Status
-from kafka_audit.report.results import read_summary
+from kafka_audit.report.control_results import read_summary
 from kafka_audit.report.rows import exists
 from kafka_audit.report.tally import rank
 from kafka_audit.store.chain_state import read_state
@@ -107,7 +107,7 @@ def _cluster(root: EvidenceRoot, name: str, controls: dict[str, FleetControl]) -
     failed = report.get("totals", {}).get("failed_by_severity", {})
     return FleetCluster(
         name=name,
-        cluster_id=report.get("cluster", {}).get("cluster_id"),
+        cluster_id=report.get("collection", {}).get("cluster_id"),
         audit_id=audit_id,
         started_at=report.get("started_at"),
         verdict=verdict,
