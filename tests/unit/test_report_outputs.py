@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -66,8 +67,12 @@ def test_a_disk_that_refuses_the_files_leaves_the_old_report(tmp_path: Path, mon
     page = write_report(*fake.inputs.args, **fake.inputs.kwargs)
     before = page.read_bytes()
 
-    def full(_path: Path, _mode: str) -> None:
-        raise OSError(28, "No space left on device")
+    open_file = Path.open
+
+    def full(path: Path, mode: str = "r", **named: Any) -> Any:
+        if mode == "xb":
+            raise OSError(28, "No space left on device")
+        return open_file(path, mode, **named)
 
     monkeypatch.setattr(Path, "open", full)
     with pytest.raises(CollectionError, match="disk is full"):
