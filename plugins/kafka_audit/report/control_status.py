@@ -102,6 +102,14 @@ def left_out(report: Report) -> tuple[LeftOut, ...]:
     )
 
 
+def left_out_sentences(report: Report) -> Mapping[str, list[str]]:
+    """The sentences of :func:`left_out` by control id; empty where everything is listed."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for rest in left_out(report):
+        found[rest.result.control_id].append(str(rest))
+    return found
+
+
 def _is_lag(result: ControlResult) -> bool:
     subject = SUBJECTS.get(result.subject)
     return subject is not None and subject.part == LAG

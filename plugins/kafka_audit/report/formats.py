@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kafka_audit.report import html, json_report, junit
+from kafka_audit.report import html, json_report, junit, ocsf, oscal, sarif
 from kafka_audit.report.model import Report
 
 
@@ -20,4 +20,7 @@ FORMATS: Mapping[str, Format] = {
     "html": Format(file="report.html", media_type="text/html; charset=utf-8", render=html.render),
     "json": Format(file="report.json", media_type="application/json", render=json_report.render),
     "junit": Format(file="junit.xml", media_type="application/xml", render=junit.render),
+    "sarif": Format(file="report.sarif", media_type="application/sarif+json", render=sarif.render),
+    "ocsf": Format(file="report.ocsf.json", media_type="application/json", render=ocsf.render),
+    "oscal": Format(file="report.oscal.json", media_type="application/oscal+json", render=oscal.render),
 }

@@ -5,7 +5,6 @@ Names stay exact in their ``kafka://`` names; a text may spell out characters an
 
 import json
 import math
-from typing import Any
 
 from kafka_audit import safe_text
 
@@ -14,7 +13,7 @@ _LINK = "]("
 
 
 def line(value: object, otherwise: str = "not known") -> str:
-    """One line of text without spaces at its ends, invisible characters spelled out, at most 2,000 characters; ``otherwise`` for nothing."""
+    """At most 2,000 characters in one line, no spaces at its ends, invisible characters spelled out; ``otherwise`` for nothing."""
     kept, cut = safe_text.shortened("" if value is None else str(value), _LONGEST)
     return (safe_text.visible(kept) + (f" ... {cut} more characters" if cut else "")).strip() or otherwise
 
@@ -30,7 +29,7 @@ def markdown(value: object, otherwise: str = "not known") -> str:
     return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def json_value(text: str | None) -> Any:
+def json_value(text: str | None) -> object:
     """Evidence as JSON values with inert strings, or as a line of text if it is no JSON; None for none. Numbers are finite."""
     if not text:
         return None
@@ -40,7 +39,7 @@ def json_value(text: str | None) -> Any:
         return line(text)
 
 
-def _inert(value: Any) -> Any:
+def _inert(value: object) -> object:
     if isinstance(value, str):
         return safe_text.visible(value)
     if isinstance(value, dict):

@@ -16,7 +16,6 @@ did not run), and 99 Other with the words ``Error`` and ``Not Applicable``. On e
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +23,16 @@ from kafka_audit import __version__
 from kafka_audit.report import ocsf_ids as ids
 from kafka_audit.report import words
 from kafka_audit.report.comparison import Change
-from kafka_audit.report.control_status import Standing, counts_of, coverage_sentence, is_fit, left_out, requirements, standing
+from kafka_audit.report.control_status import (
+    Standing,
+    counts_of,
+    coverage_sentence,
+    is_fit,
+    left_out,
+    left_out_sentences,
+    requirements,
+    standing,
+)
 from kafka_audit.report.inert_text import json_value, line
 from kafka_audit.report.model import Report
 from kafka_audit.report.report_times import epoch_ms, times_of
@@ -47,9 +55,7 @@ class _Events:
         self._times = times_of(report)
         self._requirements = requirements(report)
         self._fit = is_fit(report)
-        self._left_out: dict[str, list[str]] = defaultdict(list)
-        for rest in left_out(report):
-            self._left_out[rest.result.control_id].append(str(rest))
+        self._left_out = left_out_sentences(report)
 
     def all(self) -> Iterator[dict[str, Any]]:
         """The verdict, then each control's coverage and its results, then the failures that are resolved."""
@@ -70,7 +76,7 @@ class _Events:
         severity: ids.Id,
         compliance: dict[str, Any],
         finding: dict[str, Any],
-        **more: Any,
+        **more: object,
     ) -> dict[str, Any]:
         """An event with what all have; times in milliseconds. ``uid``: the finding's, which is the same in every audit of the cluster."""
         return {

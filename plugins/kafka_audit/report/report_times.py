@@ -20,10 +20,10 @@ class ReportTimes:
 def times_of(report: Report) -> ReportTimes:
     """The times of a report. What the audit did not record, or not as a time, is replaced by the next moment that is known."""
     generated = _utc(report.generated_at)
-    taken = _moment(report.collection.finished_at) or _moment(report.collection.started_at) or generated
-    snapshot_started = _moment(report.collection.started_at) or taken
+    taken = moment(report.collection.finished_at) or moment(report.collection.started_at) or generated
+    snapshot_started = moment(report.collection.started_at) or taken
     return ReportTimes(
-        started=_moment(report.started_at) or snapshot_started, snapshot_started=snapshot_started, taken=taken, generated=generated
+        started=moment(report.started_at) or snapshot_started, snapshot_started=snapshot_started, taken=taken, generated=generated
     )
 
 
@@ -37,7 +37,8 @@ def epoch_ms(when: datetime) -> int:
     return int(when.timestamp()) * 1000 + when.microsecond // 1000
 
 
-def _moment(text: str) -> datetime | None:
+def moment(text: str) -> datetime | None:
+    """An ISO time as a moment in UTC, which is also what one without a zone is in; None if it is no time."""
     try:
         return _utc(parse_time(text)) if text else None
     except (ValueError, OverflowError):

@@ -10,8 +10,8 @@ from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "urn:kafka-audit:report:v1")
-_AS_GROUP = frozenset({"group", "declared_group", "group_sla"})
-_AS_TOPIC = frozenset({"topic", "declared_topic"})
+_NOUNS = {"declared_topic": "topic", "declared_group": "group", "group_sla": "group", "group_partition": "group"}
+"""The nouns of subjects that are not named like what they judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,21 +51,20 @@ def resource_name(cluster: str, subject: str, resource: str) -> ResourceName:
 
 def _parts(subject: str, resource: str) -> tuple[str, ...]:
     """Nouns and names in turn, as the resource's text has them. Topics cannot contain a colon, and partitions are numbers."""
+    kind, space, name = resource.partition(" ")
+    group, colon, partition = resource.rpartition(":")
     if subject == "cluster":
         return ("cluster",)
-    if subject in _AS_TOPIC:
-        return "topic", resource
-    if subject in _AS_GROUP:
-        return "group", resource
     if subject == "partition":
         return _partition(resource)
-    if subject == "group_partition":
-        group, colon, partition = resource.rpartition(":")
-        return ("group", group, *_partition(partition)) if colon else ("group", resource)
-    if subject in {"producer", "consumer"}:  # a declared client, or a topic or group that nobody declared one for
-        kind, space, name = resource.partition(" ")
-        return (kind, name) if space and kind in {"producer", "consumer", "topic", "group"} else (subject, resource)
-    return encoded(subject), resource
+    if subject == "group_partition" and colon:
+        return "group", group, *_partition(partition)
+    if subject == "group_sla" and resource.endswith("]") and " [" in resource:  # one of several SLAs of the group
+        group, _, sla = resource[:-1].rpartition(" [")
+        return "group", group, "sla", sla
+    if subject in {"producer", "consumer"} and space and kind in {"producer", "consumer", "topic", "group"}:
+        return kind, name  # a declared client, or a topic or group that nobody declared one for
+    return _NOUNS.get(subject, encoded(subject)), resource
 
 
 def _partition(resource: str) -> tuple[str, ...]:
@@ -75,8 +74,8 @@ def _partition(resource: str) -> tuple[str, ...]:
 
 def fingerprint(cluster: str, control_id: str, subject: str, resource: str) -> str:
     """64 hex digits that depend on these four only, not on time, order, status or severity."""
-    named = json.dumps([cluster, control_id, subject, resource], ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(named.encode("ascii")).hexdigest()
+    named = json.dumps([cluster, control_id, subject, resource], ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def uuid_of(*names: str) -> str:

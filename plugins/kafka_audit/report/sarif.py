@@ -69,10 +69,11 @@ class _Results:
             text = f"{words.counted(counts.not_applicable, 'result')} did not apply."
             yield self._count(result, "notApplicable", "not_applicable", counts.not_applicable, text)
 
-    def _made(self, result: ControlResult, kind: str, text: str, subject: str, resource: str, marks: str) -> dict[str, Any]:
-        """A result without details; ``marks`` is the text that its fingerprint is computed from, with the control and the cluster."""
+    def _made(self, result: ControlResult, kind: str, text: str, of: tuple[str, str], mark: str | None = None) -> dict[str, Any]:
+        """A result without details; ``of``: subject and resource. ``mark``: what its fingerprint names in place of the resource."""
+        subject, resource = of
         name = resource_name(self._cluster, subject, resource)
-        print_ = fingerprint(self._cluster, result.control_id, subject, marks)
+        print_ = fingerprint(self._cluster, result.control_id, subject, resource if mark is None else mark)
         return {
             "ruleId": line(result.code),
             "ruleIndex": self._rules[result.control_id],
@@ -93,7 +94,7 @@ class _Results:
         }
 
     def _count(self, result: ControlResult, kind: str, status: str, number: int, text: str) -> dict[str, Any]:
-        made = self._made(result, kind, f"{result.title}: {text}", "cluster", "cluster", f"all results: {status}")
+        made = self._made(result, kind, f"{result.title}: {text}", ("cluster", "cluster"), f"all results: {status}")
         return {**made, "properties": {"status": status, "count": number, "controlId": line(result.control_id)}}
 
     def _details(self, finding: Finding) -> dict[str, Any]:
@@ -111,7 +112,7 @@ class _Results:
         waiver = self._report.waivers.find(finding.waiver)
         text = f"{finding.resource}: observed {finding.observed or 'not known'}, expected {finding.expected or 'not known'}"
         waived = f". Waived: {words.waiver_sentence(waiver)}" if waiver else ""
-        made = self._made(result, "fail", f"{text}{waived}.", finding.subject, finding.resource, finding.resource)
+        made = self._made(result, "fail", f"{text}{waived}.", (finding.subject, finding.resource))
         made["level"] = level_of(finding.severity)
         made["properties"] = self._details(finding)
         comparison = self._report.comparison
@@ -137,7 +138,7 @@ class _Results:
         manual = finding.evidence_class == EvidenceClass.MANUAL.value and not failed
         said = "the rule raised an error" if failed else "only a person can attest it" if manual else "not assessed"
         text = f"{finding.resource}: {said}: {finding.reason or 'no reason was recorded'}"
-        made = self._made(result, "review" if manual else "open", text, finding.subject, finding.resource, finding.resource)
+        made = self._made(result, "review" if manual else "open", text, (finding.subject, finding.resource))
         return {**made, "properties": self._details(finding)}
 
     def _resolved(self) -> Iterator[dict[str, Any]]:
@@ -149,7 +150,7 @@ class _Results:
 
     def _absent(self, result: ControlResult, one: ChangedFinding) -> dict[str, Any]:
         text = f"{one.resource}: failed in the previous audit and no longer does; observed then: {one.observed_before or 'not known'}."
-        made = self._made(result, "fail", text, one.subject, one.resource, one.resource)
+        made = self._made(result, "fail", text, (one.subject, one.resource))
         severity = one.severity_before or result.severity
         properties = {"status": "resolved", "controlId": line(one.control_id), "resource": line(one.resource), "severity": line(severity)}
         return {**made, "level": level_of(severity), "baselineState": "absent", "properties": properties}
@@ -232,7 +233,7 @@ def as_sarif(report: Report) -> dict[str, Any]:
         "shortDescription": {"text": "A read-only reliability audit for Apache Kafka."},
         "fullDescription": {"text": "A read-only reliability audit for Apache Kafka: rules are judged on a sealed snapshot of a cluster."},
         "rules": rules(report),
-        "notifications": [{**one, "fullDescription": one["shortDescription"]} for one in _NOTIFICATIONS],
+        "notifications": [{**one, **{text: one["shortDescription"] for text in ("fullDescription", "help")}} for one in _NOTIFICATIONS],
     }
     run: dict[str, Any] = {
         "tool": {"driver": driver},
