@@ -8,8 +8,8 @@ from typing import Any
 import jsonschema
 import ocsf_json_schema
 import pytest
-from conftest import Validator
 from report_documents import reports
+from validators import multitool, oscal_problems, sarif_problems
 
 from kafka_audit.report import Report, ocsf, oscal, sarif
 
@@ -32,13 +32,13 @@ def broken(text: str, change: Callable[[Any], None]) -> str:
     return json.dumps(value)
 
 
-def test_sarif_is_valid_by_microsofts_multitool_also_for_github(made: dict[str, Report], sarif_problems: Validator) -> None:
+def test_sarif_is_valid_by_microsofts_multitool_also_for_github(made: dict[str, Report], tmp_path: Path) -> None:
     texts = rendered(made, sarif.render, ".sarif")
     texts["no-rule.sarif"] = broken(texts["complete.sarif"], lambda log: log["runs"][0]["results"][0].update(ruleIndex=999))
     texts["no-place.sarif"] = broken(texts["complete.sarif"], lambda log: log["runs"][0]["results"][0].pop("locations"))
     texts["no-tool.sarif"] = broken(texts["complete.sarif"], lambda log: log["runs"][0].pop("tool"))
     texts["no-such-property.sarif"] = broken(texts["complete.sarif"], lambda log: log["runs"][0]["results"][0].update(surprise=1))
-    found = sarif_problems(texts)
+    found = sarif_problems(texts, tmp_path)
     refused = {name: {one[0] for one in found.pop(name)} for name in list(found) if name.startswith("no-")}
     assert {name: [one for one in problems if one != WITHOUT_ADDRESS] for name, problems in found.items()} == {
         f"{name}.sarif": [] for name in made
@@ -49,9 +49,9 @@ def test_sarif_is_valid_by_microsofts_multitool_also_for_github(made: dict[str, 
     assert "JSON1005" in refused["no-such-property.sarif"]
 
 
-def test_sarif_is_valid_by_the_schema_of_the_standard(made: dict[str, Report], multitool: Path) -> None:
+def test_sarif_is_valid_by_the_schema_of_the_standard(made: dict[str, Report]) -> None:
     # The Multitool 5.7.0 carries this schema, but says nothing at all of a file with a kind or level that does not exist.
-    schema = json.loads((multitool / "sarif-2.1.0.json").read_text(encoding="utf-8-sig"))
+    schema = json.loads((multitool() / "sarif-2.1.0.json").read_text(encoding="utf-8-sig"))
     validator = jsonschema.Draft4Validator(schema)
     for name, text in rendered(made, sarif.render, "").items():
         assert [(name, one.json_path, one.message) for one in validator.iter_errors(json.loads(text))] == []
@@ -59,7 +59,7 @@ def test_sarif_is_valid_by_the_schema_of_the_standard(made: dict[str, Report], m
     assert [one.json_path for one in validator.iter_errors(json.loads(bad))] == ["$.runs[0].results[0].kind"]
 
 
-def test_oscal_is_valid_by_compliance_trestle(made: dict[str, Report], oscal_problems: Validator) -> None:
+def test_oscal_is_valid_by_compliance_trestle(made: dict[str, Report], tmp_path: Path) -> None:
     def result(document: Any) -> Any:
         return document["assessment-results"]["results"][0]
 
@@ -71,7 +71,7 @@ def test_oscal_is_valid_by_compliance_trestle(made: dict[str, Report], oscal_pro
     texts["no-zone.json"] = broken(texts["complete.json"], lambda value: result(value).update(start="2026-11-20T23:15:04"))
     twice = lambda value: result(value)["findings"].append(result(value)["findings"][0])  # noqa: E731
     texts["no-identity.json"] = broken(texts["complete.json"], twice)
-    found = oscal_problems(texts)
+    found = oscal_problems(texts, tmp_path)
     refused = {name: found.pop(name) for name in list(found) if name.startswith("no-")}
     assert found == {f"{name}.json": None for name in made}
     assert all(refused.values()), refused

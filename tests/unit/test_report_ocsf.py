@@ -104,7 +104,7 @@ def test_severity_evidence_and_requirements_are_those_of_the_finding(report: Rep
     assert "tier best_effort loosened" in event["status_detail"]
     assert event["unmapped"]["evidence_class"] == "observed"
     assert any(one.startswith("NIST SP 800-53") for one in event["compliance"]["requirements"])
-    assert event["evidences"][0]["data"] == {"replicas": [1], "partition": 0}
+    assert json.loads(event["evidences"][0]["data"]) == {"replicas": [1], "partition": 0}
 
 
 def test_a_file_is_an_array_with_one_event_on_each_line_in_printable_ascii(report: Report) -> None:

@@ -28,17 +28,16 @@ from kafka_audit.report.control_status import (
     counts_of,
     coverage_sentence,
     is_fit,
-    left_out,
     left_out_sentences,
     requirements,
     standing,
 )
 from kafka_audit.report.inert_text import json_value, line
 from kafka_audit.report.model import Report
+from kafka_audit.report.ocsf_facts import details_of, facts_of_finding, facts_of_report
 from kafka_audit.report.report_times import epoch_ms, times_of
 from kafka_audit.report.resource_names import cluster_segment, fingerprint, resource_name, uuid_of
 from kafka_audit.report.results import ControlResult, Finding
-from kafka_audit.report.tally import WaiverUse
 from kafka_audit.safe_text import visible
 
 OCSF_VERSION = "1.8.0"
@@ -138,18 +137,13 @@ class _Events:
         failed = finding.status == "fail"
         change = comparison.change_of(finding.control_id, finding.resource) if comparison and failed else None
         state, activity = ids.OF_CHANGE[change]
-        status, details = ids.OF_STATUS.get(finding.status, ids.UNKNOWN), _details(finding, waiver)
+        status, details = ids.OF_STATUS.get(finding.status, ids.UNKNOWN), details_of(finding, waiver)
         evidence = json_value(finding.evidence)
         remediation = (
             {"desc": line(result.control.remediation.text), "references": [line(one) for one in result.control.references]}
             if result.control
             else {}
         )
-        facts = {
-            **{name: getattr(finding, name) for name in ("status", "reason", "observed", "expected", "evidence_class", "tier", "loosened")},
-            "catalogue_severity": finding.catalogue_severity,
-            "change": change.value if change else None,
-        }
         return self._event(
             "result",
             fingerprint(self._cluster, result.control_id, finding.subject, finding.resource),
@@ -166,10 +160,10 @@ class _Events:
             resources=[self._resource(finding.subject, finding.resource)],
             status_detail=line(" ".join(details)),
             unmapped={
-                **{name: line(value) for name, value in facts.items() if value is not None},
+                **facts_of_finding(finding, change),
                 **({"waiver": {name: line(value) for name, value in sorted(waiver.items())}} if waiver else {}),
             },
-            **({"evidences": [{"name": "figures", "data": evidence}]} if evidence is not None else {}),
+            **({"evidences": [{"name": "figures", "data": _as_text(evidence)}]} if evidence is not None else {}),
             **({"remediation": remediation} if remediation and failed else {}),
         )
 
@@ -233,7 +227,7 @@ class _Events:
             resources=[self._resource("cluster", "cluster")],
             status_code=outcome.verdict,
             status_detail=line(" ".join((summary, *outcome.reasons))),
-            unmapped=_facts(report),
+            unmapped=facts_of_report(report),
         )
 
     def _resolved(self) -> Iterator[dict[str, Any]]:
@@ -257,39 +251,8 @@ class _Events:
                 )
 
 
-def _details(finding: Finding, waiver: WaiverUse | None) -> list[str]:
-    """Why a result is what it is, in sentences; last the waiver, which changes the finding's state and not its verdict."""
-    if finding.status == "fail":
-        said = [f"Observed {finding.observed or 'not known'}, expected {finding.expected or 'not known'}."]
-    else:
-        what = "The rule raised an error" if finding.status == "error" else "Not assessed"
-        said = [f"{what}: {finding.reason or 'no reason was recorded'}."]
-    if finding.loosened:
-        said.append(f"Judged by a requirement that tier {finding.tier} loosened: {finding.loosened}.")
-    if waiver:
-        said.append(f"Waived: {words.waiver_sentence(waiver)}; {waiver['justification']}")
-    return said
-
-
-def _facts(report: Report) -> dict[str, Any]:
-    made = report.collection
-    return {
-        "audit_id": line(report.audit_id),
-        "exit_code": report.outcome.exit_code,
-        "cluster_alias": line(report.cluster),
-        "cluster_id": line(made.cluster_id),
-        "counts": counts_of(report.counts),
-        "controls": {
-            "known": len(report.results),
-            "run": sum(one.counts is not None for one in report.results),
-            "failing": len(report.failing),
-        },
-        "not_listed": sum(one.count for one in left_out(report)),
-        "sha256_of_snapshot_manifest": line(made.manifest_sha256),
-        "sha256_of_catalogue": line(report.catalogue_sha256),
-        "sha256_of_policy": line(report.policy.sha256),
-        "compared_with_audit": line(report.comparison.previous_audit_id if report.comparison else None, "no earlier sealed audit"),
-    }
+def _as_text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
 def as_ocsf(report: Report) -> list[dict[str, Any]]:
@@ -299,5 +262,4 @@ def as_ocsf(report: Report) -> list[dict[str, Any]]:
 
 def render(report: Report) -> str:
     """Render the events in ASCII, one on each line. The same report gives the same bytes."""
-    lines = (json.dumps(event, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")) for event in as_ocsf(report))
-    return "[\n" + ",\n".join(lines) + "\n]\n"
+    return "[\n" + ",\n".join(_as_text(event) for event in as_ocsf(report)) + "\n]\n"

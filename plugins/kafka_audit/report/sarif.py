@@ -233,7 +233,7 @@ def as_sarif(report: Report) -> dict[str, Any]:
         "shortDescription": {"text": "A read-only reliability audit for Apache Kafka."},
         "fullDescription": {"text": "A read-only reliability audit for Apache Kafka: rules are judged on a sealed snapshot of a cluster."},
         "rules": rules(report),
-        "notifications": [{**one, **{text: one["shortDescription"] for text in ("fullDescription", "help")}} for one in _NOTIFICATIONS],
+        "notifications": [{**one, **dict.fromkeys(("fullDescription", "help"), one["shortDescription"])} for one in _NOTIFICATIONS],
     }
     run: dict[str, Any] = {
         "tool": {"driver": driver},
