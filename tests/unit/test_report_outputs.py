@@ -11,6 +11,7 @@ from lag_rows import group_sla, lag_bucket, series_table, sla_table
 from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_partition
 
 from kafka_audit import report as package
+from kafka_audit.audit.formats import DEFAULT_FORMATS, REPORT_FILES
 from kafka_audit.errors import CollectionError
 from kafka_audit.report import read_report, write_report
 from kafka_audit.report.json_report import as_json
@@ -47,11 +48,15 @@ def report_json(fake: FakeAudit, **options: int) -> dict[str, object]:
     return loaded
 
 
-def test_the_three_files_are_written_and_the_page_is_named(tmp_path: Path) -> None:
+def test_a_file_of_each_format_is_written_and_the_page_is_named(tmp_path: Path) -> None:
     fake = audit(tmp_path)
     page = write_report(*fake.inputs.args, **fake.inputs.kwargs)
     assert page == fake.audit.report / "report.html"
-    assert {path.name for path in page.parent.iterdir()} == {"report.html", "report.json", "junit.xml"}
+    assert (
+        {path.name for path in page.parent.iterdir()}
+        == {REPORT_FILES[name].file for name in DEFAULT_FORMATS}
+        >= {"report.sarif", "junit.xml"}
+    )
 
 
 def test_the_same_inputs_give_the_same_bytes_and_replace_what_was_there(tmp_path: Path) -> None:

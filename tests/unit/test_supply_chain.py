@@ -17,6 +17,7 @@ LOCKS = {
     "requirements.txt": "constraints.txt",
     "build-requirements.txt": "build-constraints.txt",
     "docker/requirements.txt": "docker/constraints.txt",
+    "tests/formats/tools/oscal.txt": "tests/formats/tools/oscal.lock",
 }
 DIGEST = r"@sha256:[0-9a-f]{64}"
 

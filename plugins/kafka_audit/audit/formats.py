@@ -20,6 +20,9 @@ REPORT_FILES: Mapping[str, ReportFile] = {
     "html": ReportFile(label="HTML", file="report.html", media_type="text/html; charset=utf-8"),
     "json": ReportFile(label="JSON", file="report.json", media_type="application/json"),
     "junit": ReportFile(label="JUnit", file="junit.xml", media_type="application/xml"),
+    "sarif": ReportFile(label="SARIF", file="report.sarif", media_type="application/sarif+json"),
+    "ocsf": ReportFile(label="OCSF", file="report.ocsf.json", media_type="application/json"),
+    "oscal": ReportFile(label="OSCAL", file="report.oscal.json", media_type="application/oscal+json"),
     "csv": ReportFile(label="CSV of all findings", file="findings.csv", media_type="text/csv; charset=utf-8"),
     "markdown": ReportFile(label="Markdown", file="summary.md", media_type="text/markdown; charset=utf-8"),
     "openmetrics": ReportFile(
