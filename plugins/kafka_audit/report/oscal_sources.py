@@ -120,7 +120,7 @@ class Sources:
         ran = _unique(token(result.control_id) for result in self._report.results if result.counts is not None)
         objectives = {"description": "The rules that ran.", "include-objectives": [{"objective-id": name} for name in ran]}
         own = [{"control-id": name} for name in _unique(token(result.control_id) for result in self._report.results)]
-        itself = {
+        itself: dict[str, Any] = {
             "description": "The policy names no requirement of a framework: the rules of the catalogue stand for themselves.",
             **({"include-controls": own} if own else {"include-all": {}}),
         }
