@@ -34,10 +34,10 @@ def broken(text: str, change: Callable[[Any], None]) -> str:
 
 def test_sarif_is_valid_by_microsofts_multitool_also_for_github(made: dict[str, Report], tmp_path: Path) -> None:
     texts = rendered(made, sarif.render, ".sarif")
-    texts["no-rule.sarif"] = broken(texts["complete.sarif"], lambda log: log["runs"][0]["results"][0].update(ruleIndex=999))
-    texts["no-place.sarif"] = broken(texts["complete.sarif"], lambda log: log["runs"][0]["results"][0].pop("locations"))
-    texts["no-tool.sarif"] = broken(texts["complete.sarif"], lambda log: log["runs"][0].pop("tool"))
-    texts["no-such-property.sarif"] = broken(texts["complete.sarif"], lambda log: log["runs"][0]["results"][0].update(surprise=1))
+    texts["no-rule.sarif"] = broken(texts["passed.sarif"], lambda log: log["runs"][0]["results"][0].update(ruleIndex=999))
+    texts["no-place.sarif"] = broken(texts["passed.sarif"], lambda log: log["runs"][0]["results"][0].pop("locations"))
+    texts["no-tool.sarif"] = broken(texts["passed.sarif"], lambda log: log["runs"][0].pop("tool"))
+    texts["no-such-property.sarif"] = broken(texts["passed.sarif"], lambda log: log["runs"][0]["results"][0].update(surprise=1))
     found = sarif_problems(texts, tmp_path)
     refused = {name: {one[0] for one in found.pop(name)} for name in list(found) if name.startswith("no-")}
     assert {name: [one for one in problems if one != WITHOUT_ADDRESS] for name, problems in found.items()} == {

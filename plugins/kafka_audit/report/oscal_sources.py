@@ -119,9 +119,13 @@ class Sources:
         ]
         ran = _unique(token(result.control_id) for result in self._report.results if result.counts is not None)
         objectives = {"description": "The rules that ran.", "include-objectives": [{"objective-id": name} for name in ran]}
-        nothing = {"description": "The policy names no requirement of a framework: the rules below were reviewed for their own sake."}
+        own = [{"control-id": name} for name in _unique(token(result.control_id) for result in self._report.results)]
+        itself: dict[str, Any] = {
+            "description": "The policy names no requirement of a framework: the rules of the catalogue stand for themselves.",
+            **({"include-controls": own} if own else {"include-all": {}}),
+        }
         return {
-            "control-selections": selections or [nothing],
+            "control-selections": selections or [itself],
             **({"control-objective-selections": [objectives]} if ran else {}),
             **({} if ran else {"remarks": "No rule ran: nothing was reviewed."}),
         }

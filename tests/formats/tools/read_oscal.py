@@ -5,8 +5,10 @@ Arguments: the files. Prints one line of JSON: {file: what is wrong, or null}.
 
 import json
 import sys
+from argparse import Namespace
 from pathlib import Path
 
+from trestle.common.const import VAL_MODE_ALL
 from trestle.core.validator_factory import validator_factory
 from trestle.oscal import OSCAL_VERSION
 from trestle.oscal.assessment_results import AssessmentResults
@@ -19,9 +21,8 @@ def problem(path: Path) -> str | None:
         return str(failure)
     if model is None:
         return "there is no such file"
-    names = ("all", "duplicates", "refs", "links")
-    failed = [name for name in names if not validator_factory.get(name).model_is_valid(model, True, path.parent)]
-    return f"trestle's validator {', '.join(failed)} refuses it" if failed else None
+    everything = validator_factory.get(Namespace(mode=VAL_MODE_ALL))
+    return None if everything.model_is_valid(model, True, path.parent) else everything.error_msg()
 
 
 print(json.dumps({"version": OSCAL_VERSION, "problems": {name: problem(Path(name)) for name in sys.argv[1:]}}))  # noqa: T201  # its output
