@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kafka_audit.report import html, json_report, junit
+from kafka_audit.report import html, json_report, junit, pdf
 from kafka_audit.report.model import Report
 
 
@@ -19,5 +19,6 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     "html": Format(file="report.html", media_type="text/html; charset=utf-8", render=html.render),
     "json": Format(file="report.json", media_type="application/json", render=json_report.render),
+    "pdf": Format(file="report.pdf", media_type="application/pdf", render=pdf.render),
     "junit": Format(file="junit.xml", media_type="application/xml", render=junit.render),
 }
