@@ -45,7 +45,7 @@ def _requirement(requirement: RequirementResult, by_code: dict[str, Counts]) -> 
         "strict": requirement.strict,
         "coverage": safe_text.percent(counts.assessed, counts.applicable),
         "of": f"{counts.assessed:,} of {counts.applicable:,}",
-        "controls": [{"said": said, "codes": ", ".join(_control(one) for one in controls)} for said, controls in groups if controls],
+        "controls": [{"said": said, "codes": cut(", ".join(_control(one) for one in controls), 1200)} for said, controls in groups if controls],
         "rationale": cut(requirement.rationale, 600),
     }
 

@@ -86,7 +86,7 @@ def _facts(report: Report) -> list[dict[str, object]]:
     facts = (
         ("Cluster id", made.cluster_id or None, True),
         ("Evidence taken", taken, False),
-        ("Judged", safe_text.utc(report.started_at), False),
+        ("Audit started", safe_text.utc(report.started_at), False),
         ("Brokers that answered", f"{answered} of {len(made.brokers)}" if made.brokers else "not known", False),
         ("Scope", scope or "not recorded", False),
         ("Policy demands", demands or "see the gates", False),

@@ -75,21 +75,21 @@ def _group(one: GroupLag) -> dict[str, object]:
         "state": f"{one.group_type}, {one.state}",
         "partitions": safe_text.grouped(one.partitions),
         "lag": safe_text.grouped(one.lag) if known else None,
+        "beyond": safe_text.grouped(one.beyond_end) if one.beyond_end else None,
         "unknown": safe_text.grouped(one.unknown) if one.unknown else None,
         "time": words.lag_time(one.lag_ms, one.lag_ms_is_bound, one.lag_ms_method),
         "lost": safe_text.grouped(one.lost) if known else None,
         "any_lost": one.lost > 0,
         "to_loss": words.duration(one.time_to_loss_ms) if one.time_to_loss_ms is not None else None,
         "statuses": _statuses(one),
-        "slas": [_sla(sla) for sla in one.slas],
+        "slas": [_sla(sla) for sla in one.slas if sla["target_percent"] is not None],
     }
 
 
 def _sla(sla: GroupSla) -> str:
     met = {True: "met", False: "not met", None: "not known whether it is met"}[sla["target_met"]]
-    if sla["target_percent"] is None:
-        return f"SLA {sla['sla']}: no target for availability"
-    return f"SLA {sla['sla']}: {met}; inside in {words.percentage(sla['availability_percent'])} of {sla['target_percent']:g}%"
+    inside = words.percentage(sla["availability_percent"])
+    return f"SLA {sla['sla']}: {met}; inside in {inside} of the time, target {sla['target_percent']:g}%"
 
 
 def _partition(one: GroupPartition) -> dict[str, object]:
@@ -103,6 +103,7 @@ def _partition(one: GroupPartition) -> dict[str, object]:
         "lost": safe_text.grouped(one["lost"]),
         "any_lost": bool(one["lost"]),
         "lag": safe_text.grouped(one["lag"]),
+        "beyond": safe_text.grouped(one["beyond_end"]) if one["beyond_end"] else None,
         "time": time,
         "committed": safe_text.grouped(one["committed"]),
         "log": f"{safe_text.grouped(one['log_start'])} to {safe_text.grouped(one['log_end'])}",
