@@ -27,9 +27,7 @@ def _framework(framework: FrameworkResult, by_code: dict[str, Counts]) -> dict[s
         "title": name(framework.title),
         "edition": name(framework.edition),
         "source": name(framework.source),
-        "counts": [
-            {"kind": _KINDS[one], "word": one.value, "count": str(counts[one.value])} for one in _SAID if counts[one.value]
-        ],
+        "counts": [{"kind": _KINDS[one], "word": one.value, "count": str(counts[one.value])} for one in _SAID if counts[one.value]],
         "requirements": [_requirement(one, by_code) for one in framework.requirements],
     }
 
@@ -45,7 +43,9 @@ def _requirement(requirement: RequirementResult, by_code: dict[str, Counts]) -> 
         "strict": requirement.strict,
         "coverage": safe_text.percent(counts.assessed, counts.applicable),
         "of": f"{counts.assessed:,} of {counts.applicable:,}",
-        "controls": [{"said": said, "codes": cut(", ".join(_control(one) for one in controls), 1200)} for said, controls in groups if controls],
+        "controls": [
+            {"said": said, "codes": cut(", ".join(_control(one) for one in controls), 1200)} for said, controls in groups if controls
+        ],
         "rationale": cut(requirement.rationale, 600),
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from kafka_audit import safe_text
 
 Words = str | list[str | list[str]]
-"""Text for the template: one string, or pieces with a possible line break between them; a piece in a list of its own is a spelled escape."""
+"""Text for the template: one string, or pieces between which a line may break. A piece in a list of its own is a spelled-out character."""
 
 _LONGEST_NAME = 300
 _LONGEST_WORD = 14
