@@ -45,11 +45,11 @@ def report_json(fake: FakeAudit, **options: int) -> dict[str, object]:
     return loaded
 
 
-def test_the_three_files_are_written_and_the_page_is_named(tmp_path: Path) -> None:
+def test_a_file_of_each_format_is_written_and_the_page_is_named(tmp_path: Path) -> None:
     fake = audit(tmp_path)
     page = write_report(*fake.inputs.args, **fake.inputs.kwargs)
     assert page == fake.audit.report / "report.html"
-    assert {path.name for path in page.parent.iterdir()} == {"report.html", "report.json", "junit.xml"}
+    assert {path.name for path in page.parent.iterdir()} == {"report.html", "report.json", "report.pdf", "junit.xml"}
 
 
 def test_the_same_inputs_give_the_same_bytes_and_replace_what_was_there(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The report of an audit: an HTML page for people, and the same content as JSON and JUnit for programs.
+"""The report of an audit: an HTML page and a PDF for people, and the same content as JSON and JUnit for programs.
 
 Nothing here judges: verdicts and gate results are read from the audit's folder.
 """
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def write_report(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", *, generated_at: datetime) -> Path:
-    """Write ``report.html``, ``report.json`` and ``junit.xml`` to the audit's ``report/`` folder; returns the path of the page.
+    """Write ``report.html``, ``report.json``, ``report.pdf`` and ``junit.xml`` to the audit's ``report/`` folder.
 
-    The folder is replaced as a whole. The same audit and ``generated_at`` (with a time zone) give the same bytes.
+    Returns the path of the page. The folder is replaced as a whole.
+    The same audit and ``generated_at`` (with a time zone) give the same bytes.
     IntegrityError (exit 5) if results are broken, CollectionError (exit 1) if the files cannot be written.
     """
     report = read_report(audit, snapshot, catalogue, policy, generated_at=generated_at)

@@ -6,6 +6,7 @@ from kafka_audit.report.model import Report
 from kafka_audit.report.pdf.letters import cut, name
 from kafka_audit.report.results import Counts, total
 
+_LONGEST_LIST = 1200
 _KINDS = {Support.SUPPORTS: "pass", Support.DOES_NOT_SUPPORT: "fail", Support.NOT_KNOWN: "gap", Support.NOT_APPLICABLE: "none"}
 _SAID = {
     Support.DOES_NOT_SUPPORT: "do not support it",
@@ -48,6 +49,10 @@ def _requirement(requirement: RequirementResult, by_code: dict[str, Counts]) -> 
         ],
         "rationale": cut(requirement.rationale, 600),
     }
+
+
+def _controls(controls: list[ControlSupport]) -> str:
+    return cut(", ".join(_control(one) for one in controls), _LONGEST_LIST)
 
 
 def _control(one: ControlSupport) -> str:
