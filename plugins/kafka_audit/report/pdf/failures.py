@@ -6,7 +6,7 @@ from typing import NamedTuple
 from kafka_audit import safe_text
 from kafka_audit.report.comparison import Change
 from kafka_audit.report.model import Report
-from kafka_audit.report.pdf.letters import cut, name
+from kafka_audit.report.pdf.letters import Wide, cut, name
 from kafka_audit.report.results import ControlResult, Finding
 from kafka_audit.report.words import counted, waiver_sentence
 
@@ -69,7 +69,7 @@ def _card(result: ControlResult, report: Report) -> dict[str, object]:
         "evidence": result.evidence_class,
         "tally": _tally(result),
         "scenario": _prose(control.failure_scenario) if control else [],
-        "expected": cut(same, _OBSERVED) if same else None,
+        "expected": _value(same),
         "causes": [_cause(cause, findings, result, report, same=same is not None) for cause, findings in shown],
         "more": counts.failed - sum(len(findings) for _, findings in shown),
         "fix": _prose(control.remediation.text) if control else [],
@@ -107,8 +107,8 @@ def _cause(cause: Cause, findings: list[Finding], result: ControlResult, report:
         "count": safe_text.grouped(len(findings)),
         "resources": shown,
         "more": len(names) - len(shown),
-        "observed": cut(cause.observed, _OBSERVED) if cause.observed else None,
-        "expected": cut(cause.expected, _OBSERVED) if cause.expected and not same else None,
+        "observed": _value(cause.observed),
+        "expected": None if same else _value(cause.expected),
         "severity": severity,
         "notes": [cut(note, _OBSERVED) for note in notes],
         "waived": f"waived by {waiver_sentence(waiver)}" if waiver else None,
@@ -125,5 +125,9 @@ def _that_fit(names: list[str]) -> list[str]:
     return shown
 
 
-def _prose(text: str | None) -> list[str]:
-    return safe_text.paragraphs(cut(text or "", _PROSE))
+def _value(text: str | None) -> Wide | None:
+    return Wide(cut(text, _OBSERVED)) if text else None
+
+
+def _prose(text: str | None) -> list[Wide]:
+    return [Wide(paragraph) for paragraph in safe_text.paragraphs(cut(text or "", _PROSE))]

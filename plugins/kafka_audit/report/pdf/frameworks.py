@@ -3,7 +3,7 @@
 from kafka_audit import safe_text
 from kafka_audit.report.frameworks import ControlSupport, FrameworkResult, RequirementResult, Support
 from kafka_audit.report.model import Report
-from kafka_audit.report.pdf.letters import cut, name
+from kafka_audit.report.pdf.letters import Wide, cut, name
 from kafka_audit.report.results import Counts, total
 
 _LONGEST_LIST = 1200
@@ -47,7 +47,7 @@ def _requirement(requirement: RequirementResult, by_code: dict[str, Counts]) -> 
         "controls": [
             {"said": said, "codes": cut(", ".join(_control(one) for one in controls), 1200)} for said, controls in groups if controls
         ],
-        "rationale": cut(requirement.rationale, 600),
+        "rationale": Wide(cut(requirement.rationale, 600)),
     }
 
 

@@ -5,7 +5,7 @@ from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED
 from kafka_audit.report import words
 from kafka_audit.report.comparison import Change, ChangedFinding, Comparison
 from kafka_audit.report.model import Report
-from kafka_audit.report.pdf.letters import cut, name
+from kafka_audit.report.pdf.letters import Wide, cut, name
 from kafka_audit.report.results import ControlResult
 
 _KINDS = {PASSED: "pass", FAILED: "fail", INCOMPLETE: "gap"}
@@ -47,7 +47,7 @@ def content(report: Report) -> dict[str, object]:
             "code": str(code),
             "meaning": _EXIT_CODES.get(code, "see the reasons"),
             "summary": words.summary(report),
-            "reasons": [cut(reason, _SENTENCE) for reason in report.outcome.reasons[:_REASONS]],
+            "reasons": [Wide(cut(reason, _SENTENCE)) for reason in report.outcome.reasons[:_REASONS]],
             "more": max(0, len(report.outcome.reasons) - _REASONS),
         },
         "audit": report.audit_id,
@@ -116,7 +116,7 @@ def _worst(result: ControlResult) -> dict[str, object]:
         "severity": result.worst,
         "title": result.title,
         "resource": name(first.resource) if first else None,
-        "observed": cut(first.observed, 240) if first and first.observed else None,
+        "observed": Wide(cut(first.observed, 240)) if first and first.observed else None,
         "more": max(0, result.counted.failed - 1),
     }
 

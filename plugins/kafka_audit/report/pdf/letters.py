@@ -10,6 +10,7 @@ Words = str | list[str | list[str]]
 
 _LONGEST_NAME = 300
 _LONGEST_WORD = 14
+_LONGEST_WIDE_WORD = 40
 _LONGEST_PIECE = 8
 _PIECE = re.compile(r"[^-._:/,=;&?@(){}|\[\]]*[-._:/,=;&?@(){}|\[\]]*")
 
@@ -39,6 +40,12 @@ GLYPHS = _glyphs()
 """The code points that the PDF can show; all others are spelled out, such as ``\\u4e2d``."""
 
 
+class Wide(str):
+    """Text for a column of at least 65 mm, in which words of up to 40 characters, such as names of settings, stay on one line."""
+
+    __slots__ = ()
+
+
 def name(value: object) -> str | None:
     """A name or value from the cluster, cut after 300 characters; None if it is not known, which the template shows as a dash."""
     if value is None:
@@ -59,14 +66,15 @@ def drawable(text: str) -> str:
 
 def spelled(text: str) -> Words:
     """Text for the template: escapes apart, and long words in pieces that may go to the next line."""
-    if text.isascii() and text.isprintable() and all(len(word) <= _LONGEST_WORD for word in text.split(" ")):
-        return text
+    longest = _LONGEST_WIDE_WORD if isinstance(text, Wide) else _LONGEST_WORD
+    if text.isascii() and text.isprintable() and all(len(word) <= longest for word in text.split(" ")):
+        return str(text)
     made: list[str | list[str]] = []
     for escaped, piece in _pieces(text):
         if escaped:
             made.append([piece])
         else:
-            made.extend(_broken(piece))
+            made.extend(_broken(piece, longest))
     return made[0] if len(made) == 1 and isinstance(made[0], str) else made
 
 
@@ -100,12 +108,12 @@ def _pieces(text: str) -> Iterator[tuple[bool, str]]:
             yield False, plain
 
 
-def _broken(text: str) -> Iterator[str]:
+def _broken(text: str, longest: int) -> Iterator[str]:
     """The pieces of a text between which a line may break: only within words that are too long for a narrow column."""
     held = ""
     for number, word in enumerate(text.split(" ")):
         held += " " if number else ""
-        if len(word) <= _LONGEST_WORD:
+        if len(word) <= longest:
             held += word
             continue
         for part in _parts(word):
