@@ -18,7 +18,7 @@ from kafka_audit.report import Report, read_report
 from kafka_audit.report.comparison import Change, ChangedFinding, Comparison, TrendPoint
 from kafka_audit.report.pdf import TEMPLATES, content, fonts, render
 from kafka_audit.report.pdf.failures import causes
-from kafka_audit.report.pdf.letters import GLYPHS, drawable, prepared, spelled
+from kafka_audit.report.pdf.letters import GLYPHS, cut, drawable, prepared, spelled
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 GROUP = control("lag_within_sla", "CON-01", subject="group")
@@ -229,6 +229,13 @@ def test_every_text_becomes_characters_that_the_fonts_can_draw(text: str) -> Non
     pieces = [made] if isinstance(made, str) else [one if isinstance(one, str) else one[0] for one in made]
     assert all(ord(character) in GLYPHS for character in "".join(pieces))
     assert "".join(pieces) == drawable(text)
+
+
+@given(st.text(), st.integers(min_value=0, max_value=30))
+def test_a_cut_text_is_as_long_as_asked_for_when_it_is_printed(text: str, longest: int) -> None:
+    kept = re.sub("\N{HORIZONTAL ELLIPSIS} \\([0-9,]+ more characters\\)$", "", cut(text, longest))
+    assert text.startswith(kept)
+    assert len(drawable(kept)) <= longest
 
 
 @given(st.text(alphabet=st.characters(categories=("L", "N", "P"))))

@@ -6,7 +6,7 @@ from kafka_audit.report.model import Report
 from kafka_audit.report.pdf.letters import Wide, cut, name
 from kafka_audit.report.results import Counts, total
 
-_LONGEST_LIST = 1200
+_LONGEST_LIST = 700
 _KINDS = {Support.SUPPORTS: "pass", Support.DOES_NOT_SUPPORT: "fail", Support.NOT_KNOWN: "gap", Support.NOT_APPLICABLE: "none"}
 _SAID = {
     Support.DOES_NOT_SUPPORT: "do not support it",

@@ -33,7 +33,8 @@ _GLYPHS = (
 
 def _glyphs() -> frozenset[int]:
     ends = (one.split("-") for one in "".join(_GLYPHS).split())
-    return frozenset(code for end in ends for code in range(int(end[0], 16), int(end[-1], 16) + 1))
+    codes = (code for end in ends for code in range(int(end[0], 16), int(end[-1], 16) + 1))
+    return frozenset(code for code in codes if not safe_text.is_invisible(chr(code)))
 
 
 GLYPHS = _glyphs()
@@ -54,9 +55,20 @@ def name(value: object) -> str | None:
 
 
 def cut(text: str, longest: int) -> str:
-    """Text, cut if it is longer than ``longest`` characters, with a note of how many are left out."""
-    kept, left_out = safe_text.shortened(text, longest)
+    """Text, cut to at most ``longest`` printed characters, of which a spelled-out one takes six, with a note of how many are left out."""
+    kept, left_out = safe_text.shortened(text, _fitting(text, longest))
     return f"{kept}\N{HORIZONTAL ELLIPSIS} ({left_out:,} more characters)" if left_out else kept
+
+
+def _fitting(text: str, longest: int) -> int:
+    """How many characters of the text are at most ``longest`` when they are printed."""
+    printed = place = 0
+    for escaped, piece in _pieces(text[: longest + 1]):
+        if printed + len(piece) > longest:
+            return place if escaped else place + longest - printed
+        printed += len(piece)
+        place += 1 if escaped else len(piece)
+    return len(text)
 
 
 def drawable(text: str) -> str:
