@@ -186,6 +186,17 @@ def test_an_audit_that_was_cut_short_is_never_shown_as_passed(tmp_path: Path, ve
     assert render(report).startswith(b"%PDF-1.7")
 
 
+def test_passes_on_void_evidence_are_not_green(tmp_path: Path) -> None:
+    fake = FakeAudit(tmp_path, (GROUP, TOPIC))
+    fake.settings([finding(TOPIC, "orders", "pass")])
+    fake.lag([finding(GROUP, "billing", "pass")], [group_partition("billing", "orders", 0)])
+    fake.gates(evidence=("FAIL", 4), findings=("PASS", 0))
+    front = content(read_report(*fake.inputs.args, **fake.inputs.kwargs))["front"]
+    assert isinstance(front, dict)
+    assert front["verdict"]["kind"] == "void"
+    assert {part["kind"] for part in front["coverage"]["parts"] if part["count"]} == {"none"}
+
+
 @needs_poppler
 def test_an_empty_audit_says_that_nothing_is_known(tmp_path: Path) -> None:
     fake = FakeAudit(tmp_path, (GROUP, TOPIC))

@@ -137,8 +137,9 @@ def _severities(report: Report) -> list[dict[str, object]]:
 
 def _coverage(report: Report) -> dict[str, object]:
     counts = report.counts
+    void = kind_of(report.outcome.verdict) == "void"
     parts = (
-        ("pass", "passed", counts.passed),
+        ("none" if void else "pass", "passed", counts.passed),
         ("fail", "failed", counts.failed),
         ("error", "raised an error", counts.errored),
         ("gap", "not assessed", counts.not_assessed - counts.still_open),
