@@ -1,6 +1,7 @@
 """Complete audits of real brokers: exactly the seeded faults are found, the result can be verified later, and bad input is refused."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def test_the_report_names_the_verdict_and_holds_the_same_figures_in_every_format
         case for suite in suites.iter("testsuite") if suite.get("name") != "gate" for case in suite if case.find("failure") is not None
     ]
     assert len(reported) == failed
+    pages = re.search(rb"/Type/Pages/Count (\d+)", (faulty_audit.report / "report.pdf").read_bytes())
+    assert pages and int(pages[1]) <= 40, "the PDF of the faulty cluster is short enough to be read"
 
 
 def test_loss_and_remaining_lag_are_two_figures(faulty_audit: Audit) -> None:

@@ -18,6 +18,7 @@ class ReportFile:
 
 REPORT_FILES: Mapping[str, ReportFile] = {
     "html": ReportFile(label="HTML", file="report.html", media_type="text/html; charset=utf-8"),
+    "pdf": ReportFile(label="PDF", file="report.pdf", media_type="application/pdf"),
     "json": ReportFile(label="JSON", file="report.json", media_type="application/json"),
     "junit": ReportFile(label="JUnit", file="junit.xml", media_type="application/xml"),
     "sarif": ReportFile(label="SARIF", file="report.sarif", media_type="application/sarif+json"),

@@ -30,7 +30,8 @@ def write_report(
 ) -> Path:
     """Write the report in ``formats``, ``html`` and ``json`` in any case, to the audit's ``report/`` folder; returns the path of the page.
 
-    The folder is replaced as a whole. The same audit and ``generated_at`` (with a time zone) give the same bytes.
+    Returns the path of the page. The folder is replaced as a whole.
+    The same audit and ``generated_at`` (with a time zone) give the same bytes.
     IntegrityError (exit 5) if results are broken, CollectionError (exit 1) if the files cannot be written.
     """
     report = read_report(audit, snapshot, catalogue, policy, generated_at=generated_at)

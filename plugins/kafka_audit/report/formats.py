@@ -4,11 +4,12 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from kafka_audit.audit.formats import REPORT_FILES
-from kafka_audit.report import csv_findings, html, json_report, junit, markdown, ocsf, openmetrics, oscal, sarif
+from kafka_audit.report import csv_findings, html, json_report, junit, markdown, ocsf, openmetrics, oscal, pdf, sarif
 from kafka_audit.report.model import Report
 
 RENDERERS: Mapping[str, Callable[[Report], str | bytes]] = {
     "html": html.render,
+    "pdf": pdf.render,
     "json": json_report.render,
     "junit": junit.render,
     "sarif": sarif.render,
