@@ -172,6 +172,12 @@ def test_the_same_report_gives_the_same_bytes(tmp_path: Path) -> None:
     assert render(replace(report, generated_at=report.generated_at + timedelta(seconds=1))) != made
 
 
+def test_a_report_is_made_at_any_moment_and_the_pdf_says_the_second(tmp_path: Path) -> None:
+    report = plain_report(tmp_path)
+    moment = report.generated_at.replace(microsecond=123_456)
+    assert render(replace(report, generated_at=moment)) == render(report)
+
+
 @pytest.mark.parametrize("verdicts", [{}, {"evidence": ("FAIL", 4)}, {"evidence": ("ERROR", 1), "findings": ("ERROR", 1)}])
 def test_an_audit_that_was_cut_short_is_never_shown_as_passed(tmp_path: Path, verdicts: dict[str, tuple[str, int]]) -> None:
     fake = FakeAudit(tmp_path, (GROUP, TOPIC))

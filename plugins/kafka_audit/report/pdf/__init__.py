@@ -52,7 +52,7 @@ def render(report: Report) -> bytes:
         package_cache_path=nowhere,
     )
     try:
-        made = compiler.compile(format="pdf", pdf_standards=["a-2a", "ua-1"], timestamp=report.generated_at)
+        made = compiler.compile(format="pdf", pdf_standards=["a-2a", "ua-1"], timestamp=report.generated_at.replace(microsecond=0))
     except typst.TypstError as problem:
         raise CollectionError(f"report.pdf could not be set ({problem}): report this as a bug, with the audit's report.json") from problem
     if not isinstance(made, bytes):
