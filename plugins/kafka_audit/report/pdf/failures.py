@@ -30,7 +30,7 @@ class Cause(NamedTuple):
 
 def content(report: Report) -> list[dict[str, object]]:
     """The failing controls by severity, worst first."""
-    groups = []
+    groups: list[dict[str, object]] = []
     for one in report.by_severity():
         controls = [result for result in report.failing if result.worst == one.name]
         if controls:
