@@ -22,7 +22,7 @@ from kafka_audit.audit.outcome import FAILED, PASSED
 from kafka_audit.findings import EvidenceClass
 from kafka_audit.report import words
 from kafka_audit.report.comparison import Change, ChangedFinding
-from kafka_audit.report.control_status import counts_of, is_fit, left_out
+from kafka_audit.report.control_status import UNFIT_EVIDENCE, counts_of, is_fit, judgement, left_out
 from kafka_audit.report.inert_text import json_value, line, message
 from kafka_audit.report.model import Report
 from kafka_audit.report.report_times import times_of, zulu
@@ -110,9 +110,9 @@ class _Results:
 
     def _failure(self, result: ControlResult, finding: Finding) -> dict[str, Any]:
         waiver = self._report.waivers.find(finding.waiver)
-        text = f"{finding.resource}: observed {finding.observed or 'not known'}, expected {finding.expected or 'not known'}"
-        waived = f". Waived: {words.waiver_sentence(waiver)}" if waiver else ""
-        made = self._made(result, "fail", f"{text}{waived}.", (finding.subject, finding.resource))
+        waived = [f"Waived: {words.waiver_sentence(waiver)}."] if waiver else []
+        text = " ".join([judgement(finding), *waived, *([] if self._fit else [UNFIT_EVIDENCE])])
+        made = self._made(result, "fail", f"{finding.resource}: {text}", (finding.subject, finding.resource))
         made["level"] = level_of(finding.severity)
         made["properties"] = self._details(finding)
         comparison = self._report.comparison
@@ -136,8 +136,7 @@ class _Results:
     def _undecided(self, result: ControlResult, finding: Finding) -> dict[str, Any]:
         failed = finding.status == "error"
         manual = finding.evidence_class == EvidenceClass.MANUAL.value and not failed
-        said = "the rule raised an error" if failed else "only a person can attest it" if manual else "not assessed"
-        text = f"{finding.resource}: {said}: {finding.reason or 'no reason was recorded'}"
+        text = f"{finding.resource}: {'Only a person can attest it. ' if manual else ''}{judgement(finding)}"
         made = self._made(result, "review" if manual else "open", text, (finding.subject, finding.resource))
         return {**made, "properties": self._details(finding)}
 
