@@ -64,6 +64,7 @@ def test_every_control_has_an_event_with_its_coverage(report: Report) -> None:
     assert set(coverage) == {result.control_id for result in report.results}
     assert status(coverage["unclean_leader_election_disabled"]) == (1, "Pass")
     assert status(coverage["replication_factor_sufficient"]) == (3, "Fail")
+    assert status(coverage["replicas_spread_over_racks"]) == (99, "Error")
     assert status(coverage["clocks_agree"]) == (99, "Not Applicable")
     assert status(coverage["restore_was_tried"]) == (2, "Warning")
     assert status(coverage["log_dirs_healthy"]) == (2, "Warning")
