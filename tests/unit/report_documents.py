@@ -18,12 +18,13 @@ DISKS = control("log_dirs_healthy", "REP-08", subject="broker", severity=Severit
 CLOCKS = control("clocks_agree", "AUD-02", subject="cluster", severity=Severity.INFO)
 RESTORE = control("restore_was_tried", "PRD-09", subject="cluster", evidence=EvidenceClass.MANUAL)
 LEADER = control("partition_has_live_leader", "REP-01", subject="partition", severity=Severity.MEDIUM)
+RACKS = control("replicas_spread_over_racks", "TOP-10")
 LAG = control("lag_within_sla", "CON-01", subject="group")
 READ = control("nothing_lost_unread", "CON-02", subject="group_partition", evidence=EvidenceClass.INFERRED)
 
 LONG = "t" * 249
 HOSTILE_TEXTS = (*HOSTILE_GROUPS, "[click](http://198.51.100.9/) {0} ![x](y) `code` </script> &#x202e; %2e%2e/..", "")
-CONTROLS = (REPLICAS, ELECTION, DISKS, CLOCKS, RESTORE, LEADER, LAG, READ)
+CONTROLS = (REPLICAS, ELECTION, DISKS, CLOCKS, RESTORE, LEADER, RACKS, LAG, READ)
 
 _WAIVER = {
     **{"id": "W-1", "control": "TOP-01", "resource": "legacy", "owner": "payments team", "approver": "platform team", "ticket": "OPS-7"},
@@ -70,10 +71,11 @@ def _findings() -> list[dict[str, object]]:
     ]
     rows += [finding(REPLICAS, "good", "pass"), finding(ELECTION, "a", "pass"), finding(ELECTION, "b", "pass")]
     rows += [finding(CLOCKS, "cluster", "not_applicable"), finding(RESTORE, "cluster", "not_assessed", reason="nobody attested it")]
+    rows += [finding(RACKS, "a", "pass"), *(finding(RACKS, name, "error", reason="rule raised") for name in "bcd")]
     return [*rows, finding(LEADER, "orders-3"), finding(LEADER, "orders-4", "error", reason=None)]
 
 
-def complete(root: Path, limit: int = 200) -> Report:
+def complete(root: Path, limit: int = 200, **gates: tuple[str, int]) -> Report:
     """An audit with everything that a report can hold; the control of brokers did not run."""
     fake = FakeAudit(root, CONTROLS)
     fake.policy = replace(fake.policy, waivers=[Waiver.model_validate(_WAIVER)], frameworks=load_policy().frameworks)
@@ -81,7 +83,7 @@ def complete(root: Path, limit: int = 200) -> Report:
     fake.settings(rows, [one for one in _summaries(rows) if one["control_id"] != DISKS.id])
     lag = [finding(LAG, group) for group in HOSTILE_GROUPS] + [finding(READ, f"{group}:orders-1") for group in HOSTILE_GROUPS]
     fake.lag(lag, [group_partition(group, "orders", 1, lost=1, status=group) for group in HOSTILE_GROUPS])
-    fake.gates()
+    fake.gates(**gates)  # type: ignore[arg-type]
     return _compared(read_report(*fake.inputs.args, **fake.inputs.kwargs, limit=limit))
 
 
@@ -116,6 +118,7 @@ def reports(root: Path) -> dict[str, Report]:
         "complete": complete(root / "complete"),
         "beyond-the-limit": complete(root / "limited", limit=2),
         "passed": passing(root / "passed"),
+        "void-with-failures": complete(root / "unfit", evidence=("FAIL", 4)),
         "void": passing(root / "void", evidence=("FAIL", 4)),
         "gate-error": passing(root / "error", findings=("ERROR", 1)),
         "cut-short": cut_short(root / "cut"),

@@ -40,7 +40,7 @@ def test_every_result_has_the_status_that_ocsf_has_for_it(report: Report) -> Non
     assert status(result_of(report, "denied")) == (2, "Warning")
     assert status(result_of(report, "odd")) == (99, "Error")
     assert result_of(report, "odd")["compliance"]["status_details"][0].startswith("The rule raised an error: two")
-    assert result_of(report, "t000")["compliance"]["status_details"] == ["Observed 1, expected at least 3."]
+    assert result_of(report, "t000")["compliance"]["status_details"] == ["Observed: 1. Expected: at least 3."]
 
 
 def test_a_waived_failure_is_suppressed_and_still_fails(report: Report) -> None:
@@ -64,6 +64,7 @@ def test_every_control_has_an_event_with_its_coverage(report: Report) -> None:
     assert set(coverage) == {result.control_id for result in report.results}
     assert status(coverage["unclean_leader_election_disabled"]) == (1, "Pass")
     assert status(coverage["replication_factor_sufficient"]) == (3, "Fail")
+    assert status(coverage["replicas_spread_over_racks"]) == (99, "Error")
     assert status(coverage["clocks_agree"]) == (99, "Not Applicable")
     assert status(coverage["restore_was_tried"]) == (2, "Warning")
     assert status(coverage["log_dirs_healthy"]) == (2, "Warning")

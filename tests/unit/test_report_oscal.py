@@ -44,6 +44,7 @@ def test_only_a_control_that_passed_is_satisfied_and_the_reason_says_why_others_
         "unclean_leader_election_disabled": ("satisfied", "pass", "pass"),
         "replication_factor_sufficient": ("not-satisfied", "fail", "fail"),
         "partition_has_live_leader": ("not-satisfied", "fail", "fail"),
+        "replicas_spread_over_racks": ("not-satisfied", "other", "error"),
         "lag_within_sla": ("not-satisfied", "fail", "fail"),
         "nothing_lost_unread": ("not-satisfied", "fail", "fail"),
         "restore_was_tried": ("not-satisfied", "other", "not_assessed"),
@@ -157,6 +158,12 @@ def test_nothing_is_satisfied_in_an_audit_that_is_void_or_was_cut_short(tmp_path
     assert result(short)["reviewed-controls"]["remarks"] == "No rule ran: nothing was reviewed."
     assert "findings" not in result(without_controls(tmp_path / "none"))
     assert props(result(void))["verdict"] == "VOID"
+
+
+def test_failures_of_a_void_audit_say_that_its_evidence_is_not_fit(tmp_path: Path) -> None:
+    found = result(complete(tmp_path, evidence=("FAIL", 4)))["findings"]
+    assert all("The evidence of this audit is not fit to judge" in one["remarks"] for one in found)
+    assert "satisfied" not in {one["target"]["status"]["state"] for one in found}
 
 
 def test_the_same_audit_gives_the_same_bytes(report: Report, tmp_path: Path) -> None:

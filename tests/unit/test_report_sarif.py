@@ -89,7 +89,7 @@ def test_rules_have_texts_severities_and_the_requirements_that_name_them(report:
 def test_an_error_of_a_rule_means_that_the_run_is_not_complete(report: Report) -> None:
     invocation = run_of(report)["invocations"][0]
     errors = [one for one in invocation["toolExecutionNotifications"] if one["descriptor"]["id"] == "rule-error"]
-    assert [one["associatedRule"]["id"] for one in errors] == ["REP-01", "TOP-01"]
+    assert [one["associatedRule"]["id"] for one in errors] == ["REP-01", "TOP-01", "TOP-10", "TOP-10", "TOP-10"]
     assert {one["level"] for one in errors} == {"error"}
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (False, 3)
     assert invocation["exitCodeDescription"].startswith("FAILED: The policy is not met")
@@ -144,6 +144,7 @@ def test_what_is_not_listed_is_said_with_its_number_and_file(tmp_path: Path) -> 
     assert of_topics["properties"]["count"] == failed - 2
     assert f"TOP-01: {failed - 2} more results" in of_topics["message"]["text"]
     assert "settings/findings.parquet of audit 20261120T231600Z" in of_topics["message"]["text"]
+    assert {(one["properties"]["status"], one["level"]) for one in said} == {("fail", "warning"), ("error", "error")}
     assert any("lag/findings.parquet" in one["message"]["text"] for one in said)
     listed = Counter(one["ruleId"] for one in results(run, status="fail"))
     assert max(listed.values()) == 2
@@ -179,6 +180,12 @@ def test_nothing_passes_in_an_audit_that_is_void_or_was_cut_short(tmp_path: Path
     assert {one["properties"]["status"] for one in void["results"]} == {"unfit"}
     assert {one["properties"]["status"] for one in short["results"]} == {"did_not_run"}
     assert (empty["results"], empty["properties"]["coverage"]["coverage_ratio"]) == ([], None)
+
+
+def test_failures_of_a_void_audit_say_that_its_evidence_is_not_fit(tmp_path: Path) -> None:
+    run = run_of(complete(tmp_path, evidence=("FAIL", 4)))
+    assert all("The evidence of this audit is not fit to judge" in one["message"]["text"] for one in results(run, status="fail"))
+    assert run["invocations"][0]["exitCodeDescription"].startswith("VOID: The evidence is not fit to judge")
 
 
 def test_an_audit_that_passed_is_a_run_that_succeeded(tmp_path: Path) -> None:

@@ -8,9 +8,12 @@ from typing import Any
 
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.catalogue.rows import LAG, SUBJECTS
+from kafka_audit.findings import Status
 from kafka_audit.report.frameworks import FrameworkResult, RequirementResult
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Counts, Finding
+
+UNFIT_EVIDENCE = "The evidence of this audit is not fit to judge: this is no verdict."
 
 
 class Standing(str, Enum):
@@ -72,6 +75,14 @@ def coverage_sentence(result: ControlResult) -> str:
     )
     manual = f"; {counts.still_open:,} of those not assessed wait for a person to attest" if counts.still_open else ""
     return f"{by_status}; {counts.assessed:,} of {counts.applicable:,} applicable results were assessed{manual}."
+
+
+def judgement(finding: Finding) -> str:
+    """What was observed and expected of a failure, or why a resource could not be judged, as a sentence or two."""
+    if finding.status == Status.FAIL.value:
+        return f"Observed: {finding.observed or 'not known'}. Expected: {finding.expected or 'not known'}."
+    what = "The rule raised an error" if finding.status == Status.ERROR.value else "Not assessed"
+    return f"{what}: {finding.reason or 'no reason was recorded'}."
 
 
 def counts_of(counts: Counts) -> dict[str, Any]:

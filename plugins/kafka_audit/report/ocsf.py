@@ -25,6 +25,7 @@ from kafka_audit.report import ocsf_ids as ids
 from kafka_audit.report import words
 from kafka_audit.report.comparison import Change
 from kafka_audit.report.control_status import (
+    UNFIT_EVIDENCE,
     Standing,
     counts_of,
     coverage_sentence,
@@ -43,7 +44,6 @@ from kafka_audit.safe_text import visible
 
 OCSF_VERSION = "1.8.0"
 _CLASS = 2003
-_VOID = "The evidence of this audit is not fit to judge: this is no verdict."
 
 
 class _Events:
@@ -125,7 +125,7 @@ class _Events:
             "requirements": [line(f"{framework.title} {framework.edition} {one.id}: {one.title}") for framework, one in named],
             "status": status[1],
             "status_id": status[0],
-            "status_details": [line(detail) for detail in (*details, *([] if self._fit else [_VOID]))],
+            "status_details": [line(detail) for detail in (*details, *([] if self._fit else [UNFIT_EVIDENCE]))],
         }
 
     def _resource(self, subject: str, resource: str) -> dict[str, Any]:

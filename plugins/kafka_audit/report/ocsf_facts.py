@@ -4,7 +4,7 @@ from typing import Any
 
 from kafka_audit.report import words
 from kafka_audit.report.comparison import Change
-from kafka_audit.report.control_status import counts_of, left_out
+from kafka_audit.report.control_status import counts_of, judgement, left_out
 from kafka_audit.report.inert_text import line
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import Finding
@@ -13,11 +13,7 @@ from kafka_audit.report.tally import WaiverUse
 
 def details_of(finding: Finding, waiver: WaiverUse | None) -> list[str]:
     """Why a result is what it is, in sentences; last the waiver, which changes the finding's state and not its verdict."""
-    if finding.status == "fail":
-        said = [f"Observed {finding.observed or 'not known'}, expected {finding.expected or 'not known'}."]
-    else:
-        what = "The rule raised an error" if finding.status == "error" else "Not assessed"
-        said = [f"{what}: {finding.reason or 'no reason was recorded'}."]
+    said = [judgement(finding)]
     if finding.loosened:
         said.append(f"Judged by a requirement that tier {finding.tier} loosened: {finding.loosened}.")
     if waiver:

@@ -18,10 +18,12 @@ from kafka_audit import __version__
 from kafka_audit.findings import EvidenceClass
 from kafka_audit.report import words
 from kafka_audit.report.control_status import (
+    UNFIT_EVIDENCE,
     Standing,
     counts_of,
     coverage_sentence,
     is_fit,
+    judgement,
     left_out,
     left_out_sentences,
     requirements,
@@ -145,7 +147,7 @@ class _Result:
         return {
             "uuid": uuid,
             "title": markdown(f"{result.code} {finding.status}: {finding.resource}"),
-            "description": markdown(_sentence(finding)),
+            "description": markdown(f"{finding.resource}: {judgement(finding)}"),
             "props": props(facts),
             "methods": [_METHODS.get(finding.evidence_class, "UNKNOWN")],
             "types": ["finding" if finding.status == "fail" else "discovery"],
@@ -158,7 +160,9 @@ class _Result:
     def _finding(self, result: ControlResult) -> dict[str, Any]:
         how = standing(result, fit=self._fit)
         state = "satisfied" if how is Standing.PASS else "not-satisfied"
-        remarks = " ".join([_SAID[how], coverage_sentence(result), *self._left_out[result.control_id]])
+        remarks = " ".join(
+            [_SAID[how], coverage_sentence(result), *([] if self._fit else [UNFIT_EVIDENCE]), *self._left_out[result.control_id]]
+        )
         findings = (*result.failures, *result.errors, *result.not_assessed)
         observed = [self._coverage_uuid(result), *(self._uuid(result, one) for one in findings)]
         waivers = dict.fromkeys(self._waivers_of.get(result.control_id, ()))
@@ -208,13 +212,6 @@ class _Result:
 
 def _counts(counts: dict[str, Any]) -> list[dict[str, str]]:
     return props((name.replace("_", "-"), "nothing applied" if value is None else value) for name, value in counts.items())
-
-
-def _sentence(finding: Finding) -> str:
-    if finding.status == "fail":
-        return f"{finding.resource}: observed {finding.observed or 'not known'}, expected {finding.expected or 'not known'}."
-    what = "the rule raised an error" if finding.status == "error" else "not assessed"
-    return f"{finding.resource}: {what}: {finding.reason or 'no reason was recorded'}."
 
 
 def as_oscal(report: Report) -> dict[str, Any]:

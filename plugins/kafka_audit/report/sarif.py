@@ -22,7 +22,7 @@ from kafka_audit.audit.outcome import FAILED, PASSED
 from kafka_audit.findings import EvidenceClass
 from kafka_audit.report import words
 from kafka_audit.report.comparison import Change, ChangedFinding
-from kafka_audit.report.control_status import counts_of, is_fit, left_out
+from kafka_audit.report.control_status import UNFIT_EVIDENCE, counts_of, is_fit, judgement, left_out
 from kafka_audit.report.inert_text import json_value, line, message
 from kafka_audit.report.model import Report
 from kafka_audit.report.report_times import times_of, zulu
@@ -69,7 +69,7 @@ class _Results:
             text = f"{words.counted(counts.not_applicable, 'result')} did not apply."
             yield self._count(result, "notApplicable", "not_applicable", counts.not_applicable, text)
 
-    def _made(self, result: ControlResult, kind: str, text: str, of: tuple[str, str], mark: str | None = None) -> dict[str, Any]:
+    def _made(self, result: ControlResult, kind: str, texts: list[str], of: tuple[str, str], mark: str | None = None) -> dict[str, Any]:
         """A result without details; ``of``: subject and resource. ``mark``: what its fingerprint names in place of the resource."""
         subject, resource = of
         name = resource_name(self._cluster, subject, resource)
@@ -79,7 +79,7 @@ class _Results:
             "ruleIndex": self._rules[result.control_id],
             "kind": kind,
             "level": "none",
-            "message": {"text": f"{message(result.code)} {message(text)}"},
+            "message": {"text": " ".join(message(text) for text in (result.code, *texts))},
             "locations": [
                 {
                     "physicalLocation": {
@@ -94,7 +94,7 @@ class _Results:
         }
 
     def _count(self, result: ControlResult, kind: str, status: str, number: int, text: str) -> dict[str, Any]:
-        made = self._made(result, kind, f"{result.title}: {text}", ("cluster", "cluster"), f"all results: {status}")
+        made = self._made(result, kind, [f"{result.title}:", text], ("cluster", "cluster"), f"all results: {status}")
         return {**made, "properties": {"status": status, "count": number, "controlId": line(result.control_id)}}
 
     def _details(self, finding: Finding) -> dict[str, Any]:
@@ -110,9 +110,9 @@ class _Results:
 
     def _failure(self, result: ControlResult, finding: Finding) -> dict[str, Any]:
         waiver = self._report.waivers.find(finding.waiver)
-        text = f"{finding.resource}: observed {finding.observed or 'not known'}, expected {finding.expected or 'not known'}"
-        waived = f". Waived: {words.waiver_sentence(waiver)}" if waiver else ""
-        made = self._made(result, "fail", f"{text}{waived}.", (finding.subject, finding.resource))
+        waived = [f"Waived: {words.waiver_sentence(waiver)}."] if waiver else []
+        texts = [f"{finding.resource}:", judgement(finding), *waived, *([] if self._fit else [UNFIT_EVIDENCE])]
+        made = self._made(result, "fail", texts, (finding.subject, finding.resource))
         made["level"] = level_of(finding.severity)
         made["properties"] = self._details(finding)
         comparison = self._report.comparison
@@ -136,9 +136,8 @@ class _Results:
     def _undecided(self, result: ControlResult, finding: Finding) -> dict[str, Any]:
         failed = finding.status == "error"
         manual = finding.evidence_class == EvidenceClass.MANUAL.value and not failed
-        said = "the rule raised an error" if failed else "only a person can attest it" if manual else "not assessed"
-        text = f"{finding.resource}: {said}: {finding.reason or 'no reason was recorded'}"
-        made = self._made(result, "review" if manual else "open", text, (finding.subject, finding.resource))
+        texts = [f"{finding.resource}:", *(["Only a person can attest it."] if manual else []), judgement(finding)]
+        made = self._made(result, "review" if manual else "open", texts, (finding.subject, finding.resource))
         return {**made, "properties": self._details(finding)}
 
     def _resolved(self) -> Iterator[dict[str, Any]]:
@@ -149,8 +148,11 @@ class _Results:
                 yield self._absent(by_id[one.control_id], one)
 
     def _absent(self, result: ControlResult, one: ChangedFinding) -> dict[str, Any]:
-        text = f"{one.resource}: failed in the previous audit and no longer does; observed then: {one.observed_before or 'not known'}."
-        made = self._made(result, "fail", text, (one.subject, one.resource))
+        texts = [
+            f"{one.resource}:",
+            f"Failed in the previous audit, and no longer does. Observed then: {one.observed_before or 'not known'}.",
+        ]
+        made = self._made(result, "fail", texts, (one.subject, one.resource))
         severity = one.severity_before or result.severity
         properties = {"status": "resolved", "controlId": line(one.control_id), "resource": line(one.resource), "severity": line(severity)}
         return {**made, "level": level_of(severity), "baselineState": "absent", "properties": properties}
