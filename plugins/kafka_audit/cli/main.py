@@ -23,6 +23,7 @@ COMMANDS = {
     "fix": "fix:fix",
     "snapshot": "snapshot:snapshot",
     "check-clients": "rules:check_client_files",
+    "diff": "diff:diff",
     "history": "retention:group_history",
     "demo": "demo:demo",
     "version": "main:version",

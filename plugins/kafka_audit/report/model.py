@@ -1,7 +1,7 @@
 """Reads one audit's folder and its snapshot into a Report, from which every output format is written."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from kafka_audit.audit.outcome import VOID, Outcome, judge
 from kafka_audit.catalogue.rows import LAG, SETTINGS
 from kafka_audit.findings import Severity
 from kafka_audit.policy.waivers import began, in_force
+from kafka_audit.report.changes import read_comparison
 from kafka_audit.report.commit_history import CommitHistory, read_commit_history
 from kafka_audit.report.comparison import Comparison, TrendPoint
 from kafka_audit.report.frameworks import FrameworkResult, assess
@@ -19,6 +20,7 @@ from kafka_audit.report.results import ControlResult, Counts, FindingReader, Rea
 from kafka_audit.report.rows import exists
 from kafka_audit.report.snapshot_view import Collection, Row, UsedHistory, audit_files, read_collection, read_used_history
 from kafka_audit.report.tally import Kind, Results, WaiverTable, attestation_table, by_tier, loosened_results, read_tally, waiver_table
+from kafka_audit.report.trend import read_trend
 from kafka_audit.store.layout import Audit, Snapshot
 
 if TYPE_CHECKING:
@@ -169,4 +171,11 @@ def read_report(
         missing=tuple(missing),
         audit_files=audit_files(audit.path),
         limit=limit,
+        comparison=read_comparison(audit, snapshot, catalogue, policy, _failing_keys(results)),
+        trend=read_trend(audit, snapshot, outcome.verdict),
     )
+
+
+def _failing_keys(results: Sequence[ControlResult]) -> set[tuple[str, str]]:
+    """(control_id, resource) of the failures that are listed."""
+    return {(finding.control_id, finding.resource) for result in results for finding in result.failures}
