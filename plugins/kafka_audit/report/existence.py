@@ -35,7 +35,7 @@ class Existence:
         if not self.scope.covers_topic(topic) or self._lists_unread("topics") or self._error_of("topics", "topic", topic):
             return False
         if topic in self._topics:
-            return self._topics[topic]["error"] == _ABSENT
+            return bool(self._topics[topic]["error"] == _ABSENT)
         return self._no_authorizer or (self._disks_read and topic not in self._on_disk)
 
     def without_partition(self, topic: str, partition: int) -> bool:

@@ -82,8 +82,13 @@ def _kept(seal: Seal, folder: Path) -> TrendPoint:
     except (IntegrityError, OSError, KeyError, TypeError, ValueError, AttributeError) as problem:
         why = f"its figures cannot be read ({problem!s:.200})"
     return TrendPoint(
-        **{"audit_id": seal.audit_id, "started_at": "", "verdict": "", "failed_by_severity": {}},
-        **dict.fromkeys(("coverage", "lost_records", "availability_percent")),
+        audit_id=seal.audit_id,
+        started_at="",
+        verdict="",
+        failed_by_severity={},
+        coverage=None,
+        lost_records=None,
+        availability_percent=None,
         gap=why,
     )
 
@@ -104,7 +109,8 @@ def _lost(path: Path) -> int | None:
     """Records that were deleted unread, over all group partitions; None if the lag was not read."""
     if not exists(path):
         return None
-    return sum(number for table in batches(path, ("lost",)) for number in table["lost"].to_pylist() if number is not None and number > 0)
+    known = (number for table in batches(path, ("lost",)) for number in table["lost"].to_pylist() if number is not None)
+    return sum(max(0, int(number)) for number in known)
 
 
 def _availability(path: Path) -> float | None:
