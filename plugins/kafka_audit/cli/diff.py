@@ -49,18 +49,18 @@ def diff(
     Exit code 0: every failure of B is an unchanged one of A. 3: some are new, worse or cannot be compared. 2: the audits are not of the
     same cluster. 5: a file was changed after it was sealed.
     """
-    sides = [_side(_folder(one, root, cluster)) for one in (before, after)]
+    sides = earlier, later = [_side(_folder(one, root, cluster)) for one in (before, after)]
     ids = [_cluster_id(side) for side in sides]
     names = [side.audit.path.parent.name for side in sides]
     if ids[0] != ids[1] or (names[0] != names[1] and not ids[0]):
         said = " and ".join(f"{name} (Kafka cluster {one or 'not known'})" for name, one in zip(names, ids, strict=True))
         raise ConfigurationError(f"the audits are of different clusters, {visible(said)}: compare audits of the same cluster")
-    found = comparison_of(*sides, compare(*sides), _order(sides))
+    found = comparison_of(earlier, later, compare(earlier, later), _order(earlier, later))
     code = GateFailedError.exit_code if found.not_shown_old else 0
     if as_json:
-        typer.echo(json.dumps({**_document(found), "audit_id": sides[1].audit.path.name, "exit_code": code}, indent=2, sort_keys=True))
+        typer.echo(json.dumps({**_document(found), "audit_id": later.audit.path.name, "exit_code": code}, indent=2, sort_keys=True))
     else:
-        _print(found, sides[1], Console(highlight=False, width=None if sys.stdout.isatty() else 160))
+        _print(found, later, Console(highlight=False, width=None if sys.stdout.isatty() else 160))
     raise typer.Exit(code)
 
 
@@ -91,9 +91,9 @@ def _cluster_id(side: Side) -> str:
     return str(side.snapshot.manifest.get("cluster_id") or "") if side.snapshot else cluster_id_of(side.audit)
 
 
-def _order(sides: Sequence[Side]) -> list[str]:
-    first, second = (sealed_as(side.audit.path) for side in sides)
-    if first and second and first.sequence > second.sequence and sides[0].audit.path.parent == sides[1].audit.path.parent:
+def _order(earlier: Side, later: Side) -> list[str]:
+    first, second = (sealed_as(side.audit.path) for side in (earlier, later))
+    if first and second and first.sequence > second.sequence and earlier.audit.path.parent == later.audit.path.parent:
         return ["A was sealed after B: what is called new here was there first."]
     return []
 

@@ -49,7 +49,9 @@ def read_comparison(
     if found.compared is None or found.before is None or found.now is None:
         said = f"Nothing could be compared: {found.problem}."
         return Comparison(
-            **{"previous_audit_id": previous, "previous_started_at": "", "previous_verdict": ""},
+            previous_audit_id=previous,
+            previous_started_at="",
+            previous_verdict="",
             counts={},
             notes=(said, *passed),
             possible=False,

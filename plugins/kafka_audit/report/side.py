@@ -160,7 +160,7 @@ def _rows(table: pa.Table, texts: dict[str, str]) -> Iterator[Row]:
     """The rows of a table; equal texts are kept once."""
     columns = [table[name].to_pylist() for name in _COLUMNS]
     for values in zip(*columns, strict=True):
-        yield Row(*(texts.setdefault(value, value) if isinstance(value, str) else value for value in values))
+        yield Row._make(texts.setdefault(value, value) if isinstance(value, str) else value for value in values)
 
 
 def _scope(audit: Audit, snapshot: Snapshot | None) -> Scope:
