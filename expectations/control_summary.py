@@ -13,7 +13,7 @@ import pyarrow.dataset as pads
 
 from expectations.recount import FindingKind, Recount, count_findings, unreadable
 from expectations.suites import Table, Value, kinds
-from kafka_audit.audit.gate_result import Coverage
+from kafka_audit.audit.gate_result import Coverage, OldFailures
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import COUNTED_AS, EvidenceClass, Severity, Status
 from kafka_audit.policy.waivers import Waiver
@@ -33,6 +33,11 @@ class ControlSummary:
     totals: Table
     coverage: Coverage
 
+    @property
+    def old_failures(self) -> int:
+        """How many failures at or above the limit do not block because the previous audit had them, too."""
+        return sum(found for row in self.controls.rows if isinstance(found := row.get("old_fails"), int))
+
 
 def summarise(
     audit: Audit,
@@ -42,8 +47,11 @@ def summarise(
     waivers: Sequence[Waiver],
     fail_on: Severity,
     evidence_verdict: str,
+    old: OldFailures | None = None,
 ) -> ControlSummary:
     """Read ``settings`` and ``lag`` of an audit; ``controls`` is the catalogue as id -> severity, ``waivers`` those in force.
+
+    ``old``: the failures that do not block, because the previous audit had them, too; None if every failure blocks.
 
     A column that both summaries lack is left out of table ``controls``, so that the rules on it end in ERROR.
     IntegrityError when a table cannot be read.
@@ -52,7 +60,7 @@ def summarise(
     read = {f"{name}/{kind}": _open(folder / f"{kind}.parquet") for name, folder in steps.items() for kind in ("summary", "findings")}
     rows, present = _summary_rows([read[f"{name}/summary"] for name in steps])
     recount = count_findings([read[f"{name}/findings"] for name in steps], waivers)
-    table = [{**row, **_derived(row, recount, fail_on)} for row in rows]
+    table = [{**row, **_derived(row, recount, fail_on, old)} for row in rows]
     names = ["control", *(name for name in _COUNTS if name in present), *_derived_names(present, recount)]
     coverage = _coverage(rows)
     totals: Row = {
@@ -70,6 +78,7 @@ def summarise(
         "unfounded_waivers": _names(recount.unfounded) if recount.known else None,
         "coverage_ratio": coverage.ratio,
         "evidence_verdict": evidence_verdict,
+        "not_compared": (old.why_none if old else None) or "none",
     }
     of_totals = kinds(totals, texts=totals.keys() - {"foreign_findings", "coverage_ratio"}, numbers=("coverage_ratio",))
     return ControlSummary(
@@ -117,12 +126,12 @@ def _derived_names(present: set[str], recount: Recount) -> list[str]:
     counted = recount.known and "control_id" in present
     return [
         *(["counted"] if whole else []),
-        *(["blocking_fails", "waived_fails", "critical_unassessed"] if counted else []),
+        *(["blocking_fails", "old_fails", "waived_fails", "critical_unassessed"] if counted else []),
         *(["recount_difference"] if whole and counted else []),
     ]
 
 
-def _derived(row: Row, recount: Recount, fail_on: Severity) -> Row:
+def _derived(row: Row, recount: Recount, fail_on: Severity, old: OldFailures | None) -> Row:
     """The columns computed here; :func:`_derived_names` says which of them the table keeps."""
     by_status = {status: row.get(column) for status, column in COUNTED_AS.items()}
     found = recount.of(row.get("control_id"))
@@ -132,18 +141,28 @@ def _derived(row: Row, recount: Recount, fail_on: Severity) -> Row:
     for kind, number in found.items():
         again[kind.status] += number
     fails = {kind: n for kind, n in found.items() if kind.status == Status.FAIL.value and _at_least(kind.severity, fail_on)}
+    unwaived = sum(n for kind, n in fails.items() if not kind.waived)
+    let_through = min(unwaived, _old(row.get("control_id"), fail_on, old))
     open_questions = (Status.NOT_ASSESSED.value, Status.ERROR.value)
     waived = row.get("waived")
     difference = sum(abs(known.get(str(status), 0) - again[status]) for status in {*known, *again})
     return {
         "counted": None if unknown else sum(known.values()),
-        "blocking_fails": sum(n for kind, n in fails.items() if not kind.waived),
+        "blocking_fails": unwaived - let_through,
+        "old_fails": let_through,
         "waived_fails": sum(n for kind, n in fails.items() if kind.waived),
         "critical_unassessed": sum(
             n for kind, n in found.items() if kind.status in open_questions and _at_least(kind.severity, Severity.CRITICAL)
         ),
         "recount_difference": None if unknown or not isinstance(waived, int) else difference + abs(waived - _waived(found)),
     }
+
+
+def _old(control_id: Value, fail_on: Severity, old: OldFailures | None) -> int:
+    """How many failures of a control at or above the limit the previous audit had, too; those of an unknown severity always block."""
+    found = old.counts if old else {}
+    known = ((severity, n) for (control, severity), n in found.items() if control == control_id and severity in _SEVERITIES)
+    return sum(n for severity, n in known if Severity(severity).at_least(fail_on))
 
 
 def _waived(found: Mapping[FindingKind, int]) -> int:

@@ -11,7 +11,7 @@ from expectations.data_docs import build_docs
 from expectations.snapshot_profile import profile_snapshot
 from expectations.suites import SHIPPED, Suite, load_suite
 from expectations.validation import Validation, validate
-from kafka_audit.audit.gate_result import Coverage, GateResult, Judged, RuleResult, SuiteUsed, read_result
+from kafka_audit.audit.gate_result import Coverage, GateResult, Judged, LetThrough, OldFailures, RuleResult, SuiteUsed, read_result
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.errors import AuditError, GateFailedError, IncompleteError
 from kafka_audit.findings import Severity, Verdict
@@ -55,10 +55,12 @@ def judge_findings(
     min_coverage: float,
     controls: Mapping[str, Severity],
     waivers: Sequence[Waiver] = (),
+    old: OldFailures | None = None,
 ) -> GateResult:
     """Judge an audit's control summaries; ``controls`` is the catalogue that ran as id -> severity.
 
-    ``waivers`` are the policy's; those in force when the audit began keep the failures they cover from blocking.
+    ``waivers`` are the policy's; those in force when the audit began keep the failures they cover from blocking. ``old`` is given if the
+    gate blocks on new failures only: those in it do not block. All other rules are the same.
     Writes ``out/findings.json``, ``out/raw/findings.json`` and ``out/data_docs/`` (both gates). Exit code: 3 when a finding
     fails at or above ``fail_on`` without a waiver; else 1 when the audit contradicts itself or a rule could not be computed; else 4 when
     coverage is below ``min_coverage``, a critical finding was not assessed, or the evidence gate in ``out`` did not pass this
@@ -72,10 +74,21 @@ def judge_findings(
         waivers=in_force(waivers, began(audit.run())) if waivers else (),
         fail_on=fail_on,
         evidence_verdict=_evidence_verdict(snapshot, out),
+        old=old,
     )
     validation = validate(suite, (summary.controls, summary.totals), {"min_coverage": min_coverage})
-    parameters = {"fail_on": fail_on.value, "min_coverage": min_coverage}
-    return _conclude(FINDINGS, out, snapshot=snapshot, suite=suite, validation=validation, coverage=summary.coverage, parameters=parameters)
+    parameters = {"fail_on": fail_on.value, "min_coverage": min_coverage, **({"fail_on_new": True} if old else {})}
+    let_through = LetThrough(previous=old.previous, failures=summary.old_failures, why_none=old.why_none) if old else None
+    return _conclude(
+        FINDINGS,
+        out,
+        snapshot=snapshot,
+        suite=suite,
+        validation=validation,
+        coverage=summary.coverage,
+        parameters=parameters,
+        let_through=let_through,
+    )
 
 
 def _evidence_verdict(snapshot: Snapshot, out: Path) -> str:
@@ -98,6 +111,7 @@ def _conclude(
     validation: Validation,
     coverage: Coverage,
     parameters: Mapping[str, Any],
+    let_through: LetThrough | None = None,
 ) -> GateResult:
     verdict, exit_code = decide(validation.results)
     result = GateResult(
@@ -110,6 +124,7 @@ def _conclude(
         suite=SuiteUsed(name=suite.name, sha256=suite.sha256, expectations=len(validation.results)),
         snapshot=Judged(snapshot_id=snapshot.snapshot_id, manifest_sha256=snapshot.manifest_sha256),
         parameters=dict(parameters),
+        let_through=let_through,
     )
     write_json(out / "raw" / f"{gate}.json", {"schema_version": result.schema_version, "suite": suite.name, "tables": validation.raw})
     write_json(out / f"{gate}.json", result.model_dump(mode="json"))

@@ -68,9 +68,10 @@ class Steps:
         self._gate(out, "evidence", self.evidence, now=now.isoformat())
 
     def judge_findings(
-        self, audit: Audit, snapshot: Snapshot, out: Path, *, fail_on: Any, min_coverage: float, controls: Any, waivers: Any
+        self, audit: Audit, snapshot: Snapshot, out: Path, *, fail_on: Any, min_coverage: float, controls: Any, waivers: Any, old: Any
     ) -> None:
         self._call("findings_gate")
+        self.old = old
         assert (audit.settings / "done").is_file()
         assert (audit.lag / "done").is_file()
         assert controls

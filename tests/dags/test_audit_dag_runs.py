@@ -210,6 +210,13 @@ def test_a_red_gate_has_told_the_seal_in_its_log(dag, root: Path, steps: Steps, 
     assert any(record.name.endswith(".gate") and sha256 in record.getMessage() for record in caplog.records)
 
 
+def test_a_gate_on_new_failures_only_is_told_what_is_old(dag, root: Path, steps: Steps) -> None:
+    Run(dag)
+    assert steps.old is None
+    Run(dag, fail_on_new=True)
+    assert steps.old.why_none == "no earlier audit judged this cluster"
+
+
 def test_the_folder_of_another_run_is_refused_and_left_as_it_is(dag, root: Path, steps: Steps) -> None:
     Run(dag)
     audit = only_audit(root)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from expectations.gate import judge_findings
-from kafka_audit.audit.gate_result import GateResult
+from kafka_audit.audit.gate_result import GateResult, OldFailures
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import Severity, Verdict
 from kafka_audit.policy.waivers import Waiver
@@ -136,6 +136,7 @@ class Case:
         self.controls = CATALOGUE
         self.evidence = {}
         self.waivers = []
+        self.old = None
 
     def waive(self, **changes):
         """Let the one failure of CON-01 be waived, by finding, summary and policy; ``changes`` damage the policy's waiver."""
@@ -143,6 +144,11 @@ class Case:
         failing["waiver"] = "W-1"
         self.row(failing["control_id"])["waived"] = 1
         self.waivers = [waiver(**{"control": failing["code"], "resource": glob.escape(failing["resource"]), **changes})]
+        return self
+
+    def knowing(self, **old):
+        """Let the gate block on new failures only."""
+        self.old = OldFailures(**{"previous": "20261119T231500Z-ab12cd34ab12cd34", **old})
         return self
 
     def row(self, control):
@@ -157,7 +163,14 @@ def judge(tmp_path, case, *, after=None, fail_on=Severity.HIGH, min_coverage=0.9
     if after:
         after(audit)
     return judge_findings(
-        audit, snapshot, audit.gate, fail_on=fail_on, min_coverage=min_coverage, controls=case.controls, waivers=case.waivers
+        audit,
+        snapshot,
+        audit.gate,
+        fail_on=fail_on,
+        min_coverage=min_coverage,
+        controls=case.controls,
+        waivers=case.waivers,
+        old=case.old,
     )
 
 

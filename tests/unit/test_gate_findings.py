@@ -57,6 +57,8 @@ MUTATIONS = {
     "GAT-15": (changed(lambda c: setattr(c, "evidence", {"exit_code": 4, "verdict": "FAIL"})), 4, "evidence_verdict=FAIL (void)"),
     "GAT-16": (lambda: lagging().waive(), 0, "CON-01 lag_within_sla (waived_fails=1)"),
     "GAT-17": (lambda: Case({**HEALTHY, "racks_are_set": ["pass", "fail"]}).waive(id="W-2"), 1, "unfounded_waivers=W-1 on BRK-03"),
+    "GAT-18": (lambda: lagging().knowing(counts={("lag_within_sla", "high"): 1}), 0, "CON-01 lag_within_sla (old_fails=1)"),
+    "GAT-19": (lambda: Case().knowing(why_none="no earlier audit judged this cluster"), 0, "not_compared=no earlier audit judged"),
 }
 
 
@@ -82,7 +84,7 @@ def test_a_mutation_fails_its_rule_and_sets_the_exit_code(tmp_path, rule_id):
     assert row.status is Verdict.FAIL
     assert part in row.detail
     assert row.reason in result.reasons
-    assert row.exit_code == (exit_code or {"GAT-03": 4, "GAT-16": 3}[rule_id])
+    assert row.exit_code == (exit_code or {"GAT-03": 4, "GAT-16": 3, "GAT-18": 3, "GAT-19": 4}[rule_id])
     if rule_id != "GAT-08":
         assert result.exit_code == exit_code
 

@@ -6,7 +6,7 @@ import pytest
 from report_audit import FakeAudit, control, finding, gate
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.report import Report, read_report
+from kafka_audit.report import Report, html, read_report
 from kafka_audit.report.words import summary
 from kafka_audit.store.durable_files import write_json
 
@@ -124,3 +124,27 @@ def test_the_sentence_of_an_empty_audit_claims_no_coverage(tmp_path: Path) -> No
     fake.lag([])
     fake.gates(findings=("VACUOUS", 4))
     assert summary(read(fake)) == "There is no verdict yet: nothing that applies was assessed; no control ran."
+
+
+@pytest.mark.parametrize(
+    ("through", "said"),
+    [
+        (
+            {"previous": "20261119T231500Z-ab12cd34ab12cd34", "failures": 12, "why_none": None},
+            "12 failures that audit 20261119T231500Z-ab12cd34ab12cd34 had, too, were let through and still fail.",
+        ),
+        (
+            {"previous": None, "failures": 0, "why_none": "no earlier audit judged this cluster"},
+            "counts every failure as new: no earlier audit judged this cluster.",
+        ),
+        ({"previous": "20261119T231500Z-ab12cd34ab12cd34", "failures": 0, "why_none": None}, "had, too, was let through."),
+    ],
+)
+def test_a_report_says_what_a_gate_on_new_failures_only_let_through(tmp_path: Path, through: dict[str, object], said: str) -> None:
+    fake = audit(tmp_path)
+    fake.gates(findings=("PASS", 0), let_through=through, parameters={"fail_on": "high", "fail_on_new": True})
+    report = read(fake)
+    assert summary(report).endswith(said)
+    page = html.render(report)
+    assert said in page
+    assert "fails on new failures only" in page

@@ -88,6 +88,14 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
             description_md="The least severity of a failing finding that turns the run red. The report has all findings anyway.",
             section="Gate",
         ),
+        "fail_on_new": Param(
+            False,
+            type="boolean",
+            title="Fail on new failures only",
+            description_md="Failures that the previous audit of the cluster had, too, do not turn the run red. One that cannot be shown to "
+            "be old does: in the first audit, that is every one. The report counts what was let through.",
+            section="Gate",
+        ),
         "min_coverage": Param(
             0.9,
             type="number",

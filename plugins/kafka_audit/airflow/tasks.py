@@ -101,6 +101,7 @@ def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
 
 def _judge(made: AuditPlan, gate: str) -> dict[str, Any]:
     from expectations.gate import judge_evidence, judge_findings  # noqa: PLC0415 - pyarrow: not at DAG parse
+    from kafka_audit.report.changes import old_failures  # noqa: PLC0415 - as above
 
     with audit_step(made, f"{gate}_gate") as due:
         found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
@@ -109,14 +110,16 @@ def _judge(made: AuditPlan, gate: str) -> dict[str, Any]:
             hidden = service.datasets if service else ()
             judge_evidence(found, made.audit.gate, now=clock_of(made), max_age_seconds=made.max_age_seconds, hidden=hidden)
         elif due:
+            catalogue, policy = _catalogue(made)[0], load_policy(made.policy_folder)
             judge_findings(
                 made.audit,
                 found,
                 made.audit.gate,
                 fail_on=Severity(made.fail_on),
                 min_coverage=made.min_coverage,
-                controls={control.id: control.severity for control in _catalogue(made)[0].controls},
-                waivers=load_policy(made.policy_folder).waivers,
+                controls={control.id: control.severity for control in catalogue.controls},
+                waivers=policy.waivers,
+                old=old_failures(made.audit, found, catalogue, policy) if made.fail_on_new else None,
             )
     result = read_gate(made.audit.gate, gate, found)
     for reason in result.reasons:

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.audit.inputs import Used, rule_hashes, used_by
+from kafka_audit.audit.previous import PREVIOUS, changed, read_choice
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.store.chain import sealed_as
-from kafka_audit.store.chain_check import GONE, Checked
-from kafka_audit.store.chain_state import STATE, read_state
+from kafka_audit.store.chain_check import CHANGED, GONE, Checked
+from kafka_audit.store.chain_state import STATE, number_in, read_state
 from kafka_audit.store.layout import Audit, EvidenceRoot
 from kafka_audit.store.locks import held_to_read
 from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, file_problems, manifest_sha256, read_manifest
@@ -46,6 +47,7 @@ def check_audit(folder: Path, root: EvidenceRoot, keys: Sequence["Ed25519PublicK
     _step(checked, "the chain", lambda: _neighbours(folder, manifest, checked))
     _step(checked, "the snapshot", lambda: _snapshot(root, cluster, manifest, known, checked))
     _step(checked, "the earlier evidence", lambda: _earlier(folder, root, cluster, known, checked))
+    _step(checked, "the comparison", lambda: _compared(folder, manifest, checked))
     _step(checked, "the rules", lambda: _rules(Audit(path=folder), manifest, checked))
     return checked
 
@@ -157,6 +159,21 @@ def _copy_problem(copy: Path, used: Used, known: FileHashes) -> str | None:
     if found != used.manifest_sha256:
         return "is not what the audit used"
     return shown(Sealed.open(copy).problems(known)) or None
+
+
+def _compared(folder: Path, manifest: dict[str, Any], checked: Checked) -> None:
+    """The audit that this one was compared with must be an earlier one, and still be as it was."""
+    if not (folder / PREVIOUS).is_file():
+        return
+    chosen = read_choice(Audit(path=folder))
+    if (seal := chosen.seal or chosen.newest) is not None:
+        what = f"audit {seal.audit_id}, which this one was compared with"
+        if seal.sequence >= number_in(manifest.get("sequence")) or seal.audit_id == folder.name:
+            checked.problem(f"{what}: is not an earlier audit")
+        elif (why := changed(seal, folder.parent / seal.audit_id)) is not None:
+            checked.problem(f"{what}: {why}", CHANGED if manifest_sha256(folder.parent / seal.audit_id) else GONE)
+        else:
+            checked.intact(what)
 
 
 def _rules(audit: Audit, manifest: dict[str, Any], checked: Checked) -> None:

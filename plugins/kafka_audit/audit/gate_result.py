@@ -76,8 +76,31 @@ class Judged(_Stored):
     manifest_sha256: str
 
 
+class OldFailures(_Stored):
+    """The failures that the previous audit had, too: what a gate lets through that blocks on new failures only.
+
+    ``previous``: the audit that was compared with. ``counts``: the number of unchanged failures without a waiver, by (control id,
+    severity). ``why_none``: why none is known, so that every failure counts as new; None if the comparison was possible.
+    """
+
+    previous: str | None
+    counts: dict[tuple[str, str], int] = Field(default_factory=dict)
+    why_none: str | None = None
+
+
+class LetThrough(_Stored):
+    """What a gate that blocks on new failures only did not block on: ``failures`` at or above the limit that ``previous`` had, too."""
+
+    previous: str | None
+    failures: int
+    why_none: str | None
+
+
 class GateResult(_Stored):
-    """The result of one gate; ``verdict`` and ``exit_code`` are None when it did not run on the snapshot in question."""
+    """The result of one gate; ``verdict`` and ``exit_code`` are None when it did not run on the snapshot in question.
+
+    ``let_through`` is None unless the gate blocks on new failures only.
+    """
 
     schema_version: int = 1
     gate: str
@@ -88,6 +111,7 @@ class GateResult(_Stored):
     suite: SuiteUsed | None = None
     snapshot: Judged | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
+    let_through: LetThrough | None = None
     results: tuple[RuleResult, ...]
 
     @property

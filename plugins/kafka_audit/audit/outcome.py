@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.audit.gate_result import GateResult, read_gate
+from kafka_audit.audit.previous import COMPARISON, FIGURES
 from kafka_audit.errors import AuditError, GateFailedError, IncompleteError
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import Audit, Snapshot
@@ -15,14 +16,14 @@ STEPS = ("snapshot", "evidence_gate", "verify", "findings_gate", "report")
 FAILURES = "failures"
 
 RESULTS: Mapping[str, tuple[str, ...]] = {
-    "snapshot": ("gate", "settings", "lag", "report"),
-    "evidence_gate": ("gate", "report"),
-    "verify": ("settings", "lag", "gate/findings.json", "report"),
-    "findings_gate": ("gate/findings.json", "report"),
-    "report": ("report",),
+    "snapshot": ("gate", "settings", "lag", COMPARISON, "report"),
+    "evidence_gate": ("gate", COMPARISON, "report"),
+    "verify": ("settings", "lag", "gate/findings.json", COMPARISON, "report"),
+    "findings_gate": ("gate/findings.json", COMPARISON, "report"),
+    "report": (FIGURES, "report"),
 }
 """What a step makes, with everything that later steps make from it. A step that runs again removes these first: if it fails this time,
-nothing that an earlier try left behind can pass for its result."""
+nothing that an earlier try left behind can pass for its result. The report keeps the choice of the audit that the gate compared with."""
 
 PASSED = "PASSED"
 FAILED = "FAILED"

@@ -40,6 +40,9 @@ def audit(
     topics: options.Topics = "*",
     groups: options.Groups = "*",
     fail_on: Annotated[Severity, typer.Option(help="Failing findings of this severity or worse fail the gate.")] = Severity.HIGH,
+    fail_on_new: Annotated[
+        bool, typer.Option("--fail-on-new", help="Failures that the previous audit had, too, do not fail the gate; the report counts them.")
+    ] = False,
     min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Smallest share of applicable verdicts that must be assessed.")] = 0.9,
     formats: options.Formats = options.DEFAULT_FORMATS,
 ) -> None:
@@ -52,7 +55,10 @@ def audit(
     # The run's first task says the same, but only after Airflow has started.
     check_policy(load_policy(policy), load_catalogue([shipped_controls(), *(controls or [])]))
     signing_key()
-    params = {"topics": topics, "groups": groups, "fail_on": fail_on.value, "min_coverage": min_coverage, "formats": formats}
+    params = {
+        **{"topics": topics, "groups": groups, "fail_on": fail_on.value, "fail_on_new": fail_on_new},
+        **{"min_coverage": min_coverage, "formats": formats},
+    }
     outcome = run_audit_through_airflow(
         connection=options.connection_keys(bootstrap, connection),
         cluster=cluster,

@@ -25,6 +25,7 @@ COMMANDS = {
     "export": "sealed_audit:export",
     "snapshot": "snapshot:snapshot",
     "check-clients": "rules:check_client_files",
+    "diff": "diff:diff",
     "history": "retention:group_history",
     "demo": "demo:demo",
     "version": "main:version",

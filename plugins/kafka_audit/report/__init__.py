@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kafka_audit.audit.formats import ALWAYS, DEFAULT_FORMATS
 from kafka_audit.report.formats import write_formats
 from kafka_audit.report.model import LIMIT, Report, read_report
+from kafka_audit.report.trend import keep_figures
 from kafka_audit.store.durable_files import replaced_folder
 from kafka_audit.store.layout import Audit, Snapshot
 
@@ -35,6 +36,7 @@ def write_report(
     IntegrityError (exit 5) if results are broken, CollectionError (exit 1) if the files cannot be written.
     """
     report = read_report(audit, snapshot, catalogue, policy, generated_at=generated_at)
+    keep_figures(audit, snapshot, report.trend[-1])
     with replaced_folder(audit.report) as folder:
         write_formats(report, audit.path, {*formats, *ALWAYS}, folder)
     return audit.report / "report.html"

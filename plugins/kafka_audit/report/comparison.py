@@ -43,7 +43,9 @@ class Comparison:
     """The previous sealed audit and what changed since.
 
     ``counts`` counts all results by change; ``listed`` are the first of each change, worst severity first. ``notes`` say what differs
-    between the two audits (policy, catalogue, scope), in sentences.
+    between the two audits (policy, catalogue, scope), in sentences. ``not_shown_old``: the failures of this audit that are new, worse or
+    incomparable. ``possible``: False if the previous audit is gone or was changed, so that nothing was compared; then there are no counts,
+    and the verdict and the time of the previous audit are empty.
     """
 
     previous_audit_id: str
@@ -55,6 +57,9 @@ class Comparison:
     changes: Annotated[Mapping[tuple[str, str], Change], Field(exclude=True)] = field(default_factory=dict)
     """(control_id, resource) of the findings that the report lists, with their change; in JSON each of them has its own."""
 
+    not_shown_old: int = 0
+    possible: bool = True
+
     def change_of(self, control_id: str, resource: str) -> Change | None:
         """How a listed failure compares with the previous audit; None if that is not known."""
         return self.changes.get((control_id, resource))
@@ -64,7 +69,8 @@ class Comparison:
 class TrendPoint:
     """One sealed audit of the cluster: failures by severity, coverage (0 to 1, None if nothing applied), lost records, and availability.
 
-    ``started_at``: ISO time. ``availability_percent``: the lowest of all groups with an SLA; None if none was measured.
+    ``started_at``: ISO time. ``availability_percent``: the lowest of all groups with an SLA; None if none was measured. ``lost_records``:
+    None if lag was not read. ``gap``: why nothing is known of this audit; then there are no numbers, which must not be drawn as 0.
     """
 
     audit_id: str
@@ -74,3 +80,4 @@ class TrendPoint:
     coverage: float | None
     lost_records: int | None
     availability_percent: float | None
+    gap: str | None = None

@@ -22,6 +22,7 @@ from kafka_audit.report.results import ControlResult, Finding
 _TEMPLATES = Path(__file__).parent / "templates"
 _PARAMS_SHOWN = {
     "fail_on": "fails at severity",
+    "fail_on_new": "fails on new failures only",
     "min_coverage": "minimum coverage",
     "max_age_seconds": "age of the snapshot in seconds, at most",
 }

@@ -1,7 +1,7 @@
 """Reads one audit's folder and its snapshot into a Report, from which every output format is written."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,6 +17,7 @@ from kafka_audit.findings import Severity, Status
 from kafka_audit.policy import Policy
 from kafka_audit.policy.waivers import began, in_force
 from kafka_audit.report import words
+from kafka_audit.report.changes import read_comparison
 from kafka_audit.report.commit_history import CommitHistory, read_commit_history
 from kafka_audit.report.comparison import Change, Comparison, TrendPoint
 from kafka_audit.report.control_results import FindingReader, control_results, read_summary
@@ -40,6 +41,7 @@ from kafka_audit.report.tally import (
     waiver_table,
 )
 from kafka_audit.report.totals import FailedAt, Moment, Reasons, Tool, Totals
+from kafka_audit.report.trend import read_trend
 from kafka_audit.store.layout import Audit, Snapshot
 
 if TYPE_CHECKING:
@@ -272,4 +274,11 @@ def _read(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: Poli
         missing=tuple(missing),
         audit_files=audit_files(audit.path),
         limit=limit,
+        comparison=read_comparison(audit, snapshot, catalogue, policy, _failing_keys(results)),
+        trend=read_trend(audit, snapshot, outcome.verdict),
     )
+
+
+def _failing_keys(results: Sequence[ControlResult]) -> set[tuple[str, str]]:
+    """(control_id, resource) of the failures that are listed."""
+    return {(finding.control_id, finding.resource) for result in results for finding in result.failures}

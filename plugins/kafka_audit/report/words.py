@@ -54,7 +54,11 @@ def waiver_sentence(waiver: "Acceptance") -> str:
 
 
 def summary(report: "Report") -> str:
-    """One sentence with the verdict and the reason for it."""
+    """The verdict and the reason for it in one sentence, and what the gate let through in another."""
+    return " ".join(said for said in (_verdict(report), let_through(report)) if said)
+
+
+def _verdict(report: "Report") -> str:
     verdict = report.outcome.verdict
     if verdict == PASSED:
         return f"The policy is met{', although' if report.failing else ':'} {failures(report)}; {coverage(report)}."
@@ -64,6 +68,20 @@ def summary(report: "Report") -> str:
         return f"There is no verdict yet: {coverage(report)}; {failures(report)}."
     unfit = "The evidence is not fit to judge" if report.gates[0].ran else "Nothing shows that the evidence is fit to judge"
     return f"{unfit}, so this audit is void: what follows is not a verdict."
+
+
+def let_through(report: "Report") -> str:
+    """What a gate that blocks on new failures only let through; empty if every failure blocks."""
+    found = report.gates[1].let_through
+    if found is None:
+        return ""
+    if found.why_none is not None:
+        return f"The gate blocks on new failures only, and counts every failure as new: {found.why_none}."
+    if not found.failures:
+        return f"The gate blocks on new failures only; none that audit {found.previous} had, too, was let through."
+    verb = "was" if found.failures == 1 else "were"
+    old = counted(found.failures, "failure")
+    return f"The gate blocks on new failures only: {old} that audit {found.previous} had, too, {verb} let through and still fail."
 
 
 def patterns_of(rules: Iterable[TopicRule | GroupRule], tier: str, default_tier: str) -> list[str]:

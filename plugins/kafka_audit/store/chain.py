@@ -26,7 +26,7 @@ from typing import Any
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.chain_state import ChainState, Opened, Seal, number_in, read_state, replaced_in, seal_in, write_state
 from kafka_audit.store.durable_files import sha256_of, sync_file, sync_folder, write_failed, write_json
-from kafka_audit.store.locks import held
+from kafka_audit.store.locks import held, held_to_read
 from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, is_hidden, list_files, manifest_sha256, read_manifest, tree_files
 from kafka_audit.store.sealed import AUDIT, Place, identity_problems
 from kafka_audit.store.signing_key import signing_key
@@ -134,6 +134,27 @@ def sealed_as(audit: Path) -> Seal | None:
             f"{audit / MANIFEST}: sequence: {problem}, so this is not the manifest of a sealed audit: restore it from a copy, "
             "or move the folder away"
         ) from problem
+
+
+def newest_before(audit: Path) -> Seal | None:
+    """The newest sealed audit of a cluster apart from ``audit``; of one that is sealed itself, the audit that it was chained to.
+
+    None if there is none. IntegrityError when the chain cannot be read.
+    """
+    if os.path.lexists(audit / MANIFEST):
+        return previous_of(read_manifest(audit), audit / MANIFEST)
+    if not audit.parent.is_dir():
+        return None
+    with held_to_read(audit.parent):
+        return recovered(audit.parent).head
+
+
+def previous_of(manifest: Mapping[str, Any], where: Path) -> Seal | None:
+    """The audit that a manifest is chained to; None for the first one. IntegrityError when it does not say."""
+    try:
+        return seal_in(manifest["previous"]) if manifest["previous"] is not None else None
+    except (KeyError, TypeError, ValueError) as problem:
+        raise IntegrityError(f"{where}: does not say which audit came before ({problem!r:.200}); restore it from a copy") from problem
 
 
 def recovered(folder: Path) -> ChainState:

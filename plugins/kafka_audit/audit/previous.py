@@ -1,0 +1,147 @@
+"""Which earlier audit an audit is compared with: chosen once, before anything is compared, and kept in the audit's folder.
+
+``<audit>/comparison/previous.json`` holds the choice, so that the gate, the report and a report that is rendered again years later
+compare with the same audit, whatever was sealed or deleted since. The manifest seals the file, and ``verify`` checks the audits that it
+names.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kafka_audit.audit.gate_result import GateResult, read_result
+from kafka_audit.errors import IntegrityError
+from kafka_audit.store.chain import newest_before, previous_of
+from kafka_audit.store.chain_state import Seal, seal_in
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import Audit, EvidenceRoot
+from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, manifest_sha256, parse_object, read_manifest, tree_files
+
+COMPARISON = "comparison"
+PREVIOUS = "comparison/previous.json"
+FIGURES = "comparison/figures.json"
+_COMPARED = ("run.json", "settings", "lag", "gate", "inputs/controls", "inputs/policy", COMPARISON)
+"""What is read of an earlier audit."""
+_LONGEST_WALK = 1_000
+_SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """``newest``: the newest sealed audit at that time. ``seal``: the one to compare with; None if no earlier audit judged this cluster.
+
+    ``passed_over``: the audits between the two, newest first, as (audit_id, why they cannot be compared with).
+    """
+
+    newest: Seal | None
+    seal: Seal | None
+    passed_over: tuple[tuple[str, str], ...] = ()
+
+
+def choose_previous(audit: Audit, root: EvidenceRoot, cluster: str, cluster_id: str) -> Chosen:
+    """The choice of an audit, as it was kept; else it is made now and kept, unless the audit is sealed.
+
+    It is the newest sealed audit that was not void, judged something, and is of the Kafka cluster ``cluster_id``.
+    """
+    if (audit.path / PREVIOUS).exists():
+        return read_choice(audit)
+    newest = newest_before(audit.path)
+    passed: list[tuple[str, str]] = []
+    seal = None
+    for one, folder in sealed_before(newest, root.audits(cluster)):
+        why = _unfit(one, folder, cluster_id)
+        if why is None:
+            seal = one
+            break
+        passed.append((one.audit_id, why))
+    chosen = Chosen(newest=newest, seal=seal, passed_over=tuple(passed))
+    if not (audit.path / MANIFEST).exists():
+        about = {"newest": newest and asdict(newest), "seal": seal and asdict(seal)}
+        skipped = [{"audit_id": audit_id, "why": why} for audit_id, why in passed]
+        write_json(audit.path / PREVIOUS, {"schema_version": _SCHEMA_VERSION, **about, "passed_over": skipped})
+    return chosen
+
+
+def read_choice(audit: Audit) -> Chosen:
+    """What ``comparison/previous.json`` says; IntegrityError (exit 5) when it cannot be understood."""
+    path = audit.path / PREVIOUS
+    record = parse_object(path, bytes_of(path))
+    try:
+        newest, seal = (seal_in(record[name]) if record[name] is not None else None for name in ("newest", "seal"))
+        passed = tuple((str(one["audit_id"]), str(one["why"])) for one in record["passed_over"])
+    except (KeyError, TypeError, ValueError) as problem:
+        raise IntegrityError(f"{path}: does not say which audit came before ({problem!r:.200}): run the report again") from problem
+    return Chosen(newest=newest, seal=seal, passed_over=passed)
+
+
+def sealed_before(newest: Seal | None, audits: Path) -> Iterator[tuple[Seal, Path]]:
+    """The chain from its newest audit to the first: each audit's seal and its folder. It ends after one that is missing or was changed."""
+    seal = newest
+    for _ in range(_LONGEST_WALK):
+        if seal is None:
+            return
+        folder = audits / seal.audit_id
+        yield seal, folder
+        if changed(seal, folder) is not None:
+            return
+        before = previous_of(read_manifest(folder), folder / MANIFEST)
+        if before is not None and before.sequence >= seal.sequence:
+            return
+        seal = before
+
+
+def changed(seal: Seal, folder: Path) -> str | None:
+    """Why the manifest of a sealed audit is not the one that its seal names; None if it is."""
+    if folder.is_symlink():
+        return f"audit {seal.audit_id} is a link in the place of its folder"
+    found = manifest_sha256(folder)
+    if found is None:
+        return f"audit {seal.audit_id} is no longer there: it was deleted or moved away"
+    return None if found == seal.manifest_sha256 else f"the manifest of audit {seal.audit_id} was changed after it was sealed"
+
+
+def changed_files(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """The files that a comparison reads of a sealed audit and that are not as they were sealed, by name."""
+    read = tuple(f"{part}/" for part in _COMPARED)
+    listed = {name: entry for name, entry in manifest["files"].items() if name in _COMPARED or name.startswith(read)}
+    found: dict[str, Any] = {}
+    hashes = FileHashes()
+    for part in _COMPARED:
+        place = folder / part
+        if place.is_dir():
+            found |= {f"{part}/{name}": entry for name, entry in tree_files(place, hashes).items()}
+        elif place.is_file():
+            sha256, size = hashes.of(place)
+            found[part] = {"sha256": sha256, "bytes": size}
+    return sorted(name for name in {*listed, *found} if listed.get(name) != found.get(name))
+
+
+def cluster_id_of(audit: Audit) -> str:
+    """The id of the Kafka cluster that a sealed audit is about, as its figures say; empty if they do not."""
+    path = audit.path / FIGURES
+    return str(parse_object(path, bytes_of(path)).get("cluster_id") or "") if path.is_file() else ""
+
+
+def _unfit(seal: Seal, folder: Path, cluster_id: str) -> str | None:
+    """Why an audit is nothing to compare with; None if it is, also when it is gone: then that must be said, and no older one taken."""
+    if changed(seal, folder) is not None:
+        return None
+    audit = Audit(path=folder)
+    try:
+        evidence = _gate(audit)
+        if evidence is None or not evidence.passed:
+            return "it was void: its evidence was not fit to be judged"
+        if not any((part / "findings.parquet").is_dir() for part in (audit.settings, audit.lag)):
+            return "it judged nothing: it was cut short before the findings"
+        other = cluster_id_of(audit)
+    except IntegrityError as problem:
+        return f"its results cannot be read ({problem})"
+    if not other or not cluster_id:
+        return "one of the two audits does not say which Kafka cluster it is of"
+    return f"it is of another Kafka cluster ({other})" if other != cluster_id else None
+
+
+def _gate(audit: Audit) -> GateResult | None:
+    path = audit.gate / "evidence.json"
+    return read_result(path) if path.is_file() else None

@@ -1,0 +1,157 @@
+"""Compares an audit with the previous sealed one of its cluster, for its report and for the gate, and says what differs between the two."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka_audit.audit.gate_result import OldFailures
+from kafka_audit.audit.previous import FIGURES, Chosen, changed, choose_previous
+from kafka_audit.errors import IntegrityError
+from kafka_audit.findings import Status
+from kafka_audit.report.compare import Compared, compare
+from kafka_audit.report.comparison import Change, Comparison
+from kafka_audit.report.side import Side
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.layout import Audit, Snapshot
+
+if TYPE_CHECKING:
+    from kafka_audit.catalogue.load import Catalogue
+    from kafka_audit.policy import Policy
+
+_NAMED = 10
+_UNKNOWN = (Status.NOT_ASSESSED.value, Status.ERROR.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Result:
+    """``compared`` is None if there is no earlier audit, or ``problem`` says why it cannot be compared with."""
+
+    chosen: Chosen
+    before: Side | None = None
+    now: Side | None = None
+    compared: Compared | None = None
+    problem: str | None = None
+
+
+def read_comparison(
+    audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", wanted: Collection[tuple[str, str]] = ()
+) -> Comparison | None:
+    """Compare an audit with the previous one; None if no earlier audit judged this cluster.
+
+    ``wanted``: (control_id, resource) whose change is to be known one by one. If the previous audit is gone or was changed, the
+    comparison says so and holds no counts.
+    """
+    found = _compare(audit, snapshot, catalogue, policy, wanted)
+    if found.chosen.seal is None:
+        return None
+    passed = [f"Audit {audit_id} was passed over: {why}." for audit_id, why in found.chosen.passed_over]
+    previous = found.chosen.seal.audit_id
+    if found.compared is None or found.before is None or found.now is None:
+        said = f"Nothing could be compared: {found.problem}."
+        return Comparison(
+            previous_audit_id=previous,
+            previous_started_at="",
+            previous_verdict="",
+            counts={},
+            notes=(said, *passed),
+            possible=False,
+        )
+    return comparison_of(found.before, found.now, found.compared, passed)
+
+
+def comparison_of(before: Side, now: Side, compared: Compared, notes: Collection[str] = ()) -> Comparison:
+    """The result of a comparison with the words of a report; ``notes`` come first."""
+    return Comparison(
+        previous_audit_id=before.audit.path.name,
+        previous_started_at=str(before.audit.run().get("started_at") or ""),
+        previous_verdict=_verdict(before),
+        counts={change.value: compared.counts[change.value] for change in Change},
+        listed=compared.listed,
+        notes=(*notes, *_notes(before, now)),
+        changes=compared.changes,
+        not_shown_old=compared.open,
+    )
+
+
+def old_failures(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy") -> OldFailures:
+    """Which failures the previous audit had, too, for a gate that blocks on new ones only; none if there is nothing to compare with."""
+    found = _compare(audit, snapshot, catalogue, policy, ())
+    previous = found.chosen.seal.audit_id if found.chosen.seal else None
+    if found.compared is None:
+        why = found.problem or "no earlier audit judged this cluster"
+        return OldFailures(previous=previous, why_none=why)
+    return OldFailures(previous=previous, counts=dict(found.compared.old))
+
+
+def _compare(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", wanted: Collection[tuple[str, str]]) -> _Result:
+    cluster = audit.path.parent.name
+    chosen = choose_previous(audit, snapshot.root, cluster, str(snapshot.manifest.get("cluster_id") or ""))
+    if chosen.seal is None:
+        return _Result(chosen=chosen)
+    folder = audit.path.parent / chosen.seal.audit_id
+    problem = changed(chosen.seal, folder)
+    if problem is None:
+        try:
+            before, now = Side.sealed(Audit(path=folder), snapshot.root, cluster), Side.judged(audit, snapshot, catalogue, policy)
+            return _Result(chosen=chosen, before=before, now=now, compared=compare(before, now, wanted))
+        except IntegrityError as found:
+            problem = str(found)
+    return _Result(chosen=chosen, problem=problem)
+
+
+def _verdict(side: Side) -> str:
+    path = side.audit.path / FIGURES
+    return str(read_json(path).get("verdict") or "") if path.is_file() else ""
+
+
+def _notes(before: Side, now: Side) -> Iterator[str]:
+    """What differs between two audits, in sentences."""
+    for what in ("topics", "groups"):
+        old, new = (", ".join(getattr(side.scope, what)) for side in (before, now))
+        if old != new:
+            yield f"The scope differs: {what} were {old} and are {new}."
+    yield from _catalogue_notes(before, now)
+    files = [name for name in sorted({*before.policy, *now.policy}) if before.policy.get(name) != now.policy.get(name)]
+    if files:
+        yield f"The policy differs in {_some(files)}."
+    if before.release != now.release:
+        old, new = (side.release or "one that is not known" for side in (before, now))
+        yield f"The audits were made by different releases of kafka-audit: {old} and {new}. The same rule may see more or less."
+    unknown = [sum(side.statuses[status] for status in _UNKNOWN) for side in (before, now)]
+    if unknown[0] != unknown[1]:
+        yield f"Results that were not assessed or raised an error: {unknown[0]:,} in the previous audit and {unknown[1]:,} in this one."
+    for side, which in ((before, "The previous audit"), (now, "This audit")):
+        for missing in sorted({str(side.part_missing(subject)) for subject in ("topic", "group") if side.part_missing(subject)}):
+            yield f"{which} judged nothing about {missing}."
+    if before.snapshot is None:
+        yield "The snapshot of the previous audit is no longer there, so it is not known what did not exist then."
+
+
+def _catalogue_notes(before: Side, now: Side) -> Iterator[str]:
+    if before.rules is None or now.rules is None:
+        yield "One of the audits kept no copy of its controls, so no result can be compared."
+        return
+    added, removed = (
+        sorted(one[name].code for name in one.keys() - other.keys())
+        for one, other in ((now.rules, before.rules), (before.rules, now.rules))
+    )
+    both = [(before.rules[name], rule) for name, rule in now.rules.items() if name in before.rules]
+    changed = sorted(new.code for old, new in both if old.changed_fields(new))
+    defaults = sorted(
+        f"{new.code}.{name} {old.defaults.get(name)} to {new.defaults.get(name)}"
+        for old, new in both
+        for name in {*old.defaults, *new.defaults}
+        if old.defaults.get(name) != new.defaults.get(name)
+    )
+    texts = (
+        (added, "Controls that the previous audit did not have"),
+        (removed, "Controls that this audit does not have"),
+        (changed, "Controls whose rule was changed"),
+        (defaults, "Parameters whose default was changed"),
+    )
+    yield from (f"{text}: {_some(found)}." for found, text in texts if found)
+
+
+def _some(names: Collection[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else "")

@@ -1,0 +1,175 @@
+"""One of the two audits that are compared: what it asked, what it covered, and its findings."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_audit.audit.inputs import CONTROLS, POLICY
+from kafka_audit.audit.previous import changed_files
+from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
+from kafka_audit.collect.scope import Scope
+from kafka_audit.errors import IntegrityError
+from kafka_audit.findings import Status
+from kafka_audit.report.asked import Rule, policy_hashes, read_rules, rules_of
+from kafka_audit.report.existence import Existence
+from kafka_audit.report.rows import batches, exists
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
+from kafka_audit.store.manifest import read_manifest
+
+if TYPE_CHECKING:
+    from kafka_audit.catalogue.load import Catalogue
+    from kafka_audit.policy import Policy
+
+PARTS = {SETTINGS: "topics, partitions, brokers and the cluster", LAG: "consumer groups"}
+_COLUMNS = ("control_id", "resource", "status", "severity", "waiver", "tier", "reason", "topic", "partition", "group_id")
+
+
+class Row(NamedTuple):
+    """What is compared of one finding."""
+
+    control_id: str
+    resource: str
+    status: str
+    severity: str
+    waiver: str | None
+    tier: str | None
+    reason: str | None
+    topic: str | None
+    partition: int | None
+    group_id: str | None
+
+
+Rows = dict[str, dict[str, Row]]
+"""Findings by control id and resource, which together name a finding: a control has one verdict on a resource (GAT-05)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """``rules`` is None if the audit has no copies of its controls, ``snapshot`` if it is no longer there."""
+
+    audit: Audit
+    rules: Mapping[str, Rule] | None
+    policy: Mapping[str, str]
+    snapshot: Snapshot | None
+    scope: Scope
+    statuses: Counter[str] = field(default_factory=Counter)
+    """The number of findings by status, counted as they are read."""
+
+    @classmethod
+    def judged(cls, audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy") -> "Side":
+        """An audit that is not sealed yet, by the rules that it judges with."""
+        rules, hashes = rules_of(catalogue.controls), policy_hashes(policy)
+        return cls(audit=audit, rules=rules, policy=hashes, snapshot=snapshot, scope=_scope(audit, snapshot))
+
+    @classmethod
+    def sealed(cls, audit: Audit, root: EvidenceRoot, cluster: str) -> "Side":
+        """A sealed audit, by its copies of controls and policy; IntegrityError when a file that is compared was changed."""
+        manifest = read_manifest(audit.path)
+        if differing := changed_files(audit.path, manifest):
+            more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
+            raise IntegrityError(f"{audit.path} is not as it was sealed: {', '.join(differing[:3])}{more}")
+        snapshot = root.find_snapshot(cluster, str(manifest["snapshot"]["snapshot_id"]))
+        if snapshot and snapshot.manifest_sha256 != manifest["snapshot"]["manifest_sha256"]:
+            snapshot = None
+        return cls(
+            audit=audit,
+            rules=read_rules(audit.inputs / CONTROLS),
+            policy=policy_hashes(audit.inputs / POLICY),
+            snapshot=snapshot,
+            scope=_scope(audit, snapshot),
+        )
+
+    @property
+    def release(self) -> str | None:
+        """The release that took the snapshot; None if that is not known."""
+        versions = self.snapshot.manifest.get("versions") if self.snapshot else None
+        return str(versions.get("kafka_audit")) if isinstance(versions, Mapping) else None
+
+    @cached_property
+    def existence(self) -> Existence | None:
+        return Existence(self.snapshot, self.scope) if self.snapshot else None
+
+    @cached_property
+    def judged_parts(self) -> frozenset[str]:
+        """The parts whose findings are there."""
+        return frozenset(part for part in PARTS if exists(self._findings(part)))
+
+    def part_missing(self, subject: str) -> str | None:
+        """What the audit judged nothing about, if the findings on a subject are not there."""
+        part = SUBJECTS[subject].part if subject in SUBJECTS else SETTINGS
+        return None if part in self.judged_parts else PARTS[part]
+
+    def failures(self) -> tuple[Rows, set[tuple[str, str]]]:
+        """All failures, and the (control_id, resource) of those that stand there twice."""
+        found: Rows = {}
+        twice: set[tuple[str, str]] = set()
+        texts: dict[str, str] = {}
+        for part in sorted(self.judged_parts):
+            for table in batches(self._findings(part), ("status",)):
+                self.statuses.update({one["values"]: one["counts"] for one in pc.value_counts(table["status"]).to_pylist()})
+            for table in batches(self._findings(part), _COLUMNS, pc.field("status") == Status.FAIL.value):
+                for row in _rows(table, texts):
+                    of_control = found.setdefault(row.control_id, {})
+                    if row.resource in of_control:
+                        twice.add((row.control_id, row.resource))
+                    of_control[row.resource] = row
+        return found, twice
+
+    def others(self, *failing: Rows) -> Rows:
+        """The findings that do not fail, of the controls and resources that fail in one of the audits."""
+        found: Rows = {}
+        texts: dict[str, str] = {}
+        wanted = pc.field("control_id").isin(pa.array(sorted(set().union(*failing)), pa.string())) & (
+            pc.field("status") != Status.FAIL.value
+        )
+        for part in sorted(self.judged_parts):
+            for table in batches(self._findings(part), _COLUMNS, wanted):
+                named = zip(table["control_id"].to_pylist(), table["resource"].to_pylist(), strict=True)
+                places = [
+                    place for place, (control, resource) in enumerate(named) if any(resource in one.get(control, ()) for one in failing)
+                ]
+                if places:
+                    for row in _rows(table.take(places), texts):
+                        found.setdefault(row.control_id, {})[row.resource] = row
+        return found
+
+    def texts(self, column: str, wanted: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str, str | None]]:
+        """One more column of the findings in ``wanted`` (control id -> resources), as (control_id, resource, value)."""
+        if not wanted:
+            return
+        for part in sorted(self.judged_parts):
+            columns = ("control_id", "resource", column)
+            for table in batches(self._findings(part), columns, pc.field("control_id").isin(pa.array(sorted(wanted), pa.string()))):
+                named = zip(table["control_id"].to_pylist(), table["resource"].to_pylist(), strict=True)
+                places = [place for place, (control_id, resource) in enumerate(named) if resource in wanted[control_id]]
+                if places:
+                    for row in table.take(places).to_pylist():
+                        yield row["control_id"], row["resource"], row[column]
+
+    def _findings(self, part: str) -> Path:
+        return self.audit.path / part / "findings.parquet"
+
+
+def _rows(table: pa.Table, texts: dict[str, str]) -> Iterator[Row]:
+    """The rows of a table; equal texts are kept once."""
+    columns = [table[name].to_pylist() for name in _COLUMNS]
+    for values in zip(*columns, strict=True):
+        yield Row._make(texts.setdefault(value, value) if isinstance(value, str) else value for value in values)
+
+
+def _scope(audit: Audit, snapshot: Snapshot | None) -> Scope:
+    """The topics and groups that an audit covered: as its snapshot says, else as it was asked for."""
+    said = snapshot.manifest.get("scope") if snapshot else None
+    if isinstance(said, Mapping) and said.get("topics") and said.get("groups"):
+        return Scope(topics=tuple(map(str, said["topics"])), groups=tuple(map(str, said["groups"])))
+    params = audit.run().get("params")
+    asked = params if isinstance(params, Mapping) else {}
+    if not asked.get("topics") or not asked.get("groups"):
+        raise IntegrityError(f"{audit.run_file}: does not say which topics and groups were in scope")
+    return Scope.from_text(topics=str(asked["topics"]), groups=str(asked["groups"]))
