@@ -5,8 +5,6 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 from lag_rows import group_sla, sla_table
 from report_audit import SUMMARY, FakeAudit, control, finding, group_partition
@@ -22,7 +20,7 @@ GROUP = control("lag_within_sla", "CON-01", subject="group")
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
-    """The views of the document over an audit whose tables are one file each, as small clusters' are."""
+    """The views of the document over an audit."""
     fake = FakeAudit(tmp_path_factory.mktemp("results"), (TOPIC, GROUP))
     fake.settings(
         [
@@ -36,12 +34,6 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnectio
         group_partition("billing", "orders", 1, lag=None),
     ]
     fake.lag([finding(GROUP, "billing")], partitions, group_slas=sla_table([group_sla("billing")]))
-    for folder in [*fake.audit.path.glob("*/*.parquet")]:
-        table = ds.dataset(folder, format="parquet").to_table()
-        for part in folder.iterdir():
-            part.unlink()
-        folder.rmdir()
-        pq.write_table(table, folder)
     connection = duckdb.connect()
     connection.execute(VIEWS.replace("AUDIT", str(fake.audit.path)))
     return connection
