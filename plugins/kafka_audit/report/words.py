@@ -153,3 +153,13 @@ def loss(found: Loss) -> str:
         else:
             said.append(f"At the rates seen, {found.within_a_day:,} partitions lose unread records within a day, the first {first}.")
     return " ".join(said)
+
+
+_NOUNS = {"group_partition": "partition of a group", "group_sla": "group with an SLA"}
+_PLURALS = {"group_partition": "partitions of groups", "group_sla": "groups with an SLA", "cluster": "cluster"}
+
+
+def several(subject: str, number: int) -> str:
+    """A number of resources of a control's subject: ``3 brokers``, ``1 partition of a group``."""
+    plain = subject.replace("_", " ")
+    return counted(number, _NOUNS.get(subject, plain), _PLURALS.get(subject, plain + "s"))
