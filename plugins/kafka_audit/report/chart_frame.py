@@ -65,7 +65,7 @@ def framed(
     middle = between(top)
     grid = [0, *([middle] if middle else []), top]
     lines = [_PATH.format(kind="grid", d=f"M0 {plain(_y(value, top))}H{WIDTH}") for value in grid]
-    said = [(top, f"{top:,} {unit}" if unit == "%" else counted(top, unit)), (0, "0"), *([(middle, f"{middle:,}")] if middle else [])]
+    said = [(top, f"{top}%" if unit == "%" else counted(top, unit)), (0, "0"), *([(middle, f"{middle:,}")] if middle else [])]
     labels = [_TEXT.format(kind="tick", x="0", y=plain(_ABOVE + _y(value, top) - 4), anchor="start", text=text) for value, text in said]
     if limit is not None:
         y = plain(_ABOVE + _y(limit[0], top) - 4)

@@ -68,7 +68,7 @@ def lag_chart(number: int, group_id: str, history: LagHistory, limit: int | None
         shapes=parts,
         top=top,
         unit="record",
-        times=tuple(minute(at) for at in (history.start_ms, (history.start_ms + end) // 2, end)),
+        times=(minute(history.start_ms), minute((history.start_ms + end) // 2).partition("-")[2], minute(end)),
         limit=(limit, f"SLA: at most {counted(limit, 'record')}") if limit is not None else None,
     )
 

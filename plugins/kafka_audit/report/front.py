@@ -13,7 +13,7 @@ from kafka_audit.safe_text import paragraphs
 
 WORST = 3
 _NAMED = 2
-_MEANING = 190
+_MEANING = 240
 _SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 # What is the case now on these comes before settings, which only decide what a later fault does.

@@ -17,6 +17,7 @@ _BOX = Markup('<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{hei
 _GAP = Markup('<rect class="gap" fill="url(#{id}-gap)" x="{x}" y="0" width="{width}" height="{height}"><title>{title}</title></rect>')
 _FILLED = 0.7
 _WIDEST = 60
+_AXIS = 50  # room for the numbers of the scale
 
 
 def failures_chart(points: Sequence[TrendPoint]) -> Markup:
@@ -63,10 +64,11 @@ def _percent(share: float) -> str:
 
 
 def _columns(count: int) -> Iterator[tuple[str, str]]:
-    """The left edge and the width of each column; the first begins at the left edge of the plot, the last ends at the right one."""
-    width = min(WIDTH / count * _FILLED, _WIDEST)
+    """The left edge and the width of each column; the first begins right of the scale, the last ends at the right one."""
+    room = WIDTH - _AXIS
+    width = min(room / count * _FILLED, _WIDEST)
     for at in range(count):
-        yield plain((WIDTH - width) * at / max(1, count - 1)), plain(width)
+        yield plain(_AXIS + (room - width) * at / max(1, count - 1)), plain(width)
 
 
 def _stacked(points: Sequence[TrendPoint], top: int) -> Iterator[Markup]:

@@ -155,11 +155,9 @@ def loss(found: Loss) -> str:
     return " ".join(said)
 
 
-_NOUNS = {"group_partition": "partition of a group", "group_sla": "group with an SLA"}
-_PLURALS = {"group_partition": "partitions of groups", "group_sla": "groups with an SLA", "cluster": "cluster"}
+_NOUNS = {"group_partition": "partition", "group_sla": "group"}
 
 
 def several(subject: str, number: int) -> str:
-    """A number of resources of a control's subject: ``3 brokers``, ``1 partition of a group``."""
-    plain = subject.replace("_", " ")
-    return counted(number, _NOUNS.get(subject, plain), _PLURALS.get(subject, plain + "s"))
+    """A number of resources of a control's subject: ``3 brokers``, ``1 declared topic``."""
+    return counted(number, _NOUNS.get(subject, subject.replace("_", " ")))
