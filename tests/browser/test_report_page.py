@@ -1,4 +1,4 @@
-"""The report in a real browser: it loads nothing, runs no scripts, cuts nothing off, and is legible on screen and paper."""
+"""The report in a real browser: it loads nothing, runs no scripts, cuts nothing off, has no barriers, and is legible on screen and paper."""
 
 import importlib.util
 import shutil
@@ -13,6 +13,7 @@ import pytest
 from kafka_audit.report import write_report
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed, so no browser can be driven")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 pytestmark = [
@@ -109,6 +110,19 @@ def open_page(browser: Any, page_file: Path, request: pytest.FixtureRequest) -> 
     context.close()
 
 
+@pytest.fixture(scope="module")
+def large_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report as of a cluster in a bad state: 60 failing controls on 10 topics each, the same cause, and 12 groups."""
+    made = _unit("report_audit")
+    topics = tuple(made.control(f"control_{number:02}", f"TOP-{number:02}") for number in range(60))
+    fake = made.FakeAudit(tmp_path_factory.mktemp("large"), topics)
+    fake.settings([made.finding(one, f"topic-{number}") for one in topics for number in range(10)])
+    groups = [made.group_partition(f"group-{number}", "orders", 0, lag=9, lost=5, time_to_loss_ms=9, status="LOST") for number in range(12)]
+    fake.lag([], groups)
+    fake.gates()
+    return write_report(*fake.inputs.args, **fake.inputs.kwargs)
+
+
 def test_the_page_asks_for_nothing_but_itself(open_page: Any, page_file: Path) -> None:
     open_page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     open_page.wait_for_load_state("networkidle")
@@ -131,6 +145,36 @@ def test_the_verdict_is_seen_without_scrolling(open_page: Any) -> None:
     assert verdict.is_visible()
     assert "FAILED" in verdict.inner_text()
     assert verdict.bounding_box()["y"] < 400
+
+
+@pytest.mark.parametrize("open_page", [(1280, "light")], indirect=True, ids=["desktop"])
+def test_the_first_screen_has_verdict_loss_coverage_change_and_the_worst(open_page: Any, large_file: Path) -> None:
+    open_page.goto(large_file.as_uri())
+    for words in ("FAILED", "Loss that has happened", "About to be lost", "Coverage", "Since the previous audit", "The three worst things"):
+        assert open_page.locator(".front").get_by_text(words).bounding_box()["y"] < 700, words
+    assert open_page.locator(".front li").last.bounding_box()["y"] < 760
+    assert open_page.get_by_role("navigation", name="Contents").is_visible()
+
+
+def test_a_folded_page_is_below_12_screens(open_page: Any, large_file: Path) -> None:
+    open_page.goto(large_file.as_uri())
+    assert open_page.evaluate("document.documentElement.scrollHeight") < 12 * 800
+
+
+def test_the_links_of_the_contents_unfold_what_they_lead_to(open_page: Any) -> None:
+    for link, words in (("Gates", "Evidence gate"), ("Waivers", "The policy has no waiver."), ("Evidence and hashes", "How to verify")):
+        assert not open_page.get_by_text(words).first.is_visible()
+        open_page.get_by_role("navigation").get_by_text(link, exact=True).click()
+        assert open_page.get_by_text(words).first.is_visible(), link
+
+
+@pytest.mark.parametrize("unfolded", [False, True], ids=["folded", "unfolded"])
+@pytest.mark.parametrize("open_page", [(1280, "light"), (1280, "dark"), (390, "light")], indirect=True, ids=["light", "dark", "phone"])
+def test_axe_finds_no_barrier(open_page: Any, unfolded: bool) -> None:
+    if unfolded:
+        open_page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    violations = axe.Axe().run(open_page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in violations] == []
 
 
 @pytest.mark.parametrize(

@@ -122,12 +122,20 @@ def test_the_verdict_comes_first(tmp_path: Path) -> None:
     order = [
         "FAILED",
         "The policy is not met",
+        "Loss that has happened",
+        "About to be lost",
+        "Since the previous audit",
+        "The worst thing",
+        "Contents",
         "Snapshot taken",
-        "sha256 of",
-        "The numbers",
-        "What was and was not assessed",
-        "Where it fails",
+        "Lost counts records",
         "Worst partitions",
+        "so nothing is called new or resolved",
+        "Each line says what should be true and is not",
+        "Where it fails",
+        "A result is a pass or a failure only if its evidence was complete",
+        "What each tier demands",
+        "How to verify this report",
     ]
     places = [text.index(words, text.index("Skip to")) for words in order]
     assert places == sorted(places)
@@ -161,7 +169,7 @@ def test_a_title_with_hidden_characters_is_spelled_out_even_where_a_template_pri
 def test_a_bounded_list_says_how_many_there_are(tmp_path: Path) -> None:
     text = Page(plain_page(tmp_path, failures=30, limit=20)).text
     assert "First 20 of 30 failures" in text
-    assert "10 more resources" in text
+    assert "All 20 topics with their evidence" in text
 
 
 def test_a_card_shows_loss_evidence_fix_impact_and_rule(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from report_audit import HOSTILE_GROUPS
 
+from kafka_audit.report.chart_frame import between
 from kafka_audit.report.charts import in_words, lag_chart, top_of_scale
 from kafka_audit.report.lag_history import LagHistory
 from kafka_audit.report.words import duration, minutes, percentage, rate
@@ -26,11 +27,12 @@ def history(*lags: int | None, inside: tuple[float | None, ...] | None = None, k
 
 
 def shapes(found: LagHistory, limit: int | None = None) -> dict[str, list[dict[str, str]]]:
-    """The attributes of the drawn elements by their class."""
-    root = ET.fromstring(str(lag_chart(1, "g", found, limit)))
+    """The attributes of what is drawn in the plot, by class, without the lines of the scale."""
+    plot = ET.fromstring(str(lag_chart(1, "g", found, limit))).find("svg")
+    assert plot is not None
     drawn: dict[str, list[dict[str, str]]] = {}
-    for element in root:
-        if "class" in element.attrib:
+    for element in plot:
+        if element.attrib.get("class", "grid") != "grid":
             drawn.setdefault(element.attrib["class"], []).append(dict(element.attrib))
     return drawn
 
@@ -90,6 +92,25 @@ def test_the_words_give_the_figures_of_the_chart() -> None:
     )
 
 
+def test_the_axes_have_a_scale_with_its_unit_and_times_in_utc() -> None:
+    root = ET.fromstring(str(lag_chart(1, "g", history(0, 50, 1250), 600)))
+    said = {element.text: (element.attrib["x"], element.attrib["y"]) for element in root.iter("text")}
+    assert list(said) == [
+        *("1,250 records", "0", "500", "SLA: at most 600 records"),
+        *("2026-11-21 00:00", "11-21 01:30", "2026-11-21 03:00 UTC"),
+    ]
+    top, bottom, middle, limit = (float(y) for _, y in list(said.values())[:4])
+    assert top < limit < middle < bottom
+    assert [x for x, _ in list(said.values())[4:]] == ["0", "50%", "100%"]
+
+
+@pytest.mark.parametrize(
+    ("top", "middle"), [(1, None), (2, 1), (9, 2), (10, 5), (109, 50), (1250, 500), (2**62, 2 * 10**18)]
+)
+def test_the_scale_has_a_round_number_between(top: int, middle: int | None) -> None:
+    assert between(top) == middle
+
+
 def test_the_chart_is_an_image_with_a_title_and_a_description() -> None:
     root = ET.fromstring(str(lag_chart(3, "billing", history(1))))
     named = {element.attrib["id"]: element.text for element in root if element.tag in (f"{SVG}title", f"{SVG}desc", "title", "desc")}
@@ -104,7 +125,7 @@ def test_the_chart_is_an_image_with_a_title_and_a_description() -> None:
 def test_a_hostile_group_id_is_only_text_in_the_title(group: str) -> None:
     markup = str(lag_chart(1, group, history(1, None), 1))
     tags = {element.tag for element in ET.fromstring(markup).iter()}
-    assert tags <= {"svg", "title", "desc", "defs", "pattern", "rect", "path"}
+    assert tags <= {"svg", "title", "desc", "defs", "pattern", "rect", "path", "text"}
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]", markup)
 
 

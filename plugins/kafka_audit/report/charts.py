@@ -1,4 +1,4 @@
-"""Draws lag and SLA compliance over time as inline SVG, without scripts, styles or external resources, and describes it in words."""
+"""Draws lag and SLA compliance over time as inline SVG with axes, without scripts or external resources, and describes it in words."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -6,25 +6,17 @@ from itertools import groupby
 from markupsafe import Markup
 
 from kafka_audit import safe_text as text
+from kafka_audit.report.chart_frame import HEIGHT, PLOT, WIDTH, framed, plain, runs
 from kafka_audit.report.lag_history import LagHistory
 from kafka_audit.report.words import counted, duration, minute
 
-_WIDTH, _PLOT, _STRIP, _HEIGHT = 720, 88, 98, 112
-_HALF, _FULL = (_HEIGHT - _STRIP) // 2, _HEIGHT - _STRIP
+_STRIP = 98
+_HALF, _FULL = (HEIGHT - _STRIP) // 2, HEIGHT - _STRIP
 _LOST = 12
 
-_SVG = Markup(
-    '<svg class="chart" role="img" aria-labelledby="chart-{number}-title chart-{number}-words" viewBox="0 0 {width} {height}"'
-    ' preserveAspectRatio="none" focusable="false">'
-    '<title id="chart-{number}-title">{title}</title><desc id="chart-{number}-words">{words}</desc>'
-    '<defs><pattern id="chart-{number}-gap" width="8" height="8" patternUnits="userSpaceOnUse">'
-    '<rect class="ground" width="8" height="8"/><path class="hatch" d="M-2 2L2 -2M0 8L8 0M6 10L10 6"/></pattern></defs>{shapes}</svg>'
-)
 _BOX = Markup('<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{height}"/>')
 _GAP = Markup('<rect class="gap" fill="url(#chart-{number}-gap)" x="{x}" y="{y}" width="{width}" height="{height}"/>')
 _PATH = Markup('<path class="{kind}" d="{d}"/>')
-
-_Run = tuple[str, int, int]
 
 
 def top_of_scale(history: LagHistory, limit: int | None = None) -> int:
@@ -68,61 +60,51 @@ def lag_chart(number: int, group_id: str, history: LagHistory, limit: int | None
     """
     top = top_of_scale(history, limit)
     parts = [*_lag(number, history, top), *_limit(limit, top), *_losses(history), *_strip(number, history)]
-    return _SVG.format(
-        number=number,
-        width=_WIDTH,
-        height=_HEIGHT,
+    end = history.start_ms + len(history.lag) * history.step_ms
+    return framed(
+        f"chart-{number}",
         title=f"Lag of {text.visible(text.shortened(group_id)[0])}, {period(history)}",
         words=in_words(history, limit),
-        shapes=Markup("").join(parts),
+        shapes=parts,
+        top=top,
+        unit="record",
+        times=(minute(history.start_ms), minute((history.start_ms + end) // 2).partition("-")[2], minute(end)),
+        limit=(limit, f"SLA: at most {counted(limit, 'record')}") if limit is not None else None,
     )
 
 
-def _plain(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
-
-
 def _x(history: LagHistory, column: int) -> str:
-    return _plain(_WIDTH * column / len(history.lag))
-
-
-def _runs(kinds: list[str]) -> Iterator[_Run]:
-    """Runs of neighbouring columns of the same kind, as (kind, first column, column after the last)."""
-    start = 0
-    for kind, run in groupby(kinds):
-        end = start + len(list(run))
-        yield kind, start, end
-        start = end
+    return plain(WIDTH * column / len(history.lag))
 
 
 def _place(history: LagHistory, start: int, end: int, y: int, height: int) -> dict[str, str | int]:
-    width = _plain(_WIDTH * (end - start) / len(history.lag))
+    width = plain(WIDTH * (end - start) / len(history.lag))
     return {"x": _x(history, start), "y": y, "width": width, "height": height}
 
 
 def _lag(number: int, history: LagHistory, top: int) -> Iterator[Markup]:
     """The gaps, and for each run of known values a filled area whose upper edge is a step line."""
-    for kind, start, end in _runs(["gap" if lag is None else "lag" for lag in history.lag]):
+    for kind, start, end in runs(["gap" if lag is None else "lag" for lag in history.lag]):
         if kind == "gap":
-            yield _GAP.format(number=number, **_place(history, start, end, 0, _PLOT))
+            yield _GAP.format(number=number, **_place(history, start, end, 0, PLOT))
             continue
-        heights = [_plain(_PLOT * (1 - (lag or 0) / top)) for lag in history.lag[start:end]]
+        heights = [plain(PLOT * (1 - (lag or 0) / top)) for lag in history.lag[start:end]]
         steps, column = [], start
         for height, same in groupby(heights):
             column += len(list(same))
             steps.append(f"V{height}H{_x(history, column)}")
         edge = f"M{_x(history, start)} {heights[0]}" + "".join(steps)
-        yield _PATH.format(kind="area", d=f"{edge}V{_PLOT}H{_x(history, start)}Z")
+        yield _PATH.format(kind="area", d=f"{edge}V{PLOT}H{_x(history, start)}Z")
         yield _PATH.format(kind="line", d=edge)
 
 
 def _limit(limit: int | None, top: int) -> Iterator[Markup]:
     if limit is not None:
-        yield _PATH.format(kind="limit", d=f"M0 {_plain(_PLOT * (1 - limit / top))}H{_WIDTH}")
+        yield _PATH.format(kind="limit", d=f"M0 {plain(PLOT * (1 - limit / top))}H{WIDTH}")
 
 
 def _losses(history: LagHistory) -> Iterator[Markup]:
-    for kind, start, end in _runs(["lost" if records else "" for records in history.lost]):
+    for kind, start, end in runs(["lost" if records else "" for records in history.lost]):
         if kind:
             yield _BOX.format(kind=kind, **_place(history, start, end, 0, _LOST))
 
@@ -130,14 +112,14 @@ def _losses(history: LagHistory) -> Iterator[Markup]:
 def _strip(number: int, history: LagHistory) -> Iterator[Markup]:
     shares = list(zip(history.in_sla_share, history.known_share, strict=True))
     judged = ["" if share is None else "inside" if share >= 1 else "outside" for share, _ in shares]
-    for kind, start, end in _runs(judged):
+    for kind, start, end in runs(judged):
         if kind:
             height = _HALF if kind == "inside" else _FULL
-            yield _BOX.format(kind=kind, **_place(history, start, end, _HEIGHT - height, height))
+            yield _BOX.format(kind=kind, **_place(history, start, end, HEIGHT - height, height))
     missing = [
         "" if known >= 1 or kind == "outside" else "part" if known else "gap" for kind, (_, known) in zip(judged, shares, strict=True)
     ]
-    for kind, start, end in _runs(missing):
+    for kind, start, end in runs(missing):
         if kind == "part":
             yield _BOX.format(kind=kind, **_place(history, start, end, _STRIP, _HALF))
         elif kind:

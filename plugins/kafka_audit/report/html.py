@@ -3,18 +3,19 @@
 import base64
 import hashlib
 import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from kafka_audit import __version__
 from kafka_audit import safe_text as text
-from kafka_audit.report import charts, words
+from kafka_audit.report import charts, front, trend_charts, words
+from kafka_audit.report.causes import by_cause
 from kafka_audit.report.commands import commands_of, first_and_further, no_change_for
+from kafka_audit.report.html_text import attribute, brief, code, finalize, grouped, name, prose, sentence
 from kafka_audit.report.lag import DAY_MS
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
@@ -34,72 +35,14 @@ _STATUS_KINDS = {
     "OK": "pass",
 }
 _COMMANDS_SHOWN = 30
-_ROWS_OPEN = 10
+_ROWS_OPEN, _GROUPS_OPEN, _LOSSES_OPEN = 10, 12, 3
 _EVIDENCE_KEYS = 12
-_LONGEST_PROSE = 4000
-_LONGEST_SENTENCE = 500
 _REASONS_SHOWN = 10
 _FILTERS: tuple[Callable[..., object], ...] = (
     *(words.patterns_of, words.parameters_of, words.demands, words.beat, words.duration, words.lag_time, words.rate, words.minutes),
-    words.percentage,
+    *(words.percentage, words.several, text.utc, text.with_link, by_cause),
+    *(attribute, brief, code, grouped, name, prose, sentence),
 )
-_OPTION = re.compile(r"--[a-z-]{1,30}")
-
-
-def _marked(value: str) -> Markup:
-    """Text as HTML, with each invisible character spelled out in a marked span."""
-    parts = [Markup('<span class="esc">{}</span>').format(piece) if escaped else escape(piece) for escaped, piece in text.pieces(value)]
-    return Markup("").join(parts)
-
-
-def _finalize(value: object) -> object:
-    """Jinja2 calls this for every printed value: it spells out invisible characters and cuts long text, so no template can forget to."""
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value
-    return _cut(value, _LONGEST_PROSE)
-
-
-def _cut(value: str, longest: int) -> Markup:
-    kept, cut = text.shortened(value, longest)
-    return _marked(kept) + _cut_note(cut)
-
-
-def _cut_note(cut: int) -> Markup:
-    if not cut:
-        return Markup("")
-    return Markup('<span class="cut">\N{HORIZONTAL ELLIPSIS} {}</span>').format(words.counted(cut, "more character"))
-
-
-def name(value: object) -> Markup:
-    """A name or value from the cluster: isolated from the surrounding text, at most 200 characters, a dash if it is not known."""
-    if value is None:
-        return Markup('<span class="muted">\N{EN DASH}</span>')
-    if value == "":
-        return Markup('<span class="muted">(empty)</span>')
-    kept, cut = text.shortened(str(value))
-    return Markup('<bdi class="name" dir="ltr">{}</bdi>{}').format(_marked(kept), _cut_note(cut))
-
-
-def _grouped(number: int | None) -> Markup:
-    """A whole number; with more than twelve digits it may wrap at its separators, so that no table is wider than the page."""
-    digits = text.grouped(number).split(",")
-    return Markup(",<wbr>" if len(digits) > 4 else ",").join(digits)
-
-
-def _code(value: str) -> Markup:
-    """A command or a rule, line by line; options such as ``--add-config`` do not wrap at their hyphens."""
-    lines = []
-    for line in value.strip().split("\n"):
-        marked = (_marked(word) for word in line.split(" "))
-        lines.append(Markup(" ").join(Markup("<span>{}</span>").format(word) if _OPTION.fullmatch(word) else word for word in marked))
-    return Markup("\n").join(lines)
-
-
-def _prose(value: str | Sequence[str] | None) -> Markup:
-    """One text, or several in sequence, as paragraphs."""
-    several = [value or ""] if value is None or isinstance(value, str) else value
-    parts = [part for one in several for part in text.paragraphs(one)]
-    return Markup("").join(Markup("<p>{}</p>").format(_finalize(part)) for part in parts)
 
 
 def _evidence(value: str | None) -> list[tuple[str, str]]:
@@ -181,17 +124,12 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_finalize,
+        finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters.update(
-        {one.__name__: one for one in (*_FILTERS, name, text.utc, text.with_link)},
-        code=_code,
-        sentence=partial(_cut, longest=_LONGEST_SENTENCE),  # may contain names from the cluster
-        prose=_prose,
-        attribute=lambda value: escape(text.visible(str(value))),
-        grouped=_grouped,
+        {one.__name__: one for one in _FILTERS},
         evidence=_evidence,
         same_expected=_same_expected,
         commands=_commands,
@@ -201,8 +139,8 @@ def _environment() -> Environment:
         counted=words.counted,
         percent=text.percent,
         chart=charts.lag_chart,
-        period=charts.period,
-        top_of_scale=charts.top_of_scale,
+        trend_chart=trend_charts.failures_chart,
+        coverage_chart=trend_charts.coverage_chart,
         status_kinds=_STATUS_KINDS,
         day_ms=DAY_MS,
     )
@@ -226,12 +164,16 @@ def render(report: Report) -> str:
         css=Markup(css),  # the project's own file
         csp=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'",
         summary=words.summary(report),
-        loss=words.loss(report.lag.loss),
+        worst=front.worst_failures(report),
+        changes=front.changes(report),
+        changed=partial(front.changed, report),
         coverage=words.coverage(report),
         bar=_bar(report),
         idle=_idle(report),
         demands=[(label, str(asked[key])) for key, label in _PARAMS_SHOWN.items() if asked.get(key) is not None],
         rows_open=_ROWS_OPEN,
+        groups_open=_GROUPS_OPEN,
+        losses_open=_LOSSES_OPEN,
         reasons_shown=_REASONS_SHOWN,
     )
     return rendered.rstrip() + "\n"

@@ -174,3 +174,11 @@ def loss(found: "Loss") -> str:
         else:
             said.append(f"At the rates seen, {found.within_a_day:,} partitions lose unread records within a day, the first {first}.")
     return " ".join(said)
+
+
+_NOUNS = {"group_partition": "partition", "group_sla": "group"}
+
+
+def several(subject: str, number: int) -> str:
+    """A number of resources of a control's subject: ``3 brokers``, ``1 declared topic``."""
+    return counted(number, _NOUNS.get(subject, subject.replace("_", " ")))
