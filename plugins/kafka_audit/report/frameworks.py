@@ -10,7 +10,8 @@ from pydantic.dataclasses import dataclass
 from kafka_audit.findings import Status
 from kafka_audit.policy.frameworks import Framework, Requirement
 from kafka_audit.report.frozen import EXACT
-from kafka_audit.report.results import ControlResult, Counts
+from kafka_audit.report.results import ControlResult, Counts, total
+from kafka_audit.report.tally import AssessedShare
 
 
 class Support(str, Enum):
@@ -33,14 +34,19 @@ class ControlSupport:
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
 class RequirementResult:
-    """One requirement and the support of each of its controls; controls that had nothing to judge do not count."""
+    """One requirement and the support of each of its controls; controls that had nothing to judge do not count.
+
+    ``cannot_show``: what no result of these controls shows of it. ``coverage``: how much of what its controls judge was assessed.
+    """
 
     id: str
     title: str
     rationale: str
+    cannot_show: str
     strict: bool
     support: Support
     controls: tuple[ControlSupport, ...]
+    coverage: AssessedShare
 
     def of(self, support: str) -> list[ControlSupport]:
         """The controls with this kind of support."""
@@ -82,9 +88,10 @@ def _requirement(requirement: Requirement, results: Mapping[str, ControlResult],
     said = {control.support for control in controls}
     order = (Support.DOES_NOT_SUPPORT, Support.NOT_KNOWN, Support.SUPPORTS)
     return RequirementResult(
-        **requirement.model_dump(include={"id", "title", "rationale", "strict"}),
+        **requirement.model_dump(include={"id", "title", "rationale", "cannot_show", "strict"}),
         support=next((one for one in order if one in said), Support.NOT_KNOWN),
         controls=controls,
+        coverage=total(results[code].counted for code in requirement.supported_by if code in results).coverage,
     )
 
 

@@ -4,9 +4,7 @@ from kafka_audit import safe_text
 from kafka_audit.report.frameworks import ControlSupport, FrameworkResult, RequirementResult, Support
 from kafka_audit.report.model import Report
 from kafka_audit.report.pdf.letters import Wide, cut, name
-from kafka_audit.report.results import Counts, total
 
-_LONGEST_LIST = 700
 _KINDS = {Support.SUPPORTS: "pass", Support.DOES_NOT_SUPPORT: "fail", Support.NOT_KNOWN: "gap", Support.NOT_APPLICABLE: "none"}
 _SAID = {
     Support.DOES_NOT_SUPPORT: "do not support it",
@@ -18,23 +16,22 @@ _SAID = {
 
 def content(report: Report) -> list[dict[str, object]]:
     """What is printed about each framework of the policy."""
-    by_code = {result.code: result.counted for result in report.results}
-    return [_framework(one, by_code) for one in report.frameworks]
+    return [_framework(one) for one in report.frameworks]
 
 
-def _framework(framework: FrameworkResult, by_code: dict[str, Counts]) -> dict[str, object]:
+def _framework(framework: FrameworkResult) -> dict[str, object]:
     counts = framework.counts
     return {
         "title": name(framework.title),
         "edition": name(framework.edition),
         "source": name(framework.source),
         "counts": [{"kind": _KINDS[one], "word": one.value, "count": str(counts[one.value])} for one in _SAID if counts[one.value]],
-        "requirements": [_requirement(one, by_code) for one in framework.requirements],
+        "requirements": [_requirement(one) for one in framework.requirements],
     }
 
 
-def _requirement(requirement: RequirementResult, by_code: dict[str, Counts]) -> dict[str, object]:
-    counts = total(by_code[one.code] for one in requirement.controls if one.code in by_code)
+def _requirement(requirement: RequirementResult) -> dict[str, object]:
+    counts = requirement.coverage
     groups = ((said, [one for one in requirement.controls if one.support is support]) for support, said in _SAID.items())
     return {
         "id": name(requirement.id),
@@ -48,11 +45,8 @@ def _requirement(requirement: RequirementResult, by_code: dict[str, Counts]) -> 
             {"said": said, "codes": cut(", ".join(_control(one) for one in controls), 1200)} for said, controls in groups if controls
         ],
         "rationale": Wide(cut(requirement.rationale, 600)),
+        "cannot_show": Wide(cut(requirement.cannot_show, 600)),
     }
-
-
-def _controls(controls: list[ControlSupport]) -> str:
-    return cut(", ".join(_control(one) for one in controls), _LONGEST_LIST)
 
 
 def _control(one: ControlSupport) -> str:
