@@ -44,7 +44,9 @@ def test_the_worst_severity_comes_first_and_then_the_most_resources() -> None:
 
 def test_a_name_inside_of_a_longer_name_stays() -> None:
     one = failure("orders")
-    assert without_own_names("orders-0 and orders-01, reorders-0 and my.orders-0", one) == "\u241a and orders-01, reorders-0 and my.orders-0"
+    assert (
+        without_own_names("orders-0 and orders-01, reorders-0 and my.orders-0", one) == "\u241a and orders-01, reorders-0 and my.orders-0"
+    )
 
 
 def test_numbers_and_short_names_stay_because_they_may_mean_something_else() -> None:

@@ -56,7 +56,9 @@ def test_each_of_the_worst_says_which_control_fails_where_and_what_it_means(tmp_
 
 def test_a_waived_failure_is_none_of_the_worst(tmp_path: Path) -> None:
     report = audit(tmp_path, ("TOP-01",))
-    waived = replace(report, results=tuple(replace(one, tally={kind._replace(waiver="W"): n for kind, n in one.tally.items()}) for one in report.results))
+    waived = replace(
+        report, results=tuple(replace(one, tally={kind._replace(waiver="W"): n for kind, n in one.tally.items()}) for one in report.results)
+    )
     assert worst_failures(waived) == []
     assert "All waived Every failure is accepted by a waiver until a date" in front(waived)
 

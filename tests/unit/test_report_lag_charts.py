@@ -104,9 +104,7 @@ def test_the_axes_have_a_scale_with_its_unit_and_times_in_utc() -> None:
     assert [x for x, _ in list(said.values())[4:]] == ["0", "50%", "100%"]
 
 
-@pytest.mark.parametrize(
-    ("top", "middle"), [(1, None), (2, 1), (9, 2), (10, 5), (109, 50), (1250, 500), (2**62, 2 * 10**18)]
-)
+@pytest.mark.parametrize(("top", "middle"), [(1, None), (2, 1), (9, 2), (10, 5), (109, 50), (1250, 500), (2**62, 2 * 10**18)])
 def test_the_scale_has_a_round_number_between(top: int, middle: int | None) -> None:
     assert between(top) == middle
 

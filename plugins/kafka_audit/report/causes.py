@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kafka_audit.report.results import Finding
 from kafka_audit.report.tally import rank
@@ -62,7 +63,7 @@ def _replaced(text: str, name: str) -> str:
     """The text with ``name`` replaced where it stands as a word of its own, not inside of a longer name."""
     pieces = text.split(name)
     made = pieces[0]
-    for before, after in zip(pieces, pieces[1:], strict=False):
+    for before, after in pairwise(pieces):
         inside = (before and _is_of_names(before[-1])) or (after and _is_of_names(after[0]))
         made += (name if inside else _OWN) + after
     return made

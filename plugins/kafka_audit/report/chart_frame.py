@@ -61,7 +61,7 @@ def framed(
     limit: tuple[int, str] | None = None,
     height: int = HEIGHT,
 ) -> Markup:
-    """A chart with its axes: 0, a value between and ``top`` with its unit; ``times`` (UTC) from left to right; ``limit``: value and label."""
+    """A chart with its axes: 0, a value between, ``top`` with its unit; ``times`` in UTC from left to right; ``limit``: (value, label)."""
     middle = between(top)
     grid = [0, *([middle] if middle else []), top]
     lines = [_PATH.format(kind="grid", d=f"M0 {plain(_y(value, top))}H{WIDTH}") for value in grid]

@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from kafka_audit import __version__
 from kafka_audit import safe_text as text
@@ -56,6 +56,16 @@ def _evidence(value: str | None) -> list[tuple[str, str]]:
     pairs = [(str(key), one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)) for key, one in parsed.items()]
     more = len(pairs) - _EVIDENCE_KEYS
     return pairs[:_EVIDENCE_KEYS] + ([("", f"{more} more in report.json")] if more > 0 else [])
+
+
+def _evidence_words(value: str | None) -> Markup:
+    """Evidence in one paragraph. Values in ASCII are not isolated from each other, because nothing in them reorders the text."""
+    said = []
+    for key, one in _evidence(value):
+        plain = one and one.isascii() and one.isprintable() and len(one) <= text.NAME_LENGTH
+        shown = escape(one) if plain else name(one)
+        said.append(Markup("<b>{}</b> {}").format(sentence(key), shown) if key else shown)
+    return Markup("; ").join(said) if said else Markup('<span class="muted">none kept</span>')
 
 
 def _same_expected(findings: tuple[Finding, ...]) -> str | None:
@@ -130,7 +140,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         {one.__name__: one for one in _FILTERS},
-        evidence=_evidence,
+        evidence_words=_evidence_words,
         same_expected=_same_expected,
         commands=_commands,
         word=lambda value: str(getattr(value, "value", value)),
