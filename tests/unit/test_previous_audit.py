@@ -10,6 +10,7 @@ from sealed_audits import forge
 from kafka_audit.audit.check import check_audit
 from kafka_audit.audit.previous import FIGURES, PREVIOUS, read_choice
 from kafka_audit.report.changes import old_failures
+from kafka_audit.report.trend import keep_figures
 
 
 @pytest.fixture
@@ -54,6 +55,14 @@ def test_the_choice_is_kept_and_sealed_and_later_audits_do_not_change_it(shop):
     assert second.comparison().previous_audit_id == first.id != between.id
     assert PREVIOUS in json.loads((second.audit.path / "manifest.json").read_text())["files"]
     assert check_audit(second.audit.path, shop.root).counted("intact") >= 3
+
+
+def test_a_sealed_audit_that_is_rendered_again_keeps_its_comparison_as_it_was_sealed(shop):
+    shop.audit(PASSES)
+    second = shop.audit(FAILS)
+    before = {path: path.read_bytes() for path in (second.audit.path / "comparison").iterdir()}
+    keep_figures(second.audit, second.snapshot, second.read().trend[0])
+    assert {path: path.read_bytes() for path in (second.audit.path / "comparison").iterdir()} == before
 
 
 def test_a_deleted_previous_audit_is_said_and_no_older_one_is_taken(shop):

@@ -15,7 +15,7 @@ from kafka_audit.report.rows import all_rows, batches, exists
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, Snapshot
-from kafka_audit.store.manifest import FileHashes, bytes_of, parse_object, read_manifest
+from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, parse_object, read_manifest
 
 LONGEST = 100
 """The largest number of audits in a trend, this one included."""
@@ -76,7 +76,9 @@ def figures_of(audit: Audit, verdict: str) -> TrendPoint:
 
 
 def keep_figures(audit: Audit, snapshot: Snapshot, own: TrendPoint) -> None:
-    """Write an audit's figures to ``comparison/figures.json``, before it is sealed."""
+    """Write an audit's figures to ``comparison/figures.json``, before it is sealed; a sealed audit is left as it is."""
+    if (audit.path / MANIFEST).exists():
+        return
     about = {"schema_version": _SCHEMA_VERSION, "cluster_id": str(snapshot.manifest.get("cluster_id") or "")}
     write_json(audit.path / FIGURES, {**asdict(own), **about})
 
