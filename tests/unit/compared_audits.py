@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from lag_rows import series_table, sla_table
 from report_audit import FINDINGS, LAG_PARTITIONS, SUMMARY, control, finding, gate, group_partition, spark_folder, summary
 
@@ -123,6 +124,16 @@ class Judged:
     def __init__(self, shop: Shop, audit: Audit, snapshot: Snapshot, catalogue: Catalogue, policy: Policy) -> None:
         self.audit, self.snapshot, self.catalogue, self.policy = audit, snapshot, catalogue, policy
         self._root = shop.root
+
+    def replace_findings(self, of: Control, statuses: Sequence[str], severities: Sequence[str]) -> None:
+        """Give a control of the settings one finding for each status, on topic-000000 and so on."""
+        count, given = len(statuses), {"control_id": of.id, "code": of.code, "subject": of.subject, "observed": "1", "evidence": "{}"}
+        columns = {name: pa.array([value] * count) for name, value in given.items()}
+        columns |= {"status": pa.array(statuses), "severity": pa.array(severities)}
+        columns["resource"] = columns["topic"] = pa.array([f"topic-{number:06}" for number in range(count)])
+        table = pa.table({field.name: columns.get(field.name, pa.nulls(count, field.type)) for field in FINDINGS})
+        [part] = (self.audit.settings / "findings.parquet").glob("*.parquet")
+        pq.write_table(table, part)
 
     @property
     def inputs(self) -> tuple[Audit, Snapshot, Catalogue, Policy]:

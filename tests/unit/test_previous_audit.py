@@ -10,6 +10,7 @@ from sealed_audits import forge
 from kafka_audit.audit.check import check_audit
 from kafka_audit.audit.previous import FIGURES, PREVIOUS, read_choice
 from kafka_audit.report.changes import old_failures
+from kafka_audit.report.trend import keep_figures
 
 
 @pytest.fixture
@@ -54,6 +55,14 @@ def test_the_choice_is_kept_and_sealed_and_later_audits_do_not_change_it(shop):
     assert second.comparison().previous_audit_id == first.id != between.id
     assert PREVIOUS in json.loads((second.audit.path / "manifest.json").read_text())["files"]
     assert check_audit(second.audit.path, shop.root).counted("intact") >= 3
+
+
+def test_a_sealed_audit_that_is_rendered_again_keeps_its_comparison_as_it_was_sealed(shop):
+    shop.audit(PASSES)
+    second = shop.audit(FAILS)
+    before = {path: path.read_bytes() for path in (second.audit.path / "comparison").iterdir()}
+    keep_figures(second.audit, second.snapshot, second.read().trend[0])
+    assert {path: path.read_bytes() for path in (second.audit.path / "comparison").iterdir()} == before
 
 
 def test_a_deleted_previous_audit_is_said_and_no_older_one_is_taken(shop):
@@ -115,7 +124,7 @@ def test_the_trend_holds_the_figures_of_every_audit_oldest_first(shop):
         (1, 1, 0.666667),
         (1, 0, 1.0),
     ]
-    assert {(point.lost_records, point.availability_percent, point.gap) for point in trend} == {(7, None, None)}
+    assert {(point.lost_records, point.availability_percent) for point in trend} == {(7, None)}
 
 
 def test_figures_of_an_audit_without_lag_have_no_lost_records(shop):
@@ -127,18 +136,22 @@ def test_an_audit_whose_figures_cannot_be_read_is_a_gap_and_no_zero(shop):
     changed, without = shop.audit(PASSES), shop.audit(PASSES)
     (changed.audit.path / FIGURES).write_text('{"coverage": 1}')
     (without.audit.path / FIGURES).unlink()
-    trend = shop.judge(FAILS).read().trend
-    assert [point.gap for point in trend] == ["its figures were changed after it was sealed", "it kept no figures", None]
-    assert [(dict(point.failed_by_severity), point.coverage) for point in trend[:2]] == [({}, None)] * 2
+    third = shop.audit(PASSES)
+    report = shop.judge(FAILS).read()
+    assert [point.audit_id for point in report.trend[:-1]] == [third.id]
+    assert f"Audit {without.id} is missing in the trend: it kept no figures." in report.comparison.notes
+    assert f"Audit {changed.id} is missing in the trend: its figures were changed after it was sealed." in report.comparison.notes
 
 
 def test_a_trend_ends_at_an_audit_that_was_deleted(shop):
     shop.audit(PASSES)
     gone = shop.audit(PASSES)
-    shop.audit(PASSES)
+    third = shop.audit(PASSES)
     shutil.rmtree(gone.audit.path)
-    trend = shop.judge(FAILS).read().trend
-    assert [point.gap for point in trend] == [f"audit {gone.id} is no longer there: it was deleted or moved away", None, None]
+    report = shop.judge(FAILS).read()
+    assert [point.audit_id for point in report.trend[:-1]] == [third.id]
+    said = f"Audit {gone.id} is missing in the trend: audit {gone.id} is no longer there: it was deleted or moved away."
+    assert said in report.comparison.notes
 
 
 def test_a_gate_on_new_failures_gets_only_those_that_are_shown_to_be_old(shop):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafka_audit.policy import Policy
 
 _NAMED = 10
+_UNKNOWN_VERDICT = "UNKNOWN"
 _UNKNOWN = (Status.NOT_ASSESSED.value, Status.ERROR.value)
 
 
@@ -34,12 +35,18 @@ class _Result:
 
 
 def read_comparison(
-    audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", wanted: Collection[tuple[str, str]] = ()
+    audit: Audit,
+    snapshot: Snapshot,
+    catalogue: "Catalogue",
+    policy: "Policy",
+    *,
+    wanted: Collection[tuple[str, str]] = (),
+    notes: Collection[str] = (),
 ) -> Comparison | None:
     """Compare an audit with the previous one; None if no earlier audit judged this cluster.
 
-    ``wanted``: (control_id, resource) whose change is to be known one by one. If the previous audit is gone or was changed, the
-    comparison says so and holds no counts.
+    ``wanted``: (control_id, resource) whose change is to be known one by one. ``notes``: sentences to be added. If the
+    previous audit is gone or was changed, the comparison says so and holds no counts.
     """
     found = _compare(audit, snapshot, catalogue, policy, wanted)
     if found.chosen.seal is None:
@@ -51,12 +58,12 @@ def read_comparison(
         return Comparison(
             previous_audit_id=previous,
             previous_started_at="",
-            previous_verdict="",
+            previous_verdict=_UNKNOWN_VERDICT,
             counts={},
-            notes=(said, *passed),
+            notes=(said, *passed, *notes),
             possible=False,
         )
-    return comparison_of(found.before, found.now, found.compared, passed)
+    return comparison_of(found.before, found.now, found.compared, [*passed, *notes])
 
 
 def comparison_of(before: Side, now: Side, compared: Compared, notes: Collection[str] = ()) -> Comparison:
@@ -101,7 +108,7 @@ def _compare(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "
 
 def _verdict(side: Side) -> str:
     path = side.audit.path / FIGURES
-    return str(read_json(path).get("verdict") or "") if path.is_file() else ""
+    return str(read_json(path).get("verdict") or _UNKNOWN_VERDICT) if path.is_file() else _UNKNOWN_VERDICT
 
 
 def _notes(before: Side, now: Side) -> Iterator[str]:

@@ -17,7 +17,7 @@ from kafka_audit.report.tally import rank
 LISTED = 100
 """The largest number of findings that are listed per change; counts include all."""
 
-_FEWEST_PRUNED = 1_000
+_FEWEST_PRUNED = 5_000
 Wanted = Mapping[str, Collection[str]]
 """Resources by control id."""
 

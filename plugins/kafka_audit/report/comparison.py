@@ -45,7 +45,7 @@ class Comparison:
     ``counts`` counts all results by change; ``listed`` are the first of each change, worst severity first. ``notes`` say what differs
     between the two audits (policy, catalogue, scope), in sentences. ``not_shown_old``: the failures of this audit that are new, worse or
     incomparable. ``possible``: False if the previous audit is gone or was changed, so that nothing was compared; then there are no counts,
-    and the verdict and the time of the previous audit are empty.
+    and the time of the previous audit is empty. ``previous_verdict`` is UNKNOWN if it cannot be read.
     """
 
     previous_audit_id: str
@@ -70,7 +70,7 @@ class TrendPoint:
     """One sealed audit of the cluster: failures by severity, coverage (0 to 1, None if nothing applied), lost records, and availability.
 
     ``started_at``: ISO time. ``availability_percent``: the lowest of all groups with an SLA; None if none was measured. ``lost_records``:
-    None if lag was not read. ``gap``: why nothing is known of this audit; then there are no numbers, which must not be drawn as 0.
+    None if lag was not read.
     """
 
     audit_id: str
@@ -80,4 +80,3 @@ class TrendPoint:
     coverage: float | None
     lost_records: int | None
     availability_percent: float | None
-    gap: str | None = None

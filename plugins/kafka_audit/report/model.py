@@ -249,6 +249,7 @@ def _read(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: Poli
     params: Mapping[str, Any] = run["params"] if isinstance(run.get("params"), Mapping) else {}
     outcome = judge(evidence_gate, findings_gate, missing)
     results = control_results(catalogue, summaries, findings, tally)
+    trend = read_trend(audit, snapshot, outcome.verdict)
     return Report(
         audit_id=str(run.get("audit_id", audit.path.name)),
         cluster=str(run.get("cluster") or snapshot.manifest.get("cluster") or ""),
@@ -274,8 +275,8 @@ def _read(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: Poli
         missing=tuple(missing),
         audit_files=audit_files(audit.path),
         limit=limit,
-        comparison=read_comparison(audit, snapshot, catalogue, policy, _failing_keys(results)),
-        trend=read_trend(audit, snapshot, outcome.verdict),
+        comparison=read_comparison(audit, snapshot, catalogue, policy, wanted=_failing_keys(results), notes=trend.gaps),
+        trend=trend.points,
     )
 
 

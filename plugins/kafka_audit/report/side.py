@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -109,12 +109,11 @@ class Side:
         """All failures, and the (control_id, resource) of those that stand there twice."""
         found: Rows = {}
         twice: set[tuple[str, str]] = set()
-        texts: dict[str, str] = {}
         for part in sorted(self.judged_parts):
             for table in batches(self._findings(part), ("status",)):
                 self.statuses.update({one["values"]: one["counts"] for one in pc.value_counts(table["status"]).to_pylist()})
             for table in batches(self._findings(part), _COLUMNS, pc.field("status") == Status.FAIL.value):
-                for row in _rows(table, texts):
+                for row in _rows(table):
                     of_control = found.setdefault(row.control_id, {})
                     if row.resource in of_control:
                         twice.add((row.control_id, row.resource))
@@ -124,7 +123,6 @@ class Side:
     def others(self, *failing: Rows) -> Rows:
         """The findings that do not fail, of the controls and resources that fail in one of the audits."""
         found: Rows = {}
-        texts: dict[str, str] = {}
         wanted = pc.field("control_id").isin(pa.array(sorted(set().union(*failing)), pa.string())) & (
             pc.field("status") != Status.FAIL.value
         )
@@ -135,7 +133,7 @@ class Side:
                     place for place, (control, resource) in enumerate(named) if any(resource in one.get(control, ()) for one in failing)
                 ]
                 if places:
-                    for row in _rows(table.take(places), texts):
+                    for row in _rows(table.take(places)):
                         found.setdefault(row.control_id, {})[row.resource] = row
         return found
 
@@ -156,11 +154,15 @@ class Side:
         return self.audit.path / part / "findings.parquet"
 
 
-def _rows(table: pa.Table, texts: dict[str, str]) -> Iterator[Row]:
-    """The rows of a table; equal texts are kept once."""
-    columns = [table[name].to_pylist() for name in _COLUMNS]
-    for values in zip(*columns, strict=True):
-        yield Row._make(texts.setdefault(value, value) if isinstance(value, str) else value for value in values)
+def _rows(table: pa.Table) -> Iterator[Row]:
+    """The rows of a table; equal texts of a column are kept once."""
+    return map(Row._make, zip(*(_values(table[name]) for name in _COLUMNS), strict=True))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    encoded = pc.dictionary_encode(column.combine_chunks())
+    values = encoded.dictionary.to_pylist()
+    return [None if place is None else values[place] for place in encoded.indices.to_pylist()]
 
 
 def _scope(audit: Audit, snapshot: Snapshot | None) -> Scope:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_audit.audit.previous import FIGURES, changed, choose_previous, sealed_before
 from kafka_audit.errors import IntegrityError
@@ -15,7 +15,7 @@ from kafka_audit.report.rows import all_rows, batches, exists
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, Snapshot
-from kafka_audit.store.manifest import FileHashes, bytes_of, parse_object, read_manifest
+from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, parse_object, read_manifest
 
 LONGEST = 100
 """The largest number of audits in a trend, this one included."""
@@ -24,15 +24,28 @@ _COUNTED = ("evidence_class", "passed", "failed", "errored", "not_assessed")
 _SCHEMA_VERSION = 1
 
 
-def read_trend(audit: Audit, snapshot: Snapshot, verdict: str) -> tuple[TrendPoint, ...]:
-    """The sealed audits that an audit was chained to, oldest first, and the audit itself, which ends with ``verdict``.
+class Trend(NamedTuple):
+    """``points``: the audits whose figures are known, oldest first, this one last. ``gaps``: a sentence for each of the others."""
 
-    An audit whose figures cannot be read, or were changed, has none: ``gap`` says why. So has one that was deleted, and it is the first,
+    points: tuple[TrendPoint, ...]
+    gaps: tuple[str, ...]
+
+
+def read_trend(audit: Audit, snapshot: Snapshot, verdict: str) -> Trend:
+    """The sealed audits that an audit was chained to, and the audit itself, which ends with ``verdict``.
+
+    An audit whose figures cannot be read, or were changed, is a gap and never a zero. So is one that was deleted, and it ends the trend,
     because only it named those before it.
     """
     chosen = choose_previous(audit, snapshot.root, audit.path.parent.name, str(snapshot.manifest.get("cluster_id") or ""))
-    earlier = [_kept(seal, folder) for seal, folder in islice(sealed_before(chosen.newest, audit.path.parent), LONGEST - 1)]
-    return (*reversed(earlier), figures_of(audit, verdict))
+    points, gaps = [figures_of(audit, verdict)], []
+    for seal, folder in islice(sealed_before(chosen.newest, audit.path.parent), LONGEST - 1):
+        found = _kept(seal, folder)
+        if isinstance(found, TrendPoint):
+            points.append(found)
+        else:
+            gaps.append(f"Audit {seal.audit_id} is missing in the trend: {found}.")
+    return Trend(points=tuple(reversed(points)), gaps=tuple(gaps))
 
 
 def figures_of(audit: Audit, verdict: str) -> TrendPoint:
@@ -63,34 +76,26 @@ def figures_of(audit: Audit, verdict: str) -> TrendPoint:
 
 
 def keep_figures(audit: Audit, snapshot: Snapshot, own: TrendPoint) -> None:
-    """Write an audit's figures to ``comparison/figures.json``, before it is sealed."""
+    """Write an audit's figures to ``comparison/figures.json``, before it is sealed; a sealed audit is left as it is."""
+    if (audit.path / MANIFEST).exists():
+        return
     about = {"schema_version": _SCHEMA_VERSION, "cluster_id": str(snapshot.manifest.get("cluster_id") or "")}
     write_json(audit.path / FIGURES, {**asdict(own), **about})
 
 
-def _kept(seal: Seal, folder: Path) -> TrendPoint:
-    """The figures that a sealed audit kept, if they are as they were sealed."""
+def _kept(seal: Seal, folder: Path) -> TrendPoint | str:
+    """The figures that a sealed audit kept, if they are as they were sealed; else why there are none."""
+    path = folder / FIGURES
     try:
-        why = changed(seal, folder)
-        path = folder / FIGURES
-        if why is None and not path.is_file():
-            why = "it kept no figures"
-        if why is None and read_manifest(folder)["files"].get(FIGURES, {}).get("sha256") != FileHashes().of(path)[0]:
-            why = "its figures were changed after it was sealed"
-        if why is None:
-            return _point(seal, parse_object(path, bytes_of(path)))
+        if why := changed(seal, folder):
+            return why
+        if not path.is_file():
+            return "it kept no figures"
+        if read_manifest(folder)["files"].get(FIGURES, {}).get("sha256") != FileHashes().of(path)[0]:
+            return "its figures were changed after it was sealed"
+        return _point(seal, parse_object(path, bytes_of(path)))
     except (IntegrityError, OSError, KeyError, TypeError, ValueError, AttributeError) as problem:
-        why = f"its figures cannot be read ({problem!s:.200})"
-    return TrendPoint(
-        audit_id=seal.audit_id,
-        started_at="",
-        verdict="",
-        failed_by_severity={},
-        coverage=None,
-        lost_records=None,
-        availability_percent=None,
-        gap=why,
-    )
+        return f"its figures cannot be read ({problem!s:.200})"
 
 
 def _point(seal: Seal, record: Mapping[str, Any]) -> TrendPoint:
