@@ -20,10 +20,10 @@ class State:
 
 
 STATES = (
-    State(id=Standing.FAIL.value, words="fails", means="fails on this many resources; of them, waived"),
-    State(id=WAIVED, words="waived", means="fails, and a waiver covers each failure"),
-    State(id=Standing.ERROR.value, words="error", means="the rule raised an error on this many resources"),
-    State(id=Standing.NOT_ASSESSED.value, words="not assessed", means="nothing fails, but evidence is missing for this many"),
+    State(id=Standing.FAIL.value, words="fails", means="on this many resources, waived ones included; below, how many are waived"),
+    State(id=WAIVED, words="waived", means="fails, and a waiver covers every failure"),
+    State(id=Standing.ERROR.value, words="error", means="nothing fails, but the rule raised an error on this many resources"),
+    State(id=Standing.NOT_ASSESSED.value, words="not assessed", means="nothing fails, but evidence is missing for this many results"),
     State(id=Standing.DID_NOT_RUN.value, words="did not run", means="the audit has no results of this control"),
     State(id=UNKNOWN, words="not known", means="the cluster has no audit that can be used"),
     State(id=ABSENT, words="not in audit", means="the audit was made without this control"),
