@@ -236,21 +236,21 @@ def spark_folder(path: Path, rows: list[dict[str, object]], schema: pa.Schema, p
 class FakeAudit:
     """A snapshot and an audit below ``root``; each step is written by its own call, so a test can leave one out."""
 
-    def __init__(self, root: Path, controls: tuple[Control, ...]) -> None:
+    def __init__(self, root: Path, controls: tuple[Control, ...], cluster: str = "orders-prod") -> None:
         self.catalogue = Catalogue(controls=controls, sha256="ca" * 32)
         self.policy = replace(load_policy(), frameworks=())
         self.history: list[dict[str, str]] = []
         self.left_out: list[str] = []
         evidence = EvidenceRoot(path=root)
-        self.audit: Audit = evidence.audit("orders-prod", AUDIT_ID)
-        self._evidence = evidence
-        run = {"audit_id": AUDIT_ID, "cluster": "orders-prod", "snapshot_id": SNAPSHOT_ID, "started_at": "2026-11-20T23:16:00+00:00"}
+        self.audit: Audit = evidence.audit(cluster, AUDIT_ID)
+        self._evidence, self._cluster = evidence, cluster
+        run = {"audit_id": AUDIT_ID, "cluster": cluster, "snapshot_id": SNAPSHOT_ID, "started_at": "2026-11-20T23:16:00+00:00"}
         write_json(self.audit.run_file, {**run, "params": {"fail_on": "high", "min_coverage": 0.9, "password": "s3cret"}})
         self.snapshot: Snapshot = self.take_snapshot({})
 
     def take_snapshot(self, rows: dict[str, list[dict[str, object]]], snapshot_id: str = SNAPSHOT_ID) -> Snapshot:
         """Write and seal a snapshot whose datasets hold ``rows`` beside the usual ones."""
-        with self._evidence.snapshot_writer("orders-prod", snapshot_id) as writer:
+        with self._evidence.snapshot_writer(self._cluster, snapshot_id) as writer:
             for name, schema in _DATASETS.items():
                 writer.write(name, pa.Table.from_pylist(rows.get(name, _SNAPSHOT_ROWS.get(name, [])), schema=schema))
             writer.seal(
@@ -262,7 +262,7 @@ class FakeAudit:
                     "versions": {"kafka_audit": "0.1.0", "python": "3.11.9"},
                 }
             )
-        self.snapshot = self._evidence.snapshot("orders-prod", snapshot_id)
+        self.snapshot = self._evidence.snapshot(self._cluster, snapshot_id)
         return self.snapshot
 
     def settings(self, rows: list[dict[str, object]], summaries: list[dict[str, object]] | None = None, parts: int = 1) -> None:

@@ -23,6 +23,7 @@ COMMANDS = {
     "fix": "fix:fix",
     "report": "sealed_audit:report",
     "export": "sealed_audit:export",
+    "fleet": "fleet:fleet",
     "snapshot": "snapshot:snapshot",
     "check-clients": "rules:check_client_files",
     "diff": "diff:diff",

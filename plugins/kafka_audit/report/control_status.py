@@ -48,7 +48,11 @@ def is_fit(report: Report) -> bool:
 
 def standing(result: ControlResult, *, fit: bool) -> Standing:
     """How a control stands. It passes only if it ran on fit evidence and every applicable result passed."""
-    counts = result.counts
+    return standing_by(result.counts, fit=fit)
+
+
+def standing_by(counts: Counts | None, *, fit: bool) -> Standing:
+    """How a control stands by its counts; None: it did not run."""
     if counts is None:
         return Standing.DID_NOT_RUN
     if counts.failed:

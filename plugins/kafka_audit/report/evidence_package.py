@@ -23,7 +23,7 @@ def write_package(found: CheckedAudit, to: Path) -> None:
     IntegrityError (exit 5) when a file changed since it was checked, ConfigurationError (exit 2) when ``to`` is there already or lies
     among sealed folders.
     """
-    refuse_sealed_place(found, to)
+    refuse_sealed_place(found.root.path, to)
     report = report_of(found)
     seal, previous = _seals(found)
     packed = Packed(

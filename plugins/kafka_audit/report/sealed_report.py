@@ -84,7 +84,7 @@ def write_again(found: CheckedAudit, formats: Collection[str], to: Path) -> list
     The same release writes the same bytes as when the audit was made. ConfigurationError (exit 2) when a file is there already, or when
     ``to`` lies among sealed folders.
     """
-    refuse_sealed_place(found, to)
+    refuse_sealed_place(found.root.path, to)
     files = {name: to / REPORT_FILES[name].file for name in formats}
     for file in files.values():
         if os.path.lexists(file):
@@ -114,10 +114,10 @@ def report_files(report: Report, audit: Path, formats: Collection[str]) -> Itera
         yield [Path(folder) / name for name in names]
 
 
-def refuse_sealed_place(found: CheckedAudit, target: Path) -> None:
-    """ConfigurationError (exit 2) when a new file at ``target`` would lie in a sealed folder, or among those of the audit's root."""
+def refuse_sealed_place(root: Path, target: Path) -> None:
+    """ConfigurationError (exit 2) when a new file at ``target`` would lie in a sealed folder, or among those of this root."""
     place = target.resolve()
-    rooms = {found.root.path.resolve() / kind.parent.split("/")[0] for kind in KINDS.values()}
+    rooms = {root.resolve() / kind.parent.split("/")[0] for kind in KINDS.values()}
     sealed = sealed_above(place) or next((room for room in sorted(rooms) if place.is_relative_to(room)), None)
     if sealed is not None:
         raise ConfigurationError(f"{target} lies in {sealed}, among sealed evidence, which a new file would break: name another place")

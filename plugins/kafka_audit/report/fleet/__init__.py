@@ -3,7 +3,7 @@
 A cluster without an audit that can be used keeps its place and says why.
 """
 
+from kafka_audit.report.fleet.files import FORMATS, read_formats, write_fleet
 from kafka_audit.report.fleet.matrix import Cell, Fleet, FleetCluster, read_fleet
-from kafka_audit.report.fleet.render import as_csv, as_html
 
-__all__ = ["Cell", "Fleet", "FleetCluster", "as_csv", "as_html", "read_fleet"]
+__all__ = ["FORMATS", "Cell", "Fleet", "FleetCluster", "read_fleet", "read_formats", "write_fleet"]
