@@ -71,6 +71,7 @@ class PolicyColumns:
         refused = rf"^(.* (first|first: ).*: )?({'|'.join(REFUSALS)})\b"
         found = [F.when(F.col("errors")[name].rlike(refused), F.lit(service.reason(name))) for name in hidden]
         dataset = {"config": "broker_configs" if control.subject == "broker" else "topic_configs", "broker_values": "broker_configs"}
+        dataset["dedicated_controllers"] = "quorum"
         for one in control.decides_on:
             if one.column not in dataset:
                 continue
