@@ -49,7 +49,7 @@ def _asked(channel: Channel, listeners: Mapping[int, Listener], keys: Collection
     controllers = Channel(settings, deadline_seconds=seconds)
     try:
         address = MetadataResponse.MetadataResponseBroker
-        known = [address(node_id=number, host=one.host, port=one.port, rack=None) for number, one in listeners.items()]
+        known = [address(version=9, node_id=number, host=one.host, port=one.port, rack=None) for number, one in listeners.items()]
         # kafka-python connects to the nodes of the last Metadata; controllers do not answer Metadata.
         controllers.manager.cluster.update_metadata(
             MetadataResponse(version=9, throttle_time_ms=0, brokers=known, cluster_id=None, controller_id=-1, topics=[])

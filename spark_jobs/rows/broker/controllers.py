@@ -55,6 +55,14 @@ class Controllers:
         """The columns dedicated_controllers and elector_values of topics."""
         return {"dedicated_controllers": ints(self.dedicated), "elector_values": constant(self.unclean, "array<string>")}
 
+    def elect_unclean(self, of_brokers: Column) -> Column:
+        """Whether leaders of topics without a value of their own may be elected uncleanly; ``of_brokers``: as brokers tell it."""
+        if self.unclean is None:
+            return of_brokers if self.dedicated is not None else F.lit(None).cast("boolean")
+        if "true" in self.unclean:
+            return F.lit(True)
+        return F.lit(None if None in self.unclean else False).cast("boolean")
+
     def may_be_active(self, broker: Column) -> Column:
         """Whether a broker may become the active controller; NULL when the voters are not known."""
         if self.voters is None:

@@ -130,13 +130,18 @@ def _unread_items(evidence: Evidence, policy: Policy) -> DataFrame:
         evidence.table("errors")
         .where(unread)
         .groupBy("dataset")
-        .agg(F.count_if(F.col("dataset") != "controller_configs").alias("items"), F.min(missing.reason_text()).alias("first"))
+        .agg(F.count("*").alias("items"), F.min(missing.reason_text()).alias("first"))
     ).withColumn("text", F.concat(F.col("items").cast("string"), F.lit(" of its items could not be read, first: "), F.col("first")))
     entries = F.array_sort(F.collect_list(F.struct("dataset", "items", "text")))
-    return by_dataset.agg(entries.alias("entries")).select(
-        F.aggregate("entries", F.lit(0).cast("bigint"), lambda total, entry: total + entry["items"]).alias("unread_items"),
-        F.map_from_arrays("entries.dataset", "entries.items").alias("unread_by_dataset"),
-        F.map_from_arrays("entries.dataset", "entries.text").alias("item_errors"),
+    counted = F.filter("entries", lambda entry: entry["dataset"] != "controller_configs").alias("counted")
+    return (
+        by_dataset.agg(entries.alias("entries"))
+        .select("entries", counted)
+        .select(
+            F.aggregate("counted", F.lit(0).cast("bigint"), lambda total, entry: total + entry["items"]).alias("unread_items"),
+            F.map_from_arrays("counted.dataset", "counted.items").alias("unread_by_dataset"),
+            F.map_from_arrays("entries.dataset", "entries.text").alias("item_errors"),
+        )
     )
 
 
