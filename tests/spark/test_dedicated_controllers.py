@@ -12,11 +12,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from kafka import KafkaAdminClient
-from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
+from kafka.admin import NewTopic
+from kafka.protocol.admin.configs import IncrementalAlterConfigsRequest
 from pyspark.sql import SparkSession
 
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.cluster import brokers as reading
+from kafka_audit.cluster.bootstrap import Cluster
+from kafka_audit.cluster.configs import describe_broker_configs
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.config_keys import CONTROLLER_KEYS
 from kafka_audit.collect.snapshot import take_snapshot
@@ -119,7 +122,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             with pytest.MonkeyPatch.context() as patch:
                 _elsewhere(patch, free)
                 refusing = _take(bootstrap, root, "refusing")
-            _disable_unclean_elections(admin)
+            _disable_unclean_elections(admin, bootstrap)
             with pytest.MonkeyPatch.context() as patch:
                 _elsewhere(patch, free)
                 by_default = _take(bootstrap, root, "default")
@@ -130,9 +133,22 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         folder.remove_data()
 
 
-def _disable_unclean_elections(admin: KafkaAdminClient) -> None:
-    """For the whole cluster, while it runs; returns when the broker has it."""
-    admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "", {"unclean.leader.election.enable": "false"})])
+def _disable_unclean_elections(admin: KafkaAdminClient, bootstrap: str) -> None:
+    """For the whole cluster, while it runs; returns when the broker knows it. The clients' methods demand a broker's number."""
+    resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+    setting = resource.AlterableConfig(name="unclean.leader.election.enable", config_operation=0, value="false")
+    whole_cluster = resource(resource_type=4, resource_name="", configs=[setting])
+    request = IncrementalAlterConfigsRequest(resources=[whole_cluster], validate_only=False)
+    (answer,) = admin._manager.run(admin._manager.send, request).responses
+    assert answer.error_code == 0, answer
+    deadline = time.monotonic() + 30
+    with Cluster(ConnectionSettings.from_mapping({"bootstrap.servers": bootstrap})) as cluster:
+        while True:
+            (described,) = describe_broker_configs(cluster, ["unclean.leader.election.enable"])
+            if described.configs[0].source == "DYNAMIC_DEFAULT_BROKER_CONFIG":
+                return
+            assert time.monotonic() < deadline, described
+            time.sleep(0.05)
 
 
 def _verdicts(spark: SparkSession, snapshot: Snapshot, *codes: str) -> dict[str, dict[str, Any]]:

@@ -53,7 +53,10 @@ class Controllers:
     @property
     def columns_of_topic(self) -> dict[str, Column]:
         """The columns dedicated_controllers and elector_values of topics."""
-        return {"dedicated_controllers": ints(self.dedicated), "elector_values": constant(self.unclean, "array<string>")}
+        told = sorted({value for value in self.unclean or () if value is not None})
+        known = self.unclean is not None and ("true" in told or None not in self.unclean)
+        values = F.lit(told if known else None).cast("array<string>")
+        return {"dedicated_controllers": ints(self.dedicated), "elector_values": values}
 
     def elect_unclean(self, of_brokers: Column) -> Column:
         """Whether leaders of topics without a value of their own may be elected uncleanly; ``of_brokers``: as brokers tell it."""
