@@ -1,12 +1,12 @@
 """Which nodes elect leaders and create topics, and by which settings, if controllers are no brokers."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from snapshot_builder import READ_AT, READ_MS, Synthetic
 
 from kafka_audit.catalogue.load import load_catalogue
@@ -15,6 +15,7 @@ from kafka_audit.policy.managed_service import ManagedService
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.judge.controls import judge
 from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.rows.broker.controllers import Controllers, controllers
 from spark_jobs.rows.build import wide_rows
 
 pytestmark = pytest.mark.spark
@@ -104,20 +105,36 @@ ROWS: dict[str, tuple[Synthetic, dict[str, Any], dict[str, Any]]] = {
 }
 
 
+def _found(spark: SparkSession, one: Synthetic, folder: Path) -> Controllers:
+    return controllers(Evidence(spark=spark, snapshot=one.write(folder), small_cluster=True))
+
+
 @pytest.mark.parametrize("case", ROWS)
-def test_who_decides_and_by_which_settings(case: str, rows_of: Callable[..., dict[str, dict[str, Any]]]) -> None:
+def test_who_decides_and_by_which_settings(case: str, spark: SparkSession, tmp_path: Path) -> None:
     state, of_cluster, of_topic = ROWS[case]
-    cluster, topic = rows_of(state, "cluster")["cluster"], rows_of(state, "topic")["orders"]
-    assert {name: cluster[name] for name in of_cluster} == of_cluster
-    assert {name: topic[name] for name in of_topic} == of_topic
+    found = _found(spark, state, tmp_path)
+    for columns, expected in ((found.columns_of_cluster, of_cluster), (found.columns_of_topic, of_topic)):
+        (row,) = spark.range(1).select(*[column.alias(name) for name, column in columns.items()]).collect()
+        assert {name: row[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize(("voters", "expected"), [((1, 101), {"1": True, "2": False, "3": False}), ((), {"1": None, "2": None, "3": None})])
+@pytest.mark.parametrize(("voters", "expected"), [((1, 101), [True, False, False]), ((), [None, None, None])])
 def test_a_broker_may_be_the_active_controller_if_it_is_a_voter(
-    voters: tuple[int, ...], expected: dict[str, bool | None], rows_of: Callable[..., dict[str, dict[str, Any]]]
+    voters: tuple[int, ...], expected: list[bool | None], spark: SparkSession, tmp_path: Path
 ) -> None:
-    rows = rows_of(synthetic(*voters), "broker")
-    assert {name: row["may_be_active_controller"] for name, row in rows.items()} == expected
+    may = _found(spark, synthetic(*voters), tmp_path).may_be_active(F.col("id").cast("int"))
+    assert [row["may"] for row in spark.range(1, 4).select("id", may.alias("may")).orderBy("id").collect()] == expected
+
+
+@pytest.mark.parametrize(
+    ("controller", "expected"), [(None, None), ({}, False), ({KEY: "true"}, True)], ids=["it told nothing", "it says false", "it says true"]
+)
+def test_without_a_value_of_its_own_a_topic_is_led_as_the_controller_says(
+    controller: dict[str, str] | None, expected: bool | None, spark: SparkSession, tmp_path: Path
+) -> None:
+    state = unread(synthetic(101), 101) if controller is None else told(synthetic(101), 101, **controller)
+    (row,) = spark.range(1).select(_found(spark, state, tmp_path).elect_unclean(F.lit(True)).alias("unclean")).collect()
+    assert row["unclean"] is expected
 
 
 @pytest.mark.parametrize(("error", "status"), [("REQUEST_TIMED_OUT", "not_applicable"), ("DEADLINE_EXCEEDED", "not_assessed")])
