@@ -109,7 +109,7 @@ class Group(_Strict):
 
 
 class LogDirFailure(_Strict):
-    """A log dir of a broker, by its number, fails; exactly these "topic-partition" replicas live in it. The first log dir has all others."""
+    """A log dir of a broker, by its number, fails; exactly these "topic-partition" replicas are in it. The first one has all others."""
 
     broker: Count
     log_dir: Annotated[int, Field(ge=2, le=4)] = 2
@@ -182,6 +182,24 @@ class Seed(_Strict):
         """Return "topic-partition" -> broker ids of its replicas, for all topics."""
         return {f"{t.name}-{p}": replicas for t in self.topics for p, replicas in enumerate(t.replicas)}
 
+    def _change_fits(self, change: Change) -> None:
+        """Raise ValueError for what the change names and the seed does not have."""
+        nodes = [node.id for node in self.brokers.nodes]
+        topics, partitions = [topic.name for topic in self.topics], self.partitions()
+        groups = {group.id: group for group in self.groups if not group.stays}
+        for name, replicas in change.reassign.items():
+            _known(f"change, reassign {name}", replicas, nodes)
+        for named in (change.reassign, change.elect_uncleanly, change.change_leaders):
+            _known("change, reassign, elect_uncleanly or change_leaders", named, partitions)
+        _known("change, configure", change.configure, topics)
+        _known("change, recreate", change.recreate, topics)
+        _known("change, add_partitions", change.add_partitions, topics)
+        _known("change, rewind (a group that does not stay)", change.rewind, groups)
+        for name, offsets in change.rewind.items():
+            _known(f"change, rewind {name}", offsets, partitions)
+        if not self.earlier_snapshots:
+            raise ValueError("change: needs earlier_snapshots, or no control would see it")
+
     @model_validator(mode="after")
     def _names_agree(self) -> "Seed":
         nodes = {node.id: node for node in self.brokers.nodes}
@@ -199,20 +217,8 @@ class Seed(_Strict):
         _known("preferred_leaders", self.preferred_leaders, partitions)
         for name, broker in self.preferred_leaders.items():
             _known(f"preferred_leaders, {name}", (broker,), partitions[name])
-        if change := self.change:
-            groups = {group.id: group for group in self.groups if not group.stays}
-            for name, replicas in change.reassign.items():
-                _known(f"change, reassign {name}", replicas, nodes)
-            for named in (change.reassign, change.elect_uncleanly, change.change_leaders):
-                _known("change, reassign, elect_uncleanly or change_leaders", named, partitions)
-            _known("change, configure", change.configure, topics)
-            _known("change, recreate", change.recreate, topics)
-            _known("change, add_partitions", change.add_partitions, topics)
-            _known("change, rewind (a group that does not stay)", change.rewind, groups)
-            for name, offsets in change.rewind.items():
-                _known(f"change, rewind {name}", offsets, partitions)
-            if not self.earlier_snapshots:
-                raise ValueError("change: needs earlier_snapshots, or no control would see it")
+        if self.change:
+            self._change_fits(self.change)
         for failure in self.log_dir_failures():
             _known("log_dir_failure", (failure.broker,), nodes)
             _known("log_dir_failure", failure.replicas, [n for n, replicas in partitions.items() if failure.broker in replicas])

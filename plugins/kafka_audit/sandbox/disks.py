@@ -22,8 +22,10 @@ def prefer_log_dirs(admin: KafkaAdminClient, seed: Seed, broker: BrokerState) ->
 
     A broker remembers the log dir for a replica that it does not have yet (KIP-113), although it answers with an error.
     """
-    failures = [failure for failure in seed.log_dir_failures() if failure.broker == broker.id]
+    failures = [failure for failure in seed.log_dir_failures() if can_fail(failure, [broker])]
     failing = {name: broker.log_dirs[failure.log_dir - 1] for failure in failures for name in failure.replicas}
+    if not failing:
+        return
     names = {name for name, replicas in seed.partitions().items() if broker.id in replicas}
     for topic, key in (
         ("__consumer_offsets", "offsets.topic.num.partitions"),
@@ -35,6 +37,11 @@ def prefer_log_dirs(admin: KafkaAdminClient, seed: Seed, broker: BrokerState) ->
     refused = {replica: error for replica, error in answers.items() if error not in _REMEMBERED}
     if refused or len(answers) != len(wishes):
         raise CollectionError(f"broker {broker.id} did not accept the log dirs of its replicas: {refused or 'some were not answered'}")
+
+
+def can_fail(failure: LogDirFailure, brokers: Iterable[BrokerState]) -> bool:
+    """Return whether the brokers were started with that log dir: those of a sandbox without a seed have one each."""
+    return any(broker.id == failure.broker and len(broker.log_dirs) >= failure.log_dir for broker in brokers)
 
 
 def fail_log_dir(admin: KafkaAdminClient, failure: LogDirFailure, brokers: Iterable[BrokerState]) -> None:

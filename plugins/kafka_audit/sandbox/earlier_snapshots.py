@@ -67,7 +67,7 @@ def _change(seed: Seed, sandbox: Sandbox) -> None:
 def _break(admin: KafkaAdminClient, seed: Seed, change: Change, sandbox: Sandbox) -> None:
     """Make a log dir fail, and what an operator in a hurry does then; and change leaders."""
     state = Folder(sandbox.directory).load()
-    if change.log_dir_failure and state:
+    if change.log_dir_failure and state and disks.can_fail(change.log_dir_failure, state.brokers):
         disks.fail_log_dir(admin, change.log_dir_failure, state.brokers)
     for name, replicas in change.reassign.items():
         leaders.reassign(admin, name, list(replicas))

@@ -35,11 +35,9 @@ def execute(seed: Seed, state: State, folder: Folder, launch_workload: Callable[
     own = state.brokers
     seed = seed if own else seed.for_another_kafka()
     with refusals("connecting"), closing(KafkaAdminClient(bootstrap_servers=state.bootstrap, client_id="seed")) as admin:
-        failing = {failure.broker for failure in seed.log_dir_failures()}
         with refusals("preparing the brokers"):
             for broker in own:
-                if broker.id in failing:
-                    disks.prefer_log_dirs(admin, seed, broker)
+                disks.prefer_log_dirs(admin, seed, broker)
         progress(f"Creating {len(seed.topics)} topics")
         with refusals("creating topics"):
             _refuse_existing(admin, seed)
@@ -54,7 +52,8 @@ def execute(seed: Seed, state: State, folder: Folder, launch_workload: Callable[
         progress(f"Starting {len(seed.groups)} consumer groups")
         with refusals("committing offsets"):
             _run_groups(seed, state, folder, launch_workload)
-            _wait_until_settled(admin, {group.id: "PreparingRebalance" if group.stuck else "Stable" for group in seed.groups if group.stays})
+            staying = [group for group in seed.groups if group.stays]
+            _wait_until_settled(admin, {group.id: "PreparingRebalance" if group.stuck else "Stable" for group in staying})
         with refusals("finishing"):
             if seed.delete_records:
                 admin.delete_records({disks.partition_named(name): before for name, before in seed.delete_records.items()})
@@ -63,7 +62,7 @@ def execute(seed: Seed, state: State, folder: Folder, launch_workload: Callable[
                 alter_configs(admin, ConfigResourceType.TOPIC, seed.internal_topics)
                 alter_configs(admin, ConfigResourceType.BROKER, dynamic)
                 leaders.prefer(admin, seed)
-            if own and seed.log_dir_failure:
+            if seed.log_dir_failure and disks.can_fail(seed.log_dir_failure, own):
                 progress(f"Failing a log dir of broker {seed.log_dir_failure.broker}")
                 disks.fail_log_dir(admin, seed.log_dir_failure, own)
 
