@@ -32,10 +32,6 @@ class RemoteStore:
             "rlmm.config.remote.log.metadata.initialization.retry.interval.ms": "500",
         }
 
-    def segments(self) -> int:
-        """How many segments it holds."""
-        return len(list(self._folder.rglob("*.log")))
-
     def fail(self) -> None:
         """Refuse everything: a file takes the place of the folder."""
         self._folder.rename(self._folder.with_suffix(".away"))

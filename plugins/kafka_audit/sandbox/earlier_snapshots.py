@@ -76,6 +76,7 @@ def _break(admin: KafkaAdminClient, seed: Seed, change: Change, sandbox: Sandbox
         leaders.elect_uncleanly(admin, name)
     for name, times in change.change_leaders.items():
         leaders.change_often(admin, seed, name, times)
+    leaders.wait_until_reassigned(admin)
 
 
 def _wait_until_gone(admin: KafkaAdminClient, topics: set[str]) -> None:

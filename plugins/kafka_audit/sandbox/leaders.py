@@ -1,11 +1,15 @@
 """Changes which replicas lead: prefers others, elects them, and makes one without the records leader by force."""
 
+import time
+
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.protocol.admin import ElectionType
 
 from kafka_audit.errors import CollectionError
 from kafka_audit.sandbox.definition import Seed
 from kafka_audit.sandbox.disks import partition_named
+
+_TIMEOUT_S = 60
 
 
 def prefer(admin: KafkaAdminClient, seed: Seed) -> None:
@@ -29,6 +33,15 @@ def change_often(admin: KafkaAdminClient, seed: Seed, name: str, times: int) -> 
     for number in range(times):
         reassign(admin, name, [*((second, first), (first, second))[number % 2], *others])
         _elect(admin, ElectionType.PREFERRED, partition_named(name))
+
+
+def wait_until_reassigned(admin: KafkaAdminClient) -> None:
+    """Wait until no reassignment runs: the audit would meet one that a moment later is over."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while moving := admin.list_partition_reassignments():
+        if time.monotonic() > deadline:
+            raise CollectionError(f"Waited {_TIMEOUT_S} s without success for these reassignments to end: {moving}")
+        time.sleep(0.1)
 
 
 def elect_uncleanly(admin: KafkaAdminClient, name: str) -> None:

@@ -15,9 +15,9 @@ from kafka.errors import KafkaError
 from kafka_audit.errors import CollectionError, ConfigurationError
 from kafka_audit.jars.fetch import Progress
 from kafka_audit.sandbox import disks, leaders, processes
-from kafka_audit.sandbox.unknown_transactions import write_unknown_transaction
 from kafka_audit.sandbox.definition import Producer, Seed
 from kafka_audit.sandbox.state import Folder, State
+from kafka_audit.sandbox.unknown_transactions import write_unknown_transaction
 from kafka_audit.sandbox.workload import Plan, report_path
 
 _WORKLOAD_TIMEOUT_S = 300  # longer than a member's SETTLE_TIMEOUT_S, whose error says what the member waited for
