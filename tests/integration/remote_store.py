@@ -47,5 +47,5 @@ def _jar() -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fetch, "IVY_FILE", _HERE)
         patch.setattr(jar_list, "LIST_FILE", _HERE.with_suffix(".sha256"))
-        (jar,) = fetch.resolve("tiered-storage", lambda message: None)  # type: ignore[arg-type]
+        (jar,) = fetch.resolve("tiered-storage", lambda message: None)
     return jar

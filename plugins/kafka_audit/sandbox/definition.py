@@ -170,7 +170,8 @@ class Seed(_Strict):
 
     def log_dir_failures(self) -> tuple[LogDirFailure, ...]:
         """Return the log dirs that fail: after seeding, and between the last earlier snapshot and the audit."""
-        return tuple(failure for failure in (self.log_dir_failure, self.change and self.change.log_dir_failure) if failure)
+        later = self.change.log_dir_failure if self.change else None
+        return tuple(failure for failure in (self.log_dir_failure, later) if failure)
 
     def for_another_kafka(self) -> "Seed":
         """Return the seed without what would change how the brokers run, now or when tiered storage is switched on."""
