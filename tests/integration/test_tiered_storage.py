@@ -55,7 +55,7 @@ class Tiered:
     def __init__(self, cluster: LagCluster, root: Path) -> None:
         self.root, self.bootstrap = root, cluster.bootstrap
         self.admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
-        for topic, more in ((TIERED, {}), (PAUSED, {"remote.log.copy.disable": "true"})):
+        for topic, more in ((TIERED, {}), (PAUSED, {"remote.log.copy.disable": "true", "local.retention.ms": "-2"})):
             self.admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 3, "configs": {**SETTINGS, **more}}})
         self.admin.wait_for_topics([TIERED, PAUSED, METADATA])
 
