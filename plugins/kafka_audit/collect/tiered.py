@@ -59,10 +59,9 @@ def tiered_offsets(
             errors.add(TIERED_OFFSETS, failure)
             found.append((*key, None, None, None, None, failure.error, read_at))
             continue
+        until = None if due is None else end if _offset(due) is None else _offset(due)
         if start is not None and start == end:
             until = end
-        else:
-            until = None if due is None else end if _offset(due) is None else _offset(due)
         uploaded = _NOTHING if _offset(last) is None else _offset(last)
         found.append((*key, _offset(local), uploaded, wanted.get(key), until, None, read_at))
     return table(TIERED_OFFSETS.schema, found)
