@@ -12,7 +12,7 @@ from kafka_audit.catalogue.control import PARAMETERS, Control
 from kafka_audit.catalogue.rows import Subject
 from kafka_audit.findings import Status
 from kafka_audit.policy import Policy, glob_to_regex
-from kafka_audit.policy.managed_service import REFUSALS
+from kafka_audit.policy.managed_service import refusals
 from kafka_audit.policy.tiers import STRICT_REQUIREMENTS, Tier
 from kafka_audit.policy.waivers import in_force
 from spark_jobs.engine.tables import constant
@@ -68,9 +68,9 @@ class PolicyColumns:
             return nothing
         hidden = [name for name in control.needs if name in service.datasets]
         others = [F.col("errors")[name] for name in control.needs if name not in service.datasets]
-        refused = rf"^(.* (first|first: ).*: )?({'|'.join(REFUSALS)})\b"
-        found = [F.when(F.col("errors")[name].rlike(refused), F.lit(service.reason(name))) for name in hidden]
+        found = [F.when(_refused(name), F.lit(service.reason(name))) for name in hidden]
         dataset = {"config": "broker_configs" if control.subject == "broker" else "topic_configs", "broker_values": "broker_configs"}
+        dataset |= {"dedicated_controllers": "quorum", "elector_values": "controller_configs"}
         for one in control.decides_on:
             if one.column not in dataset:
                 continue
@@ -79,7 +79,7 @@ class PolicyColumns:
             if one.key in service.settings(name):
                 found.append(F.when(value.isNull(), F.lit(service.reason(f"{name}.{one.key}"))))
             elif name in service.datasets:
-                found.append(F.when(value.isNull() & F.col("errors")[name].rlike(refused), F.lit(service.reason(name))))
+                found.append(F.when(value.isNull() & _refused(name), F.lit(service.reason(name))))
         return F.when(F.coalesce(nothing, *others).isNull(), F.coalesce(nothing, *found))
 
     @cached_property
@@ -95,6 +95,11 @@ class PolicyColumns:
         """The value of the row's tier; for a name that is none, that of the default tier."""
         known = constant(values, f"map<string,{kind}>")
         return F.coalesce(known[self.tier(subject)], known[self.policy.default_tier])
+
+
+def _refused(dataset: str) -> Column:
+    """Whether the service refused this dataset to the row."""
+    return F.col("errors")[dataset].rlike(rf"^(.* (first|first: ).*: )?({'|'.join(refusals(dataset))})\b")
 
 
 def tier_of_row(subject: Subject) -> Column:

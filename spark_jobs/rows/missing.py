@@ -55,8 +55,9 @@ def failed(evidence: Evidence, dataset: str) -> bool:
 
 
 def reason_text() -> Column:
-    """The errors dataset's columns as one sentence: error, API, broker and message."""
-    broker = F.coalesce(F.concat(F.lit(" on broker "), F.col("broker_id").cast("string")), F.lit(""))
+    """The errors dataset's columns as one sentence: error, API, broker or controller, and message."""
+    node = F.when(F.col("dataset") == "controller_configs", F.lit(" on controller ")).otherwise(F.lit(" on broker "))
+    broker = F.coalesce(F.concat(node, F.col("broker_id").cast("string")), F.lit(""))
     where = F.concat(F.col("error"), F.lit(" ("), F.coalesce(F.col("api"), F.lit("no API")), broker, F.lit(")"))
     return F.concat_ws(": ", where, F.nullif(F.col("message"), F.lit("")))
 

@@ -22,6 +22,7 @@ CONFIGS = {
     "transaction.partition.verification.enable": "true",
     "transactional.id.expiration.ms": "604800000",
 }
+CONTROLLER = {"unclean.leader.election.enable": "false", "default.replication.factor": "3", "min.insync.replicas": "2"}
 _OF_PARTITION = {"replicas": "replicas", "isr": "isr", "leader": "leader", "epoch": "leader_epoch", "elr": "eligible_leader_replicas"}
 _TIMES = {"last_caught_up_timestamp_ms", "last_fetch_timestamp_ms", "last_timestamp_ms", "max_timestamp_ms", "timestamp_ms"}
 _BEFORE_3_7 = 0  # of DescribeCluster's versions
@@ -46,6 +47,9 @@ def cluster(about: Mapping[str, Any]) -> Synthetic:
     texts = {number: {name: str(value) for name, value in one.items()} for number, one in configs.items()}
     one = Synthetic().brokers({number: row.get("rack") for number, row in brokers.items()}, texts, versions)
     for setting in one.tables["broker_configs"]:
+        if setting["name"] in about.get("cluster_wide", {}):
+            wide = {"value": str(about["cluster_wide"][setting["name"]]), "source": "DYNAMIC_DEFAULT_BROKER_CONFIG"}
+            setting |= {**wide, "synonyms": [{"name": setting["name"], **wide}]}
         if setting["name"].endswith(".throttled.rate"):
             setting["source"] = "DYNAMIC_BROKER_CONFIG"  # it has no other
     for number, row in brokers.items():
@@ -60,6 +64,8 @@ def cluster(about: Mapping[str, Any]) -> Synthetic:
             one.tables["broker_configs"] = [
                 each for each in one.tables["broker_configs"] if (each["broker_id"], each["name"]) != (number, name)
             ]
+    for number, told in about.get("controllers", {}).items():
+        _add_controller(one, int(number), told)
     levels = [{"finalized_min": 0, "supported_min": 0, "name": name, **one} for name, one in about.get("features", {}).items()]
     one.tables["cluster"][0] |= {"features": levels, **about.get("row", {})}
     for number, topic in enumerate(about.get("only_on_disk", ())):
@@ -74,6 +80,19 @@ def cluster(about: Mapping[str, Any]) -> Synthetic:
     for rule in about.get("acls", ()):
         one.add("acls", **{"host": "*", "permission_type": "ALLOW", "pattern_type": "LITERAL", **rule})
     return one
+
+
+def _add_controller(one: Synthetic, number: int, told: Mapping[str, Any] | str) -> None:
+    """A voter that is no broker, with its own settings, or the error with which it did not tell them."""
+    times = {"last_fetch_timestamp_ms": READ_MS - 5, "last_caught_up_timestamp_ms": READ_MS - 5, "read_at": READ_AT}
+    one.add("quorum", replica_id=number, role="voter", is_leader=False, log_end_offset=10, **times)
+    if isinstance(told, str):
+        one.error("controller_configs", told, broker_id=number)
+        return
+    for name, value in {**CONTROLLER, **told}.items():
+        source = "STATIC_BROKER_CONFIG" if name in told else "DEFAULT_CONFIG"
+        row = {"name": name, "value": str(value), "source": source, "is_sensitive": False, "synonyms": []}
+        one.add("controller_configs", controller_id=number, **row)
 
 
 def add_case(one: Synthetic, case_id: str, state: Mapping[str, Any], *, now: bool) -> None:

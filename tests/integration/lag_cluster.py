@@ -64,6 +64,10 @@ class LagCluster:
             process.kill()
         processes.stop([process], grace=grace)
 
+    def logs(self) -> list[Path]:
+        """What each broker that was started has printed."""
+        return [self._folder.log(f"broker-{number}") for number in self._planned]
+
     def close(self) -> None:
         """Kill what runs and remove the data."""
         processes.stop(self._folder.processes(), grace=0.0)

@@ -33,16 +33,20 @@ from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id, seal
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 REPAIRED = {
+    ("TOP-02", "__remote_log_metadata"),
     ("TOP-02", "inventory"),
     ("TOP-04", "sessions"),
     ("TOP-05", "email-sender:email-outbox-0"),
     ("TOP-06", "access-log"),
+    ("TOP-11", "__remote_log_metadata"),
     *OF_OUR_TOPIC,
 }
 """Failures whose commands are not commented out."""
-DECIDED = {("TOP-07", "audit-trail"), ("TOP-09", "gps"), ("TOP-12", "ledger")}
+DECIDED = {("TOP-07", "audit-trail"), ("TOP-09", "gps"), ("TOP-12", "ledger"), ("TXN-01", "refund-requests-0")}
 """Failures whose commands are, and which go once a person has decided for them."""
 DRY_RUNS = {("CON-05", "month-end:customers-0")}
+OLDER = {("CON-09", "month-end:customers-0")}
+"""Failures that time alone brings: the demo's policy lets offsets of a group without members grow two seconds old."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ def test_every_failure_whose_command_was_run_is_gone(story: Story) -> None:
 
 
 def test_nothing_else_is_worse_than_before(story: Story) -> None:
-    assert story.failing[1] - story.failing[0] == set()
+    assert story.failing[1] - story.failing[0] == OLDER
     assert story.unknown[1] - story.unknown[0] == set()
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.commit_history.decode.commits import SCHEMA
 
@@ -40,4 +40,5 @@ class Log:
             self.add(group, at, committed, **more)
 
     def table(self, spark: SparkSession) -> DataFrame:
-        return spark.createDataFrame([Row(**row) for row in self.rows], from_arrow_schema(SCHEMA))
+        # Of an Arrow table Spark makes a local relation; a list of rows would start Python workers in every query.
+        return spark.createDataFrame(pa.Table.from_pylist(self.rows, schema=SCHEMA))

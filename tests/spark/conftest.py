@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from coordinator_records import decoded, recorded
 from lag_histories import regular
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from snapshot_builder import READ_AT, Synthetic
 
 from kafka_audit.catalogue.control import Control
@@ -93,6 +94,13 @@ def rows_of(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ca
         return {row["resource"]: row.asDict(recursive=True) for row in rows}
 
     return build
+
+
+@pytest.fixture(scope="session")
+def recorded_tables(spark: SparkSession) -> Iterator[dict[str, DataFrame]]:
+    """The decoded tables of the recorded offsets topic (coordinator_records.recorded), for tests that only read them."""
+    with decoded(recorded(spark)) as tables:
+        yield tables
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from commit_log import START, WEEK_MS, Log
-from coordinator_records import decoded, recorded
 from pyspark.sql import DataFrame, Row, SparkSession
 from sealed_batch import seal
 from snapshot_builder import Synthetic
@@ -37,46 +36,47 @@ def batch(spark: SparkSession, history: Path, name: str, commits: DataFrame, rec
     write_json(history / "source.json", {"cluster_id": "c", "topic_id": "t"})
 
 
-def test_what_a_window_does_not_show_comes_from_the_tables_before(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_a_window_does_not_show_comes_from_the_tables_before(
+    spark: SparkSession, recorded_tables: dict[str, DataFrame], tmp_path: Path
+) -> None:
     log = Log()
     for at, committed in enumerate((5, 6, 7)):
         log.add("idle", at * 5000, committed)
     log.add("s-java-auto5", 0, 9)  # its members leave within two hours
-    with decoded(recorded(spark)) as tables:
-        left = tables["group_records"].where("group_id = 's-java-auto5' or group_id = 's-kpy-auto5'")
-        joined = left.where("group_id = 's-kpy-auto5' and size(group_metadata.members) > 0").limit(1)
-        batch(spark, tmp_path, "a", log.table(spark), left.where("group_id = 's-java-auto5'").union(joined))
-        nothing = tables["group_records"].limit(0)
-        day = timedelta(days=1)
+    left = recorded_tables["group_records"].where("group_id = 's-java-auto5' or group_id = 's-kpy-auto5'")
+    joined = left.where("group_id = 's-kpy-auto5' and size(group_metadata.members) > 0").limit(1)
+    batch(spark, tmp_path, "a", log.table(spark), left.where("group_id = 's-java-auto5'").union(joined))
+    nothing = recorded_tables["group_records"].limit(0)
+    day = timedelta(days=1)
 
-        def tables_at(days: float) -> tuple[dict[str, Row], dict[str, Row], dict[str, Any]]:
-            made = describe(spark, tmp_path, Window(end=START + days * day, length=day, retention_ms=WEEK_MS))
-            assert made is not None
-            read = [spark.read.parquet(str(made / f"{name}.parquet")).collect() for name in ("groups", "group_partitions")]
-            groups, partitions = ({row.group_id: row for row in rows} for rows in read)
-            return groups, partitions, json.loads((made / "manifest.json").read_text())
+    def tables_at(days: float) -> tuple[dict[str, Row], dict[str, Row], dict[str, Any]]:
+        made = describe(spark, tmp_path, Window(end=START + days * day, length=day, retention_ms=WEEK_MS))
+        assert made is not None
+        read = [spark.read.parquet(str(made / f"{name}.parquet")).collect() for name in ("groups", "group_partitions")]
+        groups, partitions = ({row.group_id: row for row in rows} for rows in read)
+        return groups, partitions, json.loads((made / "manifest.json").read_text())
 
-        first = tables_at(0.5)
-        assert (first[1]["idle"].commits, first[1]["idle"].committed, first[2]["before"]) == (3, 7, None)
-        assert (first[2]["totals"]["lost"], first[2]["gaps"]) == (2, [{"batch": "a", "partition": 3, "start": 7, "lost": 2}])
-        empty = first[0]["s-java-auto5"]
-        assert (empty.member_count, empty.empty_since is not None, empty.session_timeout_ms) == (0, True, 45_000)
-        assert first[0]["s-kpy-auto5"].empty_since is None
+    first = tables_at(0.5)
+    assert (first[1]["idle"].commits, first[1]["idle"].committed, first[2]["before"]) == (3, 7, None)
+    assert (first[2]["totals"]["lost"], first[2]["gaps"]) == (2, [{"batch": "a", "partition": 3, "start": 7, "lost": 2}])
+    empty = first[0]["s-java-auto5"]
+    assert (empty.member_count, empty.empty_since is not None, empty.session_timeout_ms) == (0, True, 45_000)
+    assert first[0]["s-kpy-auto5"].empty_since is None
 
-        tables_at(3)
-        third = tables_at(5)  # nothing new was read, and nothing is in the window
-        assert (third[1]["idle"].commits, third[1]["idle"].committed) == (0, 7)
-        assert third[1]["idle"].last_commit == first[1]["idle"].last_commit
-        assert (third[0]["s-java-auto5"].empty_since, third[0]["s-java-auto5"].rebalances) == (empty.empty_since, 0)
-        assert third[0]["s-kpy-auto5"].member_count == 1
-        assert (third[2]["sources"], third[2]["observed_from"], third[2]["before"]["folder"]) == ([], None, "20261123T200000Z")
+    tables_at(3)
+    third = tables_at(5)  # nothing new was read, and nothing is in the window
+    assert (third[1]["idle"].commits, third[1]["idle"].committed) == (0, 7)
+    assert third[1]["idle"].last_commit == first[1]["idle"].last_commit
+    assert (third[0]["s-java-auto5"].empty_since, third[0]["s-java-auto5"].rebalances) == (empty.empty_since, 0)
+    assert third[0]["s-kpy-auto5"].member_count == 1
+    assert (third[2]["sources"], third[2]["observed_from"], third[2]["before"]["folder"]) == ([], None, "20261123T200000Z")
 
-        later = Log(first_offset=4)
-        later.add("idle", 7.3 * 86_400_000, 3)
-        later.add("s-java-auto5", 7.3 * 86_400_000, None)
-        batch(spark, tmp_path, "b", later.table(spark), nothing, start=4, end=6)
-        last = tables_at(7.5)
-        again = tables_at(7.6)
+    later = Log(first_offset=4)
+    later.add("idle", 7.3 * 86_400_000, 3)
+    later.add("s-java-auto5", 7.3 * 86_400_000, None)
+    batch(spark, tmp_path, "b", later.table(spark), nothing, start=4, end=6)
+    last = tables_at(7.5)
+    again = tables_at(7.6)
     idle, goes = last[1]["idle"], last[1]["s-java-auto5"]
     assert (idle.commits, idle.rewinds, idle.rewound_from, idle.longest_gap_ms) == (1, 1, 7, round(7.3 * 86_400_000) - 10_000)
     assert (goes.removed, goes.removed_at is not None) == ("expired", True)
@@ -92,7 +92,9 @@ def tables_of_carried(spark: SparkSession, history: Path) -> set[str]:
     return {row.group_id for row in spark.read.parquet(str(made / "group_partitions.parquet")).collect()}  # type: ignore[operator]
 
 
-def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(
+    spark: SparkSession, recorded_tables: dict[str, DataFrame], tmp_path: Path
+) -> None:
     hour = timedelta(hours=1)
 
     def described(hours: float, *held_back: int) -> tuple[dict[str, Any], dict[str, Any], Behaviour, tuple[str | None, ...]]:
@@ -115,9 +117,7 @@ def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(spa
     log = Log()
     for at in range(4):
         log.add("billing", at * 3_600_000, 10 + at)
-    with decoded(recorded(spark)) as tables:
-        nothing = tables["group_records"].limit(0)
-    nothing = spark.createDataFrame([], nothing.schema)
+    nothing = spark.createDataFrame([], recorded_tables["group_records"].schema)
     batch(spark, tmp_path, "a", log.table(spark), nothing)
     group, partition, _, shown = described(4)
     assert shown == (None, None, None)
@@ -151,19 +151,18 @@ def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(spa
     assert (partition["behaviour"]["commits"], group["behaviour"]["hours"]) == (1, 11.0)
 
 
-def test_members_of_the_newer_protocols_are_remembered_one_by_one(spark: SparkSession) -> None:
-    with decoded(recorded(spark)) as tables:
-        records = tables["group_records"].where("record_type in (3, 5) and group_id = 's-java-auto5-848'")
-        joins = records.where("record_type = 5 and not tombstone").limit(1)
-        none = spark.createDataFrame([], partition_schema(spark))
-        first = group_behaviour(joins.union(records.where("record_type = 3 and not tombstone").limit(1)), none)
-        before = SmallTables(spark=spark).keep(first)  # as it is read back from the tables of the window before
-        assert [row.member_count for row in before.collect()] == [1]
-        still = group_behaviour(records.where("record_type = 3 and not tombstone").limit(1), none, before).collect()
-        gone = group_behaviour(records.where("record_type = 5 and tombstone"), none, before).collect()
+def test_members_of_the_newer_protocols_are_remembered_one_by_one(spark: SparkSession, recorded_tables: dict[str, DataFrame]) -> None:
+    records = recorded_tables["group_records"].where("record_type in (3, 5) and group_id = 's-java-auto5-848'")
+    joins = records.where("record_type = 5 and not tombstone").limit(1)
+    none = spark.createDataFrame([], partition_schema(spark))
+    first = group_behaviour(joins.union(records.where("record_type = 3 and not tombstone").limit(1)), none)
+    before = SmallTables(spark=spark).keep(first)  # as it is read back from the tables of the window before
+    assert [row.member_count for row in before.collect()] == [1]
+    still = group_behaviour(records.where("record_type = 3 and not tombstone").limit(1), none, before).collect()
+    gone = group_behaviour(records.where("record_type = 5 and tombstone"), none, before).collect()
     assert ([row.member_count for row in still], [row.member_count for row in gone]) == ([1], [0])
 
 
 def partition_schema(spark: SparkSession) -> Any:
-    nothing = spark.createDataFrame([], "group_id string, empty_since timestamp")
+    nothing = table_of(spark, [], "group_id string, empty_since timestamp")
     return commit_behaviour(Log().table(spark), nothing, WEEK_MS).schema

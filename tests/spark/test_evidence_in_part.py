@@ -123,7 +123,7 @@ def test_what_a_managed_service_hides_does_not_apply_and_what_was_read_is_judged
     said = {after[key][1] for key in changed if after[key][0] == "not_applicable"}
     assert said <= {f"{name} is hidden by the managed service Cloud: {PAGE}" for name in HIDDEN}
     assert {("REP-08", "1"), ("BRK-01", "2"), ("QRM-01", "cluster"), ("BRK-06", "cluster"), ("TOP-04", "t")} <= changed
-    assert after["TOP-04", "bare"] == ("not_applicable", service.reason("broker_configs"))  # it follows the brokers
+    assert after["TOP-04", "bare"] == ("not_applicable", service.reason("quorum"))  # who elects its leader is hidden
     assert after["TOP-01", "thin"][0] == "fail"
 
 

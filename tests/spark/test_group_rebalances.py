@@ -4,12 +4,12 @@ from datetime import datetime, timezone
 
 import pytest
 from commit_log import WEEK_MS, Log
-from coordinator_records import decoded, recorded
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import group_behaviour
+from spark_jobs.engine.tables import table_of
 
 pytestmark = pytest.mark.spark
 
@@ -18,7 +18,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 
 def lives(records: DataFrame) -> Row:
     spark = records.sparkSession
-    nobody = spark.createDataFrame([], "group_id string, empty_since timestamp")
+    nobody = table_of(spark, [], "group_id string, empty_since timestamp")
     (row,) = group_behaviour(records, commit_behaviour(Log().table(spark), nobody, WEEK_MS)).collect()
     return row
 
@@ -49,20 +49,20 @@ def generations(records: DataFrame, seconds: list[int]) -> DataFrame:
     ],
 )
 def test_generations_in_a_row_are_one_rebalance_and_one_that_goes_on_is_many(
-    spark: SparkSession, seconds: list[int], rebalances: int, longest_ms: int
+    spark: SparkSession, recorded_tables: dict[str, DataFrame], seconds: list[int], rebalances: int, longest_ms: int
 ) -> None:
-    with decoded(recorded(spark)) as tables:
-        row = lives(generations(tables["group_records"], seconds))
+    row = lives(generations(recorded_tables["group_records"], seconds))
     assert (row.generations, row.rebalances, row.longest_rebalance_ms) == (len(seconds), rebalances, longest_ms)
 
 
-def test_the_last_member_of_a_group_of_the_newer_protocol_leaves_without_a_rebalance(spark: SparkSession) -> None:
-    with decoded(recorded(spark)) as tables:
-        records = tables["group_records"].where("group_id = 's-java-auto5-848'")
-        whole = lives(records)
-        left = records.where("record_type = 5 and tombstone").agg(F.min("log_offset")).collect()[0][0]
-        epochs = records.where("record_type = 3 and not tombstone")
-        with_members = epochs.where(F.col("log_offset") < left).count()
-        assert epochs.where(F.col("log_offset") > left).count() > 0, "the recorded member left"
+def test_the_last_member_of_a_group_of_the_newer_protocol_leaves_without_a_rebalance(
+    spark: SparkSession, recorded_tables: dict[str, DataFrame]
+) -> None:
+    records = recorded_tables["group_records"].where("group_id = 's-java-auto5-848'")
+    whole = lives(records)
+    left = records.where("record_type = 5 and tombstone").agg(F.min("log_offset")).collect()[0][0]
+    epochs = records.where("record_type = 3 and not tombstone")
+    with_members = epochs.where(F.col("log_offset") < left).count()
+    assert epochs.where(F.col("log_offset") > left).count() > 0, "the recorded member left"
     assert (whole.generations, whole.member_count) == (with_members, 0)
     assert whole.rebalances == 1

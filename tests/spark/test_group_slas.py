@@ -117,6 +117,19 @@ def test_what_no_lag_of_an_empty_group_shows_is_named_where_its_sla_covers_it(sp
     assert {row.resource: row.unmeasured for row in rows} == {"a [pay]": None, "a [cheap]": neither, "b": neither, "b-dark": unread}
 
 
+def test_partitions_that_members_read_without_a_commit_are_named_unless_they_are_empty(spark: SparkSession, tmp_path: Path) -> None:
+    one = Synthetic().brokers({1: "a"}).topic("pay", partitions=4, replicas=[1])
+    for partition, log in enumerate(({"log_end": 100}, {"log_end": 100}, {"log_end": 0}, {"error": "TIMEOUT"})):
+        one.offsets("pay", partition, **{"log_start": 0, **log})
+    one.group("a", assigned=[("pay", 0), ("pay", 1), ("pay", 2), ("pay", 3)], subscribed=["pay"]).commit("a", "pay", 100)
+    (tmp_path / "slas.yaml").write_text(SLAS)
+    (tmp_path / "tiers.yaml").write_text(TIERS)
+    evidence = Evidence(spark=spark, snapshot=one.write(tmp_path / "root"))
+    row = wide_rows("group_sla", evidence, load_policy(tmp_path)).where("resource = 'a [pay]'").select("unmeasured").first()
+    assert row is not None
+    assert row.unmeasured == "members read 2 partitions on which the group has committed nothing (CON-07): pay-1, pay-3"
+
+
 def test_a_row_sums_only_the_partitions_that_its_sla_covers(covered: tuple[dict[str, Any], int]) -> None:
     rows, _ = covered
     assert {name: (rows[name]["partition_count"], rows[name]["lag_known"]) for name in ("a [pay]", "b", "c", "idle")} == {

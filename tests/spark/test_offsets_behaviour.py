@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from commit_log import START, WEEK_MS, Log
-from coordinator_records import decoded, recorded
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from sealed_batch import seal
 
@@ -18,7 +17,7 @@ from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import emptied, group_behaviour
 from spark_jobs.commit_history.history import History
-from spark_jobs.engine.tables import write_parquet
+from spark_jobs.engine.tables import table_of, write_parquet
 
 pytestmark = pytest.mark.spark
 
@@ -40,7 +39,7 @@ def irregular(least: float, most: float, count: int) -> Iterator[float]:
 
 
 @pytest.fixture(scope="module")
-def judged(spark: SparkSession) -> tuple[dict[str, Row], dict[tuple[str, int], Row]]:
+def judged(spark: SparkSession, recorded_tables: dict[str, DataFrame]) -> tuple[dict[str, Row], dict[tuple[str, int], Row]]:
     log = Log()
     progress = lambda: pick.randint(1, 60)  # noqa: E731
     for partition in range(3):
@@ -60,10 +59,9 @@ def judged(spark: SparkSession) -> tuple[dict[str, Row], dict[tuple[str, int], R
     log.series("exactly-once", every(5000, 2, 31), progress, topic_id=None)
     log.series("one-transaction", [0], progress, topic_id=None)
     log.series("streams", every(30000, 9, 20), progress, metadata="AgAAAaH6nCRu")
-    partitions = commit_behaviour(log.table(spark), spark.createDataFrame([], "group_id string, empty_since timestamp"), WEEK_MS)
-    with decoded(recorded(spark).limit(0)) as tables:
-        groups = group_behaviour(tables["group_records"], partitions)
-        found = {row.group_id: row for row in groups.collect()}
+    partitions = commit_behaviour(log.table(spark), table_of(spark, [], "group_id string, empty_since timestamp"), WEEK_MS)
+    groups = group_behaviour(recorded_tables["group_records"].limit(0), partitions)
+    found = {row.group_id: row for row in groups.collect()}
     return found, {(row.group_id, row.partition): row for row in partitions.collect()}
 
 
@@ -115,8 +113,8 @@ def behaviour(
     retention: int | None = WEEK_MS,
     deleted: dict[str, datetime] | None = None,
 ) -> dict[str, Row]:
-    gone = spark.createDataFrame(list((empty or {}).items()), "group_id string, empty_since timestamp")
-    groups = spark.createDataFrame(list(deleted.items()), "group_id string, deleted_at timestamp") if deleted else None
+    gone = table_of(spark, list((empty or {}).items()), "group_id string, empty_since timestamp")
+    groups = table_of(spark, list(deleted.items()), "group_id string, deleted_at timestamp") if deleted else None
     return {row.group_id: row for row in commit_behaviour(log.table(spark), gone, retention, deleted_groups=groups).collect()}
 
 
@@ -238,7 +236,7 @@ def test_groups_deleted_together_are_not_taken_for_the_deletion_of_their_topic(s
     assert behaviour(spark, log)["one"].removed == "topic_deleted"
 
 
-def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, recorded_tables: dict[str, DataFrame], tmp_path: Path) -> None:
     history = History(path=tmp_path)
     for kind in ("raw", "decoded"):
         (tmp_path / kind / "b").mkdir(parents=True)
@@ -246,13 +244,12 @@ def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, tmp
             json.dumps({"partitions": [], "totals": dict.fromkeys(("expected", "rows", "lost", "skipped"), 1)})
         )
     (tmp_path / "source.json").write_text('{"cluster_id": "c", "topic_id": "t"}')
-    with decoded(recorded(spark)) as tables:
-        for name in ("offset_commits", "group_records"):
-            write_parquet(tables[name], tmp_path / "decoded" / "b" / f"{name}.parquet")
-        seal(tmp_path / "decoded" / "b", rows={"undecoded": 0})
-        lie_in = {
-            row.group_id: row.log_partition for row in tables["group_records"].select("group_id", "log_partition").distinct().collect()
-        }
+    for name in ("offset_commits", "group_records"):
+        write_parquet(recorded_tables[name], tmp_path / "decoded" / "b" / f"{name}.parquet")
+    seal(tmp_path / "decoded" / "b", rows={"undecoded": 0})
+    lie_in = {
+        row.group_id: row.log_partition for row in recorded_tables["group_records"].select("group_id", "log_partition").distinct().collect()
+    }
     window = Window(end=datetime(2026, 12, 1, tzinfo=timezone.utc), length=timedelta(days=3650), retention_ms=WEEK_MS, partitions=50)
     made = describe(spark, history.path, window)
     assert made is not None and describe(spark, history.path, window) == made
@@ -269,18 +266,18 @@ def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, tmp
     assert {row.group_type for row in groups.values()} >= {"classic", "consumer", "share", "streams"}
 
 
-def test_an_empty_group_is_known_by_its_newest_state(spark: SparkSession) -> None:
-    with decoded(recorded(spark)) as tables:
-        rows = emptied(tables["group_records"]).collect()
+def test_an_empty_group_is_known_by_its_newest_state(spark: SparkSession, recorded_tables: dict[str, DataFrame]) -> None:
+    rows = emptied(recorded_tables["group_records"]).collect()
     assert rows and len({row.group_id for row in rows}) == len(rows)
 
 
-def test_a_group_that_has_members_by_its_newest_record_is_not_known_as_empty_however_often_it_was(spark: SparkSession) -> None:
-    with decoded(recorded(spark)) as tables:
-        records = tables["group_records"].where("record_type = 2 and not tombstone")
-        peopled = records.where("size(group_metadata.members) > 0").groupBy("group_id").agg(F.max("log_offset").alias("at"))
-        until = records.join(peopled, on="group_id").where("log_offset <= at").drop("at")
-        once = spark.createDataFrame([("s-java-auto5", START), ("another", START)], "group_id string, empty_since timestamp")
-        assert until.where("size(group_metadata.members) = 0").count() > 0
-        assert emptied(until).collect() == []
-        assert [row.group_id for row in emptied(until, once).collect()] == ["another"]
+def test_a_group_that_has_members_by_its_newest_record_is_not_known_as_empty_however_often_it_was(
+    spark: SparkSession, recorded_tables: dict[str, DataFrame]
+) -> None:
+    records = recorded_tables["group_records"].where("record_type = 2 and not tombstone")
+    peopled = records.where("size(group_metadata.members) > 0").groupBy("group_id").agg(F.max("log_offset").alias("at"))
+    until = records.join(peopled, on="group_id").where("log_offset <= at").drop("at")
+    once = table_of(spark, [("s-java-auto5", START), ("another", START)], "group_id string, empty_since timestamp")
+    assert until.where("size(group_metadata.members) = 0").count() > 0
+    assert emptied(until).collect() == []
+    assert [row.group_id for row in emptied(until, once).collect()] == ["another"]

@@ -7,6 +7,7 @@ from pyspark.sql import Row, SparkSession
 
 from spark_jobs.commit_history.describe.commit_behaviour import commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import group_behaviour
+from spark_jobs.engine.tables import table_of
 
 pytestmark = pytest.mark.spark
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(scope="module")
 def groups(spark: SparkSession) -> dict[str, Row]:
     with decoded(spark.read.parquet(str(RECORDED / "commits_of_real_clients.parquet"))) as tables:
-        none_empty = spark.createDataFrame([], "group_id string, empty_since timestamp")
+        none_empty = table_of(spark, [], "group_id string, empty_since timestamp")
         partitions = commit_behaviour(tables["offset_commits"], none_empty, WEEK_MS)
         return {row.group_id: row for row in group_behaviour(tables["group_records"], partitions).collect()}
 

@@ -130,6 +130,25 @@ def test_a_log_that_is_kept_locally_for_ever_has_no_time_at_which_its_upload_is_
     assert (row["latest_tiered"], row["due_timestamp_ms"], row["due_offset"]) == (-1, None, None)
 
 
+def test_nothing_is_due_of_an_empty_log(fake, take):
+    fake.add_topic("t", [1])
+    tier(fake, **{"segment.ms": str(HOUR_MS), "local.retention.ms": str(HOUR_MS)})
+
+    def offsets(broker_id, request):
+        response = fake._ListOffsets(broker_id, request)
+        for partition, one in (
+            (p, one)
+            for t, wanted in zip(response.topics, request.topics, strict=True)
+            for p, one in zip(t.partitions, wanted.partitions, strict=True)
+        ):
+            partition.offset = -1 if one.timestamp in (-3, -5) else 0
+        return response
+
+    fake.answers["ListOffsets"] = offsets
+    (row,) = rows(take(), "tiered_offsets")
+    assert (row["latest_tiered"], row["due_timestamp_ms"], row["due_offset"]) == (-1, None, 0)
+
+
 def test_nobody_is_asked_about_topics_that_are_not_tiered(fake, take):
     fake.add_topic("t", [1])
     keep_for(fake, HOUR_MS)

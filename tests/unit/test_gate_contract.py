@@ -19,6 +19,7 @@ def test_a_snapshot_has_these_datasets():
         "client_quotas",
         "cluster",
         "committed_offsets",
+        "controller_configs",
         "errors",
         "first_unread",
         "group_configs",

@@ -192,6 +192,14 @@ def test_the_shipped_list_has_the_versions_that_ivy_is_asked_for() -> None:
     assert [jar for jar in shipped() if jar.file != f"{jar.module}-{jar.version}.jar"] == []
 
 
+def test_the_jar_that_only_a_test_needs_is_of_the_brokers_release_and_not_on_the_shipped_list() -> None:
+    (jar,) = listed_jars(Path(__file__).parents[1] / "integration" / "tiered_storage.sha256")
+    (asked,) = ElementTree.parse(Path(__file__).parents[1] / "integration" / "tiered_storage.xml").iter("dependency")
+    brokers = {one.module: one.version for one in shipped() if one.configuration == "broker"}
+    assert (jar.version, asked.get("rev")) == (brokers["kafka-storage"], brokers["kafka-storage"])
+    assert jar.sha256 not in {one.sha256 for one in shipped()}
+
+
 def test_the_shipped_list_agrees_with_the_jars_of_pyspark_which_came_by_another_way() -> None:
     spec = importlib.util.find_spec("pyspark")
     assert spec is not None and spec.origin is not None

@@ -26,7 +26,7 @@ def test_voters_run_both_roles_and_the_others_are_brokers_only(tmp_path: Path) -
 def test_racks_and_log_dirs_are_set_where_the_seed_has_them(tmp_path: Path) -> None:
     values = properties(load("faulty").brokers, Folder(tmp_path))
     assert [v.get("broker.rack") for v in values.values()] == ["rack-a", "rack-b", None]
-    assert [len(v["log.dirs"].split(",")) for v in values.values()] == [1, 1, 2]
+    assert [len(v["log.dirs"].split(",")) for v in values.values()] == [2, 1, 2]
     assert all(v["metadata.log.dir"] not in v["log.dirs"].split(",") for v in values.values())
 
 

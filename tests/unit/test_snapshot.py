@@ -20,7 +20,7 @@ from kafka_audit.store.sealed import Sealed
 DATASETS = {
     *("cluster", "brokers", "broker_configs", "topics", "partitions", "reassignments", "topic_configs", "quorum", "log_dirs"),
     *("replica_sizes", "groups", "members", "committed_offsets", "offsets", "producers", "transactions", "errors", "capabilities"),
-    *("acls", "client_quotas", "group_configs", "last_batches", "sla_offsets", "first_unread", "tiered_offsets"),
+    *("acls", "client_quotas", "group_configs", "last_batches", "sla_offsets", "first_unread", "tiered_offsets", "controller_configs"),
 }
 
 

@@ -13,6 +13,8 @@ from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, R
 from kafka_audit.errors import ConfigurationError
 
 _MOST_CORES = 4
+_NOT_INSTALLED = Path(__file__).parent / "not_installed"
+"""Modules that fail to import, in place of packages whose import takes seconds and that no process here uses."""
 
 
 def airflow_home(root: Path) -> Path:
@@ -45,6 +47,7 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
         "AIRFLOW_CONN_SPARK_DEFAULT": spark,
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
         "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(_NOT_INSTALLED), os.environ.get("PYTHONPATH")))),
         "PYTHONUNBUFFERED": "1",
         ROOT_VARIABLE: str(root),
         # A person waits for the answer: an unreachable cluster is told at once, not after minutes of retries.

@@ -12,7 +12,7 @@ from kafka_audit.catalogue.row_types import expand_row, row_problems
 from kafka_audit.catalogue.rows import SUBJECTS, Column, Subject
 from kafka_audit.catalogue.rule_sql import Reference, references_of
 from kafka_audit.catalogue.rule_words import RuleSqlError
-from kafka_audit.collect.config_keys import BROKER_KEYS, TOPIC_KEYS
+from kafka_audit.collect.config_keys import BROKER_KEYS, CONTROLLER_KEYS, TOPIC_KEYS
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import EvidenceClass, Severity, Status
 
@@ -220,6 +220,10 @@ class Control(_Strict):
 
 def _unkept_keys(subject: Subject, read: Sequence[Reference]) -> list[str]:
     """Configuration keys that no snapshot holds: a rule on one would never be assessed, and nobody would know why."""
-    kept = {"config": BROKER_KEYS if subject.name == "broker" else TOPIC_KEYS, "broker_values": BROKER_KEYS}
+    kept = {
+        "config": BROKER_KEYS if subject.name == "broker" else TOPIC_KEYS,
+        "broker_values": BROKER_KEYS,
+        "controller_values": CONTROLLER_KEYS,
+    }
     unkept = [one for one in read if one.column in kept and one.key not in kept[one.column]]
     return [f"reads {one.label}, a key that snapshots do not keep; write one of {', '.join(sorted(kept[one.column]))}" for one in unkept]

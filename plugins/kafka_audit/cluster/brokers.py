@@ -47,8 +47,20 @@ class BrokerLogDirs:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Listener:
+    """One listener of a controller, by its name in the controller's configuration."""
+
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class QuorumReplica:
-    """One voter or observer (``role``) of the metadata quorum (KIP-595, KIP-836); timestamps in epoch ms of the leader's clock."""
+    """One voter or observer (``role``) of the metadata quorum (KIP-595, KIP-836); timestamps in epoch ms of the leader's clock.
+
+    ``listeners``: a voter's, as the quorum's leader knows them since Kafka 3.9 (KIP-853); none before.
+    """
 
     replica_id: int
     role: str
@@ -56,6 +68,7 @@ class QuorumReplica:
     log_end_offset: int | None
     last_fetch_timestamp_ms: int | None
     last_caught_up_timestamp_ms: int | None
+    listeners: tuple[Listener, ...] = ()
 
 
 def describe_cluster(channel: Channel) -> tuple[tuple[BrokerAddress, ...], tuple[str, ...] | None, Failure | None]:
@@ -126,6 +139,7 @@ def describe_quorum(channel: Channel) -> tuple[tuple[QuorumReplica, ...], tuple[
     if failure is not None:
         return (), (failure,)
     found: list[QuorumReplica] = []
+    listeners = {node.node_id: _listeners(node) for node in response.nodes or ()}
     for partition in (p for topic in response.topics for p in topic.partitions):
         if partition.error_code:
             return (), (refused("DescribeQuorum", partition.error_code, partition.error_message),)
@@ -138,10 +152,16 @@ def describe_quorum(channel: Channel) -> tuple[tuple[QuorumReplica, ...], tuple[
                     log_end_offset=_known(state.log_end_offset),
                     last_fetch_timestamp_ms=_known(state.last_fetch_timestamp),
                     last_caught_up_timestamp_ms=_known(state.last_caught_up_timestamp),
+                    listeners=listeners.get(state.replica_id, ()) if role == "voter" else (),
                 )
                 for state in states
             )
     return tuple(sorted(found, key=lambda one: (one.role != "voter", one.replica_id))), ()
+
+
+def _listeners(node: Message) -> tuple[Listener, ...]:
+    found = (Listener(name=one.name, host=one.host, port=one.port) for one in node.listeners or ())
+    return tuple(sorted(found, key=lambda one: one.name))
 
 
 def _known(number: int) -> int | None:

@@ -1,6 +1,6 @@
 """Reads effective configuration of topics, brokers and groups, with its source and synonyms, and never drops an error per resource."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka.protocol.admin.configs import DescribeConfigsRequest
@@ -66,9 +66,16 @@ def describe_group_configs(channel: Channel, group_ids: Sequence[str], keys: Col
 
 
 def describe_broker_configs(channel: Channel, keys: Collection[str]) -> Iterator[Described]:
-    """Effective values of ``keys`` on each broker; only the broker itself knows its static values."""
-    requests = {broker_id: [_request(_BROKER, [str(broker_id)], keys)] for broker_id in channel.brokers}
-    for reply in channel.ask_all(requests):
+    """Effective values of ``keys`` on each broker."""
+    return describe_node_configs(channel, channel.brokers, keys)
+
+
+def describe_node_configs(channel: Channel, nodes: Iterable[int], keys: Collection[str]) -> Iterator[Described]:
+    """Effective values of ``keys`` on each node that ``channel`` knows the address of: a broker, or a controller (KIP-919).
+
+    Only the node itself knows its static values.
+    """
+    for reply in channel.ask_all({node: [_request(_BROKER, [str(node)], keys)] for node in nodes}):
         for described in _read(channel, reply, keys):
             yield described.named(broker_id=int(described.resource))
 

@@ -103,6 +103,10 @@ class Collection:
             ),
         )
         yield datasets.BROKER_CONFIGS, configs.broker_configs(cluster, log)
+        yield (
+            datasets.CONTROLLER_CONFIGS,
+            configs.controller_configs(cluster, replicas, _known_brokers(listing, *registered, *alive.values()), log),
+        )
         yield datasets.ACLS, brokers.acls(cluster, log)
         yield datasets.CLIENT_QUOTAS, brokers.client_quotas(cluster, log)
         yield from self._storage(listing)
@@ -193,6 +197,11 @@ class Collection:
 def _described(in_scope: Iterable[Topic]) -> list[str]:
     """The names of the topics that the cluster described, in order."""
     return sorted(topic.name for topic in in_scope if topic.failure is None)
+
+
+def _known_brokers(listing: TopicListing, *listed: BrokerAddress) -> set[int]:
+    """The ids of all brokers, those that only replicas name included."""
+    return {broker.broker_id for broker in listed} | {replica for one in listing.partitions for replica in one.replicas}
 
 
 def _internal(in_scope: Iterable[Topic]) -> set[str]:

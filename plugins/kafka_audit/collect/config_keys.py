@@ -46,6 +46,13 @@ BROKER_KEYS = THROTTLE_RATE_KEYS | _keys(
     "rlmm.config.remote.log.metadata.topic.replication.factor rlmm.config.remote.log.metadata.topic.min.isr",
 )
 
+# What the active controller applies by itself (ReplicationControlManager, ConfigurationControlManager and QuorumController of Kafka 4.3.1).
+# min.insync.replicas is the value that turning eligible leader replicas on sets for the whole cluster (maybeGenerateElrSafetyRecords).
+CONTROLLER_KEYS = _keys(
+    "process.roles unclean.leader.election.enable auto.leader.rebalance.enable",
+    "default.replication.factor min.insync.replicas num.partitions",
+)
+
 # GroupConfig of Kafka 4.3.1 (KIP-848, KIP-932, KIP-1071); older brokers answer those that they have.
 GROUP_KEYS = _keys(
     "consumer.assignment.interval.ms consumer.heartbeat.interval.ms consumer.session.timeout.ms",

@@ -68,6 +68,9 @@ BROKERS = Dataset(
 BROKER_CONFIGS = Dataset(
     name="broker_configs", columns="broker_id int32, name text | value text, source text, is_sensitive bool, synonyms synonyms", core=True
 )
+CONTROLLER_CONFIGS = Dataset(
+    name="controller_configs", columns="controller_id int32, name text | value text, source text, is_sensitive bool, synonyms synonyms"
+)
 ACLS = Dataset(
     name="acls",
     columns=(

@@ -32,26 +32,27 @@ def tiered_offsets(
     ``local_start`` is the first offset on the leader's own disk, ``latest_tiered`` the last one in the remote store, -1 for none.
     ``due_offset`` is the first one of which the upload is not yet due: the first record that is not older than ``due_timestamp_ms``, and
     the log end if all are older. A record is due an hour after local.retention.ms, to which brokers may delay an upload (KIP-1241), and
-    only once its segment is closed: when a record arrives segment.ms after its first one. Both are null without a limit.
+    only once its segment is closed: when a record arrives segment.ms after its first one. Both are null without a limit; of an empty log
+    nothing is due.
     """
     settings = _settings(configs)
     if not settings:
         return table(TIERED_OFFSETS.schema, ())
-    names = ("topic", "partition", "log_end", "max_timestamp_ms")
+    names = ("topic", "partition", "log_start", "log_end", "max_timestamp_ms")
     rows = zip(*(ends.column(name).to_pylist() for name in names), strict=True)
-    logs = {(topic, index): (end, newest) for topic, index, end, newest in rows if topic in settings}
+    logs = {(topic, index): (start, end, newest) for topic, index, start, end, newest in rows if topic in settings}
     if not cluster.supports("ListOffsets", LATEST_TIERED_VERSION):
         errors.add(TIERED_OFFSETS, unsupported("ListOffsets of the last tiered offset", "3.8"))
         return table(TIERED_OFFSETS.schema, ())
     read_at = now()
-    wanted = {key: at for key, (_, newest) in logs.items() if (at := _due(settings[key[0]], newest, read_at)) is not None}
+    wanted = {key: at for key, (_, _, newest) in logs.items() if (at := _due(settings[key[0]], newest, read_at)) is not None}
     readings = (
         list_offsets(cluster, leaders, dict.fromkeys(logs, EARLIEST_LOCAL)),
         list_offsets(cluster, leaders, dict.fromkeys(logs, LATEST_TIERED)),
         list_offsets(cluster, leaders, wanted),
     )
     found: list[tuple[object, ...]] = []
-    for key, (end, _) in sorted(logs.items()):
+    for key, (start, end, _) in sorted(logs.items()):
         local, last, due = answers = [one.get(key) for one in readings]
         failure = next((one for one in answers if isinstance(one, Failure)), None)
         if failure is not None:
@@ -59,6 +60,8 @@ def tiered_offsets(
             found.append((*key, None, None, None, None, failure.error, read_at))
             continue
         until = None if due is None else end if _offset(due) is None else _offset(due)
+        if start is not None and start == end:
+            until = end
         uploaded = _NOTHING if _offset(last) is None else _offset(last)
         found.append((*key, _offset(local), uploaded, wanted.get(key), until, None, read_at))
     return table(TIERED_OFFSETS.schema, found)

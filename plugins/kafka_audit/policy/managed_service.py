@@ -11,6 +11,7 @@ HIDEABLE = (
         "acls",
         "broker_configs",
         "client_quotas",
+        "controller_configs",
         "group_configs",
         "last_batches",
         "log_dirs",
@@ -27,7 +28,13 @@ REFUSALS = (
     *("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "INVALID_REQUEST", "POLICY_VIOLATION", "UNSUPPORTED_VERSION"),
 )
 """Errors by which a service refuses; any other, such as a timeout, is a failure of this reading and hides nothing on purpose."""
+_OUT_OF_REACH = ("BROKER_NOT_AVAILABLE", "REQUEST_TIMED_OUT")
 _WITH_SETTINGS = ("broker_configs", "topic_configs")
+
+
+def refusals(dataset: str) -> tuple[str, ...]:
+    """The errors by which a service hides this dataset: no way to its controllers is how it hides what they have."""
+    return (*REFUSALS, *_OUT_OF_REACH) if dataset == "controller_configs" else REFUSALS
 
 
 class ManagedService(Strict):

@@ -13,6 +13,7 @@ SEEDS = Path(__file__).with_name("seeds")
 
 Count = Annotated[int, Field(ge=1)]
 ConfigMap = dict[str, str]
+_TIERED_METADATA = "__remote_log_metadata"
 
 
 class _Strict(BaseModel):
@@ -52,20 +53,23 @@ class Topic(_Strict):
 
 
 class Producer(_Strict):
-    """One producer and how many records it writes to each partition of its topics; ``ends: open`` leaves its transaction open."""
+    """One producer and how many records it writes to each partition of its topics.
+
+    ``ends: open`` leaves its transaction open; ``ends: unknown`` writes a transaction that no coordinator knows, so that nobody ends it.
+    """
 
     client: Literal["kafka-python", "confluent-kafka"]
     client_id: str
     mode: Literal["idempotent", "acks=1", "transactional"]
     records: dict[str, Count]
     age_hours: Annotated[int, Field(ge=0)] = 0
-    ends: Literal["committed", "open"] = "committed"
+    ends: Literal["committed", "open", "unknown"] = "committed"
 
     @model_validator(mode="after")
     def _client_can(self) -> "Producer":
         if (self.mode == "idempotent") != (self.client == "kafka-python"):
             raise ValueError("kafka-python writes mode idempotent, confluent-kafka writes acks=1 and transactional")
-        if self.ends == "open" and self.mode != "transactional":
+        if self.ends != "committed" and self.mode != "transactional":
             raise ValueError("only a transaction can be left open: set mode: transactional")
         return self
 
@@ -75,6 +79,7 @@ class Group(_Strict):
 
     behind maps "topic-partition" to the distance of the commit below the log end; negative: beyond the end. The commits of other
     partitions are at their log end; on those in ``without`` it commits nothing. ``static``: the member has a group.instance.id.
+    ``stuck``: once the member has committed it polls no more, and another one joins: the group rebalances for as long as the first lives.
     """
 
     id: Annotated[str, Field(min_length=1)]
@@ -84,6 +89,7 @@ class Group(_Strict):
     commits: Literal["by hand", "auto", "never"] = "by hand"
     stays: bool = True
     static: bool = False
+    stuck: bool = False
     behind: dict[str, int] = {}
     without: tuple[str, ...] = ()
 
@@ -95,25 +101,35 @@ class Group(_Strict):
             raise ValueError("protocol consumer and auto-commit need client: confluent-kafka")
         if self.static and not self.stays:
             raise ValueError("a static member that leaves still belongs to its group: set stays: true or static: false")
+        if self.stuck and not (self.client == "kafka-python" and self.stays and not self.static):
+            raise ValueError("stuck needs client: kafka-python, stays: true and static: false")
         if self.behind and self.commits != "by hand":
             raise ValueError("behind needs commits: by hand")
         return self
 
 
 class LogDirFailure(_Strict):
-    """The last log dir of a broker fails after seeding; exactly these "topic-partition" replicas live in it."""
+    """A log dir of a broker, by its number, fails; exactly these "topic-partition" replicas are in it. The first one has all others."""
 
     broker: Count
+    log_dir: Annotated[int, Field(ge=2, le=4)] = 2
     replicas: tuple[str, ...]
 
 
 class Change(_Strict):
     """What happens to the cluster between the last earlier snapshot and the audit.
 
-    ``recreate``: topics to delete and create again. ``add_partitions``: topic -> how many to add. ``rewind``: group without members ->
-    "topic-partition" -> the earlier offset to commit.
+    In this order: ``log_dir_failure``, another log dir that fails; ``reassign``: "topic-partition" -> its new replicas;
+    ``configure``: topic -> settings; ``elect_uncleanly``: partitions without a leader that are given one by force; ``change_leaders``:
+    "topic-partition" -> how often its leader changes; ``recreate``: topics to delete and create again; ``add_partitions``: topic -> how
+    many to add; ``rewind``: group without members -> "topic-partition" -> the earlier offset to commit.
     """
 
+    log_dir_failure: LogDirFailure | None = None
+    reassign: dict[str, tuple[Count, ...]] = {}
+    configure: dict[str, ConfigMap] = {}
+    elect_uncleanly: tuple[str, ...] = ()
+    change_leaders: dict[str, Count] = {}
     recreate: tuple[str, ...] = ()
     add_partitions: dict[str, Count] = {}
     rewind: dict[str, dict[str, Annotated[int, Field(ge=0)]]] = {}
@@ -128,7 +144,7 @@ class Verdict(_Strict):
     @property
     def needs_own_brokers(self) -> bool:
         """True if the verdict depends on how the brokers are run, so that another cluster would not give it."""
-        return self.control.startswith(("BRK-", "QRM-", "REP-", "AUD-", "SEC-", "TXN-03"))
+        return self.control.startswith(("BRK-", "QRM-", "REP-", "AUD-", "SEC-", "TXN-01", "TXN-03")) or self.resource == _TIERED_METADATA
 
 
 class Seed(_Strict):
@@ -152,9 +168,38 @@ class Seed(_Strict):
     faults: tuple[Verdict, ...] = ()
     not_assessed: tuple[Verdict, ...] = ()
 
+    def log_dir_failures(self) -> tuple[LogDirFailure, ...]:
+        """Return the log dirs that fail: after seeding, and between the last earlier snapshot and the audit."""
+        later = self.change.log_dir_failure if self.change else None
+        return tuple(failure for failure in (self.log_dir_failure, later) if failure)
+
+    def for_another_kafka(self) -> "Seed":
+        """Return the seed without what would change how the brokers run, now or when tiered storage is switched on."""
+        topics = tuple(topic for topic in self.topics if topic.name != _TIERED_METADATA)
+        producers = tuple(producer for producer in self.producers if producer.ends != "unknown")
+        return self.model_copy(update={"topics": topics, "producers": producers})
+
     def partitions(self) -> dict[str, tuple[int, ...]]:
         """Return "topic-partition" -> broker ids of its replicas, for all topics."""
         return {f"{t.name}-{p}": replicas for t in self.topics for p, replicas in enumerate(t.replicas)}
+
+    def _change_fits(self, change: Change) -> None:
+        """Raise ValueError for what the change names and the seed does not have."""
+        nodes = [node.id for node in self.brokers.nodes]
+        topics, partitions = [topic.name for topic in self.topics], self.partitions()
+        groups = {group.id: group for group in self.groups if not group.stays}
+        for name, replicas in change.reassign.items():
+            _known(f"change, reassign {name}", replicas, nodes)
+        for named in (change.reassign, change.elect_uncleanly, change.change_leaders):
+            _known("change, reassign, elect_uncleanly or change_leaders", named, partitions)
+        _known("change, configure", change.configure, topics)
+        _known("change, recreate", change.recreate, topics)
+        _known("change, add_partitions", change.add_partitions, topics)
+        _known("change, rewind (a group that does not stay)", change.rewind, groups)
+        for name, offsets in change.rewind.items():
+            _known(f"change, rewind {name}", offsets, partitions)
+        if not self.earlier_snapshots:
+            raise ValueError("change: needs earlier_snapshots, or no control would see it")
 
     @model_validator(mode="after")
     def _names_agree(self) -> "Seed":
@@ -173,20 +218,13 @@ class Seed(_Strict):
         _known("preferred_leaders", self.preferred_leaders, partitions)
         for name, broker in self.preferred_leaders.items():
             _known(f"preferred_leaders, {name}", (broker,), partitions[name])
-        if change := self.change:
-            groups = {group.id: group for group in self.groups if not group.stays}
-            _known("change, recreate", change.recreate, topics)
-            _known("change, add_partitions", change.add_partitions, topics)
-            _known("change, rewind (a group that does not stay)", change.rewind, groups)
-            for name, offsets in change.rewind.items():
-                _known(f"change, rewind {name}", offsets, partitions)
-            if not self.earlier_snapshots:
-                raise ValueError("change: needs earlier_snapshots, or no control would see it")
-        if failure := self.log_dir_failure:
+        if self.change:
+            self._change_fits(self.change)
+        for failure in self.log_dir_failures():
             _known("log_dir_failure", (failure.broker,), nodes)
             _known("log_dir_failure", failure.replicas, [n for n, replicas in partitions.items() if failure.broker in replicas])
-            if nodes[failure.broker].log_dirs < 2:
-                raise ValueError("a broker whose only log dir fails stops: give it two log dirs")
+            if nodes[failure.broker].log_dirs < failure.log_dir:
+                raise ValueError(f"broker {failure.broker} has no log dir {failure.log_dir}; a broker whose only log dir fails stops")
         for kind, items in (("topic", [t.name for t in self.topics]), ("group", [g.id for g in self.groups])):
             if repeated(items):
                 raise ValueError(f"a {kind} is named twice")

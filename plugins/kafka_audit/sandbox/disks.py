@@ -1,7 +1,7 @@
-"""Places replicas in a broker's last log dir, and makes that dir fail while the broker keeps running."""
+"""Places replicas in the log dirs of a broker, and makes a log dir fail while the broker keeps running."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,30 +18,39 @@ _REMEMBERED = (NoError, ReplicaNotAvailableError, UnknownTopicOrPartitionError)
 
 
 def prefer_log_dirs(admin: KafkaAdminClient, seed: Seed, broker: BrokerState) -> None:
-    """Ask the broker, before the topics exist, to put the replicas that will fail into its last log dir and all others into its first.
+    """Ask the broker, before the topics exist, to put the replicas that will fail into their log dirs and all others into its first.
 
     A broker remembers the log dir for a replica that it does not have yet (KIP-113), although it answers with an error.
     """
-    failing = set(seed.log_dir_failure.replicas) if seed.log_dir_failure else set()
+    failures = [failure for failure in seed.log_dir_failures() if can_fail(failure, [broker])]
+    failing = {name: broker.log_dirs[failure.log_dir - 1] for failure in failures for name in failure.replicas}
+    if not failing:
+        return
     names = {name for name, replicas in seed.partitions().items() if broker.id in replicas}
     for topic, key in (
         ("__consumer_offsets", "offsets.topic.num.partitions"),
         ("__transaction_state", "transaction.state.log.num.partitions"),
     ):
         names |= {f"{topic}-{p}" for p in range(int(seed.brokers.config.get(key, "50")))}
-    wishes = {(*partition_named(name), broker.id): broker.log_dirs[-1] if name in failing else broker.log_dirs[0] for name in names}
+    wishes = {(*partition_named(name), broker.id): failing.get(name, broker.log_dirs[0]) for name in names}
     answers = admin.alter_replica_log_dirs(wishes)
     refused = {replica: error for replica, error in answers.items() if error not in _REMEMBERED}
     if refused or len(answers) != len(wishes):
         raise CollectionError(f"broker {broker.id} did not accept the log dirs of its replicas: {refused or 'some were not answered'}")
 
 
-def fail_last_log_dir(admin: KafkaAdminClient, failure: LogDirFailure, broker: BrokerState) -> None:
+def can_fail(failure: LogDirFailure, brokers: Iterable[BrokerState]) -> bool:
+    """Return whether the brokers were started with that log dir: those of a sandbox without a seed have one each."""
+    return any(broker.id == failure.broker and len(broker.log_dirs) >= failure.log_dir for broker in brokers)
+
+
+def fail_log_dir(admin: KafkaAdminClient, failure: LogDirFailure, brokers: Iterable[BrokerState]) -> None:
     """Replace the log dir by a plain file, and wait until the broker reports the dir offline and the metadata shows its replicas offline.
 
     The broker notices at its next high-watermark checkpoint. Raises CollectionError if the dir holds other replicas, or after a minute.
     """
-    path = Path(broker.log_dirs[-1])
+    broker = next(broker for broker in brokers if broker.id == failure.broker)
+    path = Path(broker.log_dirs[failure.log_dir - 1])
     wanted = set(failure.replicas)
     _wait(lambda: _replicas_in(_log_dir(admin, broker.id, path)) == wanted, f"{path} to hold exactly {', '.join(sorted(wanted))}")
     path.rename(path.with_name(path.name + ".failed"))

@@ -87,12 +87,21 @@ class HandCommitting:
         return False
 
     def hold(self, stop: threading.Event) -> None:
+        if self._group.stuck:
+            self._be_waited_for(stop)
         while not stop.is_set():
             # Pause again each time: after a rebalance partitions are not paused, and a fetch could reset a commit that is out of range.
             self._consumer.pause(*self._consumer.assignment())
             self._consumer.poll(timeout_ms=0)
             # Wait here, not in poll: with all partitions paused and records buffered, poll keeps a core busy (kafka-python 3.0.12).
             stop.wait(0.5)
+
+    def _be_waited_for(self, stop: threading.Event) -> None:
+        """Let another member join. Without being polled, this one sends heartbeats and joins no rebalance, which cannot end therefore."""
+        with closing(self._connect()) as other:
+            other.subscribe(list(self._group.topics))
+            while not stop.is_set():
+                other.poll(timeout_ms=500)
 
     def close(self) -> None:
         self._consumer.close(autocommit=False)

@@ -14,9 +14,10 @@ from kafka.errors import KafkaError
 
 from kafka_audit.errors import CollectionError, ConfigurationError
 from kafka_audit.jars.fetch import Progress
-from kafka_audit.sandbox import disks, processes
+from kafka_audit.sandbox import disks, leaders, processes
 from kafka_audit.sandbox.definition import Producer, Seed
 from kafka_audit.sandbox.state import Folder, State
+from kafka_audit.sandbox.unknown_transactions import write_unknown_transaction
 from kafka_audit.sandbox.workload import Plan, report_path
 
 _WORKLOAD_TIMEOUT_S = 300  # longer than a member's SETTLE_TIMEOUT_S, whose error says what the member waited for
@@ -32,11 +33,11 @@ def execute(seed: Seed, state: State, folder: Folder, launch_workload: Callable[
     everything that needs the brokers' own settings or disks is left out. Raises CollectionError if a client or a broker refuses.
     """
     own = state.brokers
+    seed = seed if own else seed.for_another_kafka()
     with refusals("connecting"), closing(KafkaAdminClient(bootstrap_servers=state.bootstrap, client_id="seed")) as admin:
-        failing = next((b for b in own if seed.log_dir_failure and b.id == seed.log_dir_failure.broker and len(b.log_dirs) > 1), None)
         with refusals("preparing the brokers"):
-            if failing:
-                disks.prefer_log_dirs(admin, seed, failing)
+            for broker in own:
+                disks.prefer_log_dirs(admin, seed, broker)
         progress(f"Creating {len(seed.topics)} topics")
         with refusals("creating topics"):
             _refuse_existing(admin, seed)
@@ -51,18 +52,19 @@ def execute(seed: Seed, state: State, folder: Folder, launch_workload: Callable[
         progress(f"Starting {len(seed.groups)} consumer groups")
         with refusals("committing offsets"):
             _run_groups(seed, state, folder, launch_workload)
-            _wait_until_stable(admin, {group.id for group in seed.groups if group.stays})
+            staying = [group for group in seed.groups if group.stays]
+            _wait_until_settled(admin, {group.id: "PreparingRebalance" if group.stuck else "Stable" for group in staying})
         with refusals("finishing"):
             if seed.delete_records:
                 admin.delete_records({disks.partition_named(name): before for name, before in seed.delete_records.items()})
             if own:
                 dynamic = {str(node.id): node.dynamic_config for node in seed.brokers.nodes if node.dynamic_config}
-                _alter(admin, ConfigResourceType.TOPIC, seed.internal_topics)
-                _alter(admin, ConfigResourceType.BROKER, dynamic)
-                _prefer_leaders(admin, seed)
-            if failing and seed.log_dir_failure:
-                progress(f"Failing log dir {failing.log_dirs[-1]} of broker {failing.id}")
-                disks.fail_last_log_dir(admin, seed.log_dir_failure, failing)
+                alter_configs(admin, ConfigResourceType.TOPIC, seed.internal_topics)
+                alter_configs(admin, ConfigResourceType.BROKER, dynamic)
+                leaders.prefer(admin, seed)
+            if seed.log_dir_failure and disks.can_fail(seed.log_dir_failure, own):
+                progress(f"Failing a log dir of broker {seed.log_dir_failure.broker}")
+                disks.fail_log_dir(admin, seed.log_dir_failure, own)
 
 
 def _refuse_existing(admin: KafkaAdminClient, seed: Seed) -> None:
@@ -125,33 +127,25 @@ def _run_groups(seed: Seed, state: State, folder: Folder, launch_workload: Calla
         raise CollectionError(f"{len(failed)} of {len(outcome)} consumer groups could not be seeded; see {log}:\n{lines}")
 
 
-def _wait_until_stable(admin: KafkaAdminClient, expected: set[str]) -> None:
-    """Wait until all these groups were Stable in four reads in a row: a late rebalance would change what the audit finds."""
+def _wait_until_settled(admin: KafkaAdminClient, expected: Mapping[str, str]) -> None:
+    """Wait until all these groups were in their states in four reads in a row: a late rebalance would change what the audit finds."""
     deadline, seen = time.monotonic() + _WORKLOAD_TIMEOUT_S, 0
     while seen < 4:
         states = {group["group_id"]: group["group_state"] for group in admin.list_groups()}
-        moving = {group: states.get(group) for group in expected if states.get(group) != "Stable"}
+        moving = {group: states.get(group) for group, state in expected.items() if states.get(group) != state}
         seen = 0 if moving else seen + 1
         if time.monotonic() > deadline:
-            raise CollectionError(f"These groups did not become stable: {moving}")
+            raise CollectionError(f"These groups did not settle: {moving}")
         time.sleep(0.25)
 
 
-def _alter(admin: KafkaAdminClient, kind: ConfigResourceType, changes: Mapping[str, Mapping[str, str]]) -> None:
+def alter_configs(admin: KafkaAdminClient, kind: ConfigResourceType, changes: Mapping[str, Mapping[str, str]]) -> None:
     """Set the dynamic configuration of topics or brokers, also keys that brokers list only where they are set."""
     resources = [ConfigResource(kind, name, configs=dict(values)) for name, values in changes.items()]
     answers = admin.alter_configs(resources, raise_on_unknown=False) if resources else {}
     refused = {name: words for named in answers.values() for name, words in named.items() if words != "OK"}
     if refused:
         raise CollectionError(f"The brokers refused settings of a {kind.name.lower()}: {refused}")
-
-
-def _prefer_leaders(admin: KafkaAdminClient, seed: Seed) -> None:
-    """Put other replicas first. No data moves, and the leaders stay until somebody elects the preferred ones."""
-    placed = seed.partitions()
-    order = {name: [first, *(one for one in placed[name] if one != first)] for name, first in seed.preferred_leaders.items()}
-    if order:
-        admin.alter_partition_reassignments({disks.partition_named(name): replicas for name, replicas in order.items()})
 
 
 @contextmanager
@@ -170,7 +164,9 @@ def _write(producer: Producer, partitions: Mapping[str, int], bootstrap: str) ->
     """
     timestamp_ms = int((time.time() - producer.age_hours * 3600) * 1000)
     records = list(_records(producer, partitions))
-    if producer.mode == "idempotent":
+    if producer.ends == "unknown":
+        write_unknown_transaction(producer.client_id, records, timestamp_ms, bootstrap)
+    elif producer.mode == "idempotent":
         _write_idempotent(producer, records, timestamp_ms, bootstrap)
     else:
         _write_librdkafka(producer, records, timestamp_ms, bootstrap)

@@ -10,6 +10,7 @@ from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts, reassigning_partitions
 from spark_jobs.rows.broker.configs import config_by
+from spark_jobs.rows.broker.controllers import controllers
 from spark_jobs.rows.broker.hosted_partitions import with_leaderships, with_odd_replicas
 
 _PACE_MS = 23 * 3_600_000  # a day, less what a daily schedule may jitter: a shorter look would take the busy hours for the whole day
@@ -47,6 +48,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         {
             "resource": F.col("broker_id").cast("string"),
             "replication_throttles": _throttles(),
+            "may_be_active_controller": controllers(evidence).may_be_active(F.col("broker_id")),
             "cordoned_log_dirs": _cordoned(evidence),
             "reassigning_partitions": F.lit(reassigning_partitions(evidence)).cast("bigint"),
             "errors": errors,

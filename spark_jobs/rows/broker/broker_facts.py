@@ -104,7 +104,8 @@ def _read(evidence: Evidence) -> BrokerFacts:
     releases = {row["broker_id"]: row.get("describe_cluster_version") for row in brokers}  # older snapshots lack the column
     unread: dict[str, dict[int, str]] = {}
     for row in evidence.broker_errors:
-        reason = f"{row['error']} ({row['api']} on broker {row['broker_id']}): {row['message']}"
+        node = "controller" if row["dataset"] == "controller_configs" else "broker"
+        reason = f"{row['error']} ({row['api']} on {node} {row['broker_id']}): {row['message']}"
         unread.setdefault(row["dataset"], {}).setdefault(row["broker_id"], reason)
     told = all(row["alive"] is not None for row in brokers)
     explained = {broker for reasons in unread.values() for broker in reasons}

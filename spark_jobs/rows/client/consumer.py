@@ -11,6 +11,7 @@ from spark_jobs.engine.tables import selected
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts
 from spark_jobs.rows.broker.configs import numbers_of_all_brokers
+from spark_jobs.rows.broker.controllers import controllers
 from spark_jobs.rows.client.client_declarations import (
     clients_of,
     declared_rows,
@@ -108,7 +109,7 @@ def _topic_signs(evidence: Evidence, declared: DataFrame) -> DataFrame:
 
     A sign is a transactional or control batch at the end of a partition, an open transaction, or a transaction that a coordinator
     remembers. Without one the topic is taken for plain, NULL when it or the end of a partition could not be read. ``unclean`` is its
-    effective unclean.leader.election.enable.
+    effective unclean.leader.election.enable, as the nodes apply it that elect leaders.
     """
     topics = user_topics(evidence).select("topic")
     signs = declared.select("topic").union(evidence.table("producers").where(F.col("current_txn_start_offset") >= 0).select("topic"))
@@ -123,7 +124,8 @@ def _topic_signs(evidence: Evidence, declared: DataFrame) -> DataFrame:
         if refused is not None:
             unread = unread.union(refused.where(F.map_contains_key("item_errors", F.lit("last_batches"))).select("topic"))
     unclean = evidence.table("topic_configs").where(F.col("name") == _UNCLEAN)
-    unclean = unclean.select("topic", (F.col("value") == "true").alias("unclean"))
+    allowed, own = F.col("value") == "true", F.col("source") == "DYNAMIC_TOPIC_CONFIG"
+    unclean = unclean.select("topic", F.when(own, allowed).otherwise(controllers(evidence).elect_unclean(allowed)).alias("unclean"))
     rows = topics.join(signs.distinct().withColumn("sign", F.lit(True)), on="topic", how="left")
     rows = rows.join(unread.distinct().withColumn("unread", F.lit(True)), on="topic", how="left")
     known = not any(missing.failed(evidence, name) for name in ("last_batches", "offsets"))

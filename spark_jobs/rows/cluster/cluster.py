@@ -13,6 +13,7 @@ from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts, ints
 from spark_jobs.rows.broker.configs import feature_levels
+from spark_jobs.rows.broker.controllers import controllers
 from spark_jobs.rows.cluster import access
 from spark_jobs.rows.cluster.client_quotas import client_quotas, write_rate
 from spark_jobs.rows.cluster.config_comparison import drifting_keys, weaker_overrides
@@ -46,6 +47,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "cluster_id": F.lit(ids[0] if ids else None).cast("string"),
             **_brokers(evidence),
             **_quorum(evidence),
+            **controllers(evidence).columns_of_cluster,
             "drifting_keys": F.lit(drifting_keys(evidence)).cast("array<string>"),
             "hidden_topics": _hidden(evidence),
             "snapshot_seconds": F.lit(evidence.seconds).cast("double"),
@@ -118,7 +120,8 @@ def _quorum(evidence: Evidence) -> dict[str, Column]:
 def _unread_items(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row: unread_items bigint, unread_by_dataset map<dataset,bigint> and item_errors map<dataset, reason>.
 
-    What a managed service hides is not counted: it is no gap of this snapshot.
+    What a managed service hides is not counted: it is no gap of this snapshot. Nor are the configurations of dedicated controllers,
+    to which clients need no way: the controls that lack them say so.
     """
     unread = (F.col("dataset") != "acls") | (F.col("error") != missing.NO_AUTHORIZER)  # that there are no ACLs was read
     if policy.managed_service is not None:
@@ -130,10 +133,15 @@ def _unread_items(evidence: Evidence, policy: Policy) -> DataFrame:
         .agg(F.count("*").alias("items"), F.min(missing.reason_text()).alias("first"))
     ).withColumn("text", F.concat(F.col("items").cast("string"), F.lit(" of its items could not be read, first: "), F.col("first")))
     entries = F.array_sort(F.collect_list(F.struct("dataset", "items", "text")))
-    return by_dataset.agg(entries.alias("entries")).select(
-        F.aggregate("entries", F.lit(0).cast("bigint"), lambda total, entry: total + entry["items"]).alias("unread_items"),
-        F.map_from_arrays("entries.dataset", "entries.items").alias("unread_by_dataset"),
-        F.map_from_arrays("entries.dataset", "entries.text").alias("item_errors"),
+    counted = F.filter("entries", lambda entry: entry["dataset"] != "controller_configs").alias("counted")
+    return (
+        by_dataset.agg(entries.alias("entries"))
+        .select("entries", counted)
+        .select(
+            F.aggregate("counted", F.lit(0).cast("bigint"), lambda total, entry: total + entry["items"]).alias("unread_items"),
+            F.map_from_arrays("counted.dataset", "counted.items").alias("unread_by_dataset"),
+            F.map_from_arrays("entries.dataset", "entries.text").alias("item_errors"),
+        )
     )
 
 

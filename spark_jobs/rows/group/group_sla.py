@@ -9,6 +9,7 @@ from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.engine.session import whole_stages
 from spark_jobs.engine.tables import table_of
 from spark_jobs.lag.days import LagWindow, read_window
+from spark_jobs.lag.positions import offsets_between
 from spark_jobs.lag.samples import newest
 from spark_jobs.lag.slas import READ_COMMITTED, lag_growth, may_wait, present_figures, sla_figures, sla_samples, sla_spans
 from spark_jobs.rows import missing
@@ -50,7 +51,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "isolation": isolation_of(policy, F.col("group_id")),
             "policy": sla_policy(policy, F.col("group_id"), F.nullif("sla", F.lit(_NONE))),
             # What members subscribe tells which topics a group reads; of a group without members, or of unknown ones, only its commits do.
-            "unmeasured": F.coalesce(F.when(F.coalesce("member_count", F.lit(0)) == 0, F.col("hidden")), "uncommitted"),
+            "unmeasured": F.coalesce(F.when(F.coalesce("member_count", F.lit(0)) == 0, F.col("hidden")), "uncommitted", "bare_reads"),
             "lag_growth": lag_growth([one.taken_ms for one in newest(evidence)]),
         }
     )
@@ -163,8 +164,26 @@ def _figures(evidence: Evidence, policy: Policy) -> DataFrame:
     )
     figures = present_figures(F.col("counts"), range(len(newest(evidence))))
     return rows.groupBy("group_id", "sla").agg(
-        *[figure.alias(name) for name, figure in figures.items()], missing.joined(lacking).alias("lacking")
+        *[figure.alias(name) for name, figure in figures.items()], missing.joined(lacking).alias("lacking"), _bare_reads()
     )
+
+
+def _bare_reads() -> Column:
+    """Partitions that members read without a commit of the group, as text (CON-07); NULL if there is none.
+
+    Where their members stand is in the members' memory only.
+    """
+    records = F.coalesce(offsets_between(F.col("log_start"), F.col("log_end")), F.lit(1))
+    is_found = F.col("assigned") & ~F.col("has_commit") & (records > 0)
+    count, names = F.count_if(is_found), F.array_join(F.slice(F.array_sort(F.collect_list(F.when(is_found, F.col("place")))), 1, 5), ", ")
+    words = F.concat(
+        F.lit("members read "),
+        count,
+        F.when(count == 1, F.lit(" partition")).otherwise(F.lit(" partitions")),
+        F.lit(" on which the group has committed nothing (CON-07): "),
+        names,
+    )
+    return F.when(count > 0, words).alias("bare_reads")
 
 
 def _first(dataset: str, concerned: Column) -> Column:

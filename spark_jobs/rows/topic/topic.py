@@ -11,6 +11,7 @@ from spark_jobs.engine.tables import constant
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts, reassigning_partitions
 from spark_jobs.rows.broker.configs import config_by, effective_min_insync, timestamp_bound, values_of_all_brokers
+from spark_jobs.rows.broker.controllers import controllers
 from spark_jobs.rows.tiers import matches_any, topic_policy
 from spark_jobs.rows.topic.compacted_growth import with_compacted_growth
 from spark_jobs.rows.topic.framework_topics import framework_topics
@@ -46,6 +47,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "timestamp_after_max_ms": timestamp_bound("after"),
             "cluster_reassigning_partitions": F.lit(reassigning_partitions(evidence)).cast("bigint"),
             "broker_values": constant(values_of_all_brokers(evidence), "map<string,array<string>>"),
+            **controllers(evidence).columns_of_topic,
             "racks": facts.alive_racks,
             "declared_producers": _declared_clients(policy, "producer", F.col("topic")),
             "declared_consumers": _declared_clients(policy, "consumer", F.col("topic")),
@@ -97,7 +99,11 @@ def _partition_figures(evidence: Evidence, facts: BrokerFacts) -> DataFrame:
 
 
 def _errors(evidence: Evidence, facts: BrokerFacts) -> Column:
-    of_row = missing.extra(topics=F.col("topics_error"), broker_configs=facts.unread_of_any("broker_configs"))
+    of_row = missing.extra(
+        topics=F.col("topics_error"),
+        broker_configs=facts.unread_of_any("broker_configs"),
+        controller_configs=facts.unread_of_any("controller_configs"),
+    )
     # A whole dataset's own reason is clearer than "on 5 of its partitions, first 0: ...", so it comes last.
     return missing.joined(of_row, F.col("lacking"), F.col("item_errors"), missing.whole_datasets(evidence))
 

@@ -16,6 +16,8 @@ BROKER = columns(f"""
     led_partitions      int           partitions that it leads; NULL when partitions could not be read, and so are the next two
     preferred_partitions int          partitions whose preferred leader it is: the first of their assigned replicas
     preferred_led_elsewhere int       of those, partitions that another broker leads although this one is in sync
+    may_be_active_controller boolean  it is a voter of the metadata quorum, or the cluster is on ZooKeeper, so that its own settings may be
+        those of the active controller; NULL when the voters are not known
     log_dirs            int           number of log dirs it reports
     failed_log_dirs     array<string> log dirs that report an error, with the error's name
     cordoned_log_dirs   array<string> log dirs that take no new replicas (KIP-1066), or '*' for all; empty when there is none; NULL when its
@@ -55,6 +57,12 @@ CLUSTER = columns(f"""
     observers                  {INTS}        alive brokers that are no voters, and so read the metadata log as observers of the quorum
     caught_up_observers        {INTS}        of those, the ones that the leader lists within 60 s of its clock; NULL when it reports
         no times
+    dedicated_controllers      {INTS}        voters of the metadata quorum that are no brokers; empty when every voter is a broker, or the
+        cluster is on ZooKeeper; NULL when the voters are not known
+    controllers_answered       {INTS}        of those, the ones that told their configuration to the auditor
+    controller_values          map<string,array<string>> distinct effective values of a key on those dedicated controllers that told it
+    controller_settings        array<string> what these told, as 'controller 3000: unclean.leader.election.enable=false (DEFAULT_CONFIG),
+        default.replication.factor=3 (STATIC_BROKER_CONFIG)'; sorted, at most 20
     transaction_count          bigint        transactional ids that coordinators list; NULL when they could not be listed, or none is listed
         and a transaction is open, or may be where producers could not be read
     unfinished_transaction_count bigint      of those, transactions that should have ended: open or prepared a minute after their timeout,

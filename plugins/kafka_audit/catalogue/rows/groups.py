@@ -78,7 +78,8 @@ GROUP_SLA = columns(f"""
         topics in the audit's scope
     some_topics_only       boolean the audit was asked to look at some topics only, so commits on other topics are not seen
     unmeasured             string  what it may have to read that no lag shows: of a group without members, topics hidden from the
-        auditor; and partitions of its topics with records and neither a commit nor a reader; or why that is unknown. NULL if there is none
+        auditor; and partitions of its topics with records and without a commit, whether a member reads them or not; or why that is
+        unknown. NULL if there is none
     lag_known              bigint  sum of the records behind the log end, without transaction ends where known, over those of these
         partitions of which both offsets were read and whose commit is not beyond the end
     lag_least              bigint  lag_known without what may be no lag: partitions that are one offset behind, which may be the end of a

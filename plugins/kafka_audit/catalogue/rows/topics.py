@@ -25,6 +25,10 @@ TOPIC = columns(f"""
         message.timestamp.difference.max.ms where it is not set; NULL when it could not be read, and before 3.6
     timestamp_after_max_ms       bigint        message.timestamp.after.max.ms in the same way
     broker_values                map<string,array<string>> distinct effective values of a key, for keys that every broker answered
+    dedicated_controllers        {INTS}        voters of the metadata quorum that are no brokers; empty when every voter is a broker, or the
+        cluster is on ZooKeeper; NULL when the voters are not known
+    elector_values               array<string> with dedicated controllers: distinct values of unclean.leader.election.enable on the voters,
+        by their own word or by the cluster-wide dynamic value; NULL when none of them is true and one is not known
     racks                        int           distinct racks of the alive brokers; NULL when a broker has no rack
     rack_spread_min              int           fewest distinct racks of any partition's replicas, without those being removed; NULL when a
         replica's rack is unknown
