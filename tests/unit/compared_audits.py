@@ -128,6 +128,7 @@ class Judged:
     def replace_findings(self, of: Control, statuses: Sequence[str], severities: Sequence[str]) -> None:
         """Give a control of the settings one finding for each status, on topic-000000 and so on."""
         count, given = len(statuses), {"control_id": of.id, "code": of.code, "subject": of.subject, "observed": "1", "evidence": "{}"}
+        given |= {"title": of.title, "evidence_class": of.evidence.value, "catalogue_severity": of.severity.value}
         columns = {name: pa.array([value] * count) for name, value in given.items()}
         columns |= {"status": pa.array(statuses), "severity": pa.array(severities)}
         columns["resource"] = columns["topic"] = pa.array([f"topic-{number:06}" for number in range(count)])

@@ -172,6 +172,16 @@ def test_the_same_report_gives_the_same_bytes(tmp_path: Path) -> None:
     assert render(replace(report, generated_at=report.generated_at + timedelta(seconds=1))) != made
 
 
+def test_figures_and_words_of_any_length_are_printed(tmp_path: Path) -> None:
+    fake = FakeAudit(tmp_path, (GROUP,))
+    words = dict.fromkeys(("status", "status_reason", "burrow", "time_to_loss_by", "lag_ms_method"), "w" * 300)
+    figures = dict.fromkeys(("lost", "lag", "margin", "beyond_end", "time_to_loss_ms", "lag_ms"), 2**62)
+    fake.settings([])
+    fake.lag([], [group_partition("g" * 249, "t" * 249, 0, **words, **figures)])
+    fake.gates()
+    assert render(read_report(*fake.inputs.args, **fake.inputs.kwargs)).startswith(b"%PDF")
+
+
 def test_a_report_is_made_at_any_moment_and_the_pdf_says_the_second(tmp_path: Path) -> None:
     report = plain_report(tmp_path)
     moment = report.generated_at.replace(microsecond=123_456)
