@@ -46,12 +46,18 @@ _NAMES = ("resource", "topic", "group_id")
 _ROWS_AT_ONCE = 50_000
 
 
-def render(audit: Path, snapshot_of: Path) -> tuple[dict[str, float], dict[str, int], float]:
-    """Seconds for each step and format, bytes of each file, and the peak memory of this process in MB.
+def peak_mb() -> int:
+    """The peak memory of this process until now."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def render(audit: Path, snapshot_of: Path) -> tuple[dict[str, float], dict[str, int], dict[str, int]]:
+    """Seconds for each step and format, bytes of each file, and the peak memory of this process in MB after each.
 
     ``snapshot_of``: the sealed audit whose snapshot, policy and controls the report is made with.
     """
     seconds: dict[str, float] = {}
+    peaks: dict[str, int] = {}
     _, place = placed(snapshot_of)
     if place is None:
         sys.exit(f"{snapshot_of} is not the folder of an audit below a root")
@@ -60,19 +66,19 @@ def render(audit: Path, snapshot_of: Path) -> tuple[dict[str, float], dict[str, 
     snapshot = EvidenceRoot(path=place.root).snapshot(place.cluster, manifest["snapshot"]["snapshot_id"])
     inputs = Audit(path=snapshot_of).inputs
     catalogue, policy = load_catalogue([inputs / CONTROLS]), load_policy(inputs / POLICY)
-    seconds["policy and controls"] = time.monotonic() - started
+    seconds["policy and controls"], peaks["policy and controls"] = time.monotonic() - started, peak_mb()
     started = time.monotonic()
     when = parse_time(read_json(snapshot_of / "report" / "report.json")["generated_at"])
     report = read_report(Audit(path=audit), snapshot, catalogue, policy, generated_at=when)
-    seconds["results"] = time.monotonic() - started
+    seconds["results"], peaks["results"] = time.monotonic() - started, peak_mb()
     sizes = {}
     with tempfile.TemporaryDirectory(prefix="kafka-audit-bench-") as folder:
         for name, about in REPORT_FILES.items():
             started = time.monotonic()
             write_formats(report, audit, [name], Path(folder))
-            seconds[name] = time.monotonic() - started
+            seconds[name], peaks[name] = time.monotonic() - started, peak_mb()
             sizes[name] = (Path(folder) / about.file).stat().st_size
-    return seconds, sizes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return seconds, sizes, peaks
 
 
 def enlarge(audit: Path, to: Path, findings: int) -> None:
@@ -141,11 +147,11 @@ def alone(function, *arguments):
 
 
 def say(title: str, audit: Path, snapshot_of: Path) -> None:
-    seconds, sizes, peak = alone(render, audit, snapshot_of)
+    seconds, sizes, peaks = alone(render, audit, snapshot_of)
     print(title)
     for name, taken in seconds.items():
-        print(f"  {taken:7.2f} s  {name}" + (f", {sizes[name]:,} bytes" if name in sizes else ""))
-    print(f"  {sum(seconds.values()):7.2f} s  in all; peak memory {peak:.0f} MB", flush=True)
+        print(f"  {taken:7.2f} s  {peaks[name]:>5} MB  {name}" + (f", {sizes[name]:,} bytes" if name in sizes else ""))
+    print(f"  {sum(seconds.values()):7.2f} s  in all; peak memory {max(peaks.values())} MB", flush=True)
 
 
 def main() -> None:

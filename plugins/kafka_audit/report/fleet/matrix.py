@@ -144,7 +144,7 @@ def _read(
         cluster = _cluster(name, report, [f"Step {one['step']} failed: {one['message']}" for one in failures_of(path)])
         newer = _unsealed(root, name, audit_id)
     except (AuditError, OSError, KeyError, ValueError) as problem:
-        why = f"Its newest audit cannot be used: {' '.join(str(problem).split())}"
+        why = f"Its newest audit cannot be used: {'. '.join(str(problem).splitlines())}"
         return FleetCluster(name=name, verdict=UNUSABLE, why=(why,), audit_id=audit_id), None
     notes = (f"A newer audit, {newer}, is not sealed: it runs still, or was cut short.",) if newer else ()
     return replace(cluster, why=(*cluster.why, *notes)), report
