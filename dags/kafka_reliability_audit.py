@@ -26,7 +26,7 @@ def kafka_reliability_audit() -> None:
     | `evidence_gate` | is the evidence complete, recent and of the right types? If not, the audit is **void** |
     | `verify` | judges every resource by every control, with Spark: first settings, then lag |
     | `findings_gate` | do the findings pass the policy, and were enough controls assessed? |
-    | `report` | writes HTML, JSON and JUnit, whatever the gates decided; then seals the audit |
+    | `report` | writes the report in the formats that were asked for, whatever the gates decided; then seals the audit |
     | `gate` | **the only task that fails because of the verdict**: its log lists the reasons |
 
     A red `gate` means that the audit worked, and that the cluster did not pass or something could not be assessed; the reasons say
