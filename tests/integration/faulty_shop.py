@@ -9,6 +9,7 @@ from kafka import KafkaAdminClient
 from kafka_audit.cli.demo import POLICIES
 from kafka_audit.sandbox.earlier_snapshots import make_past
 from kafka_audit.sandbox.lifecycle import Sandbox
+from kafka_audit.sandbox.state import Folder
 from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.layout import Audit
 
@@ -21,9 +22,17 @@ UNKNOWN_OF_OUR_TOPIC = {("TOP-10", LIKE_AN_OPTION)}
 """What cannot be known beside the seed's: broker 3 has no rack."""
 
 
+def in_first_log_dirs(sandbox: Sandbox) -> dict[tuple[str, int, int], str]:
+    """The log dirs that are asked for our topic: those that fail in the seed's story may hold only the seed's own replicas."""
+    state = Folder(sandbox.directory).load()
+    assert state is not None
+    return {(LIKE_AN_OPTION, 0, broker.id): broker.log_dirs[0] for broker in state.brokers}
+
+
 def first_audit(sandbox: Sandbox, root: Path) -> Audit:
     """Run ``kafka-audit audit`` through Airflow on the faulty cluster with its past; it must end with exit code 3."""
     with closing(KafkaAdminClient(bootstrap_servers=sandbox.bootstrap)) as admin:
+        admin.alter_replica_log_dirs(in_first_log_dirs(sandbox))
         weak = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true", "retention.ms": "3600000"}
         admin.create_topics({LIKE_AN_OPTION: {"assignments": {0: [1, 2, 3]}, "configs": weak}})
     make_past(sandbox, "faulty", root=root, cluster=CLUSTER)

@@ -94,8 +94,10 @@ def _attestation(one: AttestationUse) -> dict[str, object]:
 
 
 def _gate(gate: GateResult) -> dict[str, object]:
+    """One gate with the rules that did not pass; those that passed are counted."""
     title, asks = _ABOUT.get(gate.gate, (gate.gate, ""))
     suite, coverage = gate.suite, gate.coverage
+    others = [one for one in gate.results if one.status is not Verdict.PASS]
     about = [f"suite {suite.name}, {words.counted(suite.expectations, 'expectation')}, sha256 {suite.sha256}"] if suite else []
     if coverage:
         ratio = safe_text.percent(coverage.assessed, coverage.applicable)
@@ -109,13 +111,13 @@ def _gate(gate: GateResult) -> dict[str, object]:
         "verdict": gate.verdict.value if gate.verdict else "did not run",
         "reasons": [cut(reason, _SENTENCE) for reason in gate.reasons[:10]],
         "about": "; ".join(about),
-        "rules": [_rule(one) for one in gate.results[:_RULES]],
-        "more": max(0, len(gate.results) - _RULES),
+        "rules": [_rule(one) for one in others[:_RULES]],
+        "more": max(0, len(others) - _RULES),
+        "passed": len(gate.results) - len(others),
     }
 
 
 def _rule(rule: RuleResult) -> dict[str, object]:
-    passed = rule.status is Verdict.PASS
     return {
         "id": name(rule.rule_id),
         "severity": rule.severity,
@@ -124,5 +126,5 @@ def _rule(rule: RuleResult) -> dict[str, object]:
         "checks": cut(rule.description, 300),
         "observed": cut(rule.observed, 200) or None,
         "expected": cut(rule.expected, 200) or None,
-        "detail": cut(rule.detail, 300) if rule.detail and not passed else None,
+        "detail": cut(rule.detail, 300) if rule.detail else None,
     }
