@@ -28,7 +28,11 @@ class RemoteStore:
             "remote.log.manager.task.retry.backoff.ms": "500",
             "remote.log.manager.task.retry.backoff.max.ms": "500",
             "rsm.config.dir": str(self._folder),
+            # Retention would close the segment of an old record, which is then uploaded before a test expects it.
+            "log.retention.check.interval.ms": "3600000",
+            "log.initial.task.delay.ms": "3600000",
             "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
+            "rlmm.config.remote.log.metadata.topic.min.isr": "1",  # as brokers made the topic before KIP-1235
             "rlmm.config.remote.log.metadata.initialization.retry.interval.ms": "500",
         }
 

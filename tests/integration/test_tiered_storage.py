@@ -84,7 +84,8 @@ class Tiered:
 def _policy(folder: Path, min_free_share: float) -> Policy:
     folder.mkdir()
     parameters = {"REP-09": {"min_free_share": min_free_share}}
-    tier = {"owner": "platform team", "rpo_seconds": 0, "parameters": parameters}
+    demands = {"replication_factor": 3, "min_insync_replicas": 2, "retention_ms": HOUR_MS}
+    tier = {"owner": "platform team", "rpo_seconds": 0, **demands, "parameters": parameters}
     (folder / "tiers.yaml").write_text(yaml.safe_dump({"version": 1, "default_tier": "all", "tiers": {"all": tier}}))
     (folder / "slas.yaml").write_text("version: 1\n")
     return load_policy(folder)
@@ -169,7 +170,7 @@ def test_uploads_that_the_store_refuses_fail_with_the_number_of_records_that_are
     assert observed.startswith("at least 4 records are overdue, most on partition 0; not uploaded in all: 5 records")
 
 
-def test_the_topic_of_the_metadata_that_the_brokers_made_themselves_fails_until_two_replicas_must_acknowledge(story: Story) -> None:
+def test_the_topic_of_the_metadata_fails_until_two_replicas_must_acknowledge(story: Story) -> None:
     status, observed = verdict(story.uploaded, "TOP-11", METADATA)
     assert status == "fail"
     assert observed.startswith("replication factor 3; effective min.insync.replicas 1")
