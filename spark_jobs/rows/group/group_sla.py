@@ -71,17 +71,11 @@ def unlisted(evidence: Evidence, policy: Policy) -> DataFrame:
 def _hidden(evidence: Evidence) -> DataFrame:
     """One row, column ``hidden``: which topics are hidden from the auditor, or why that is not known, as text; NULL if none is."""
     topics = hidden_topics(evidence).where(~F.col("topic").isin(*INTERNAL_TOPICS))
-    count, names = F.count("*"), F.array_join(F.slice(F.array_sort(F.collect_set("topic")), 1, 5), ", ")
-    words = F.concat(
-        F.lit("commits on hidden topics are not shown: "),
-        count,
-        F.when(count == 1, F.lit(" topic is")).otherwise(F.lit(" topics are")),
-        F.lit(" on a broker's disk, but not in metadata: "),
-        names,
-    )
+    said = ("commits on hidden topics are not shown: ", " topic is", " topics are", " on a broker's disk, but not in metadata: ")
+    words = _naming(F.lit(True), F.col("topic"), said)
     disks = None if no_authorizer(evidence) else disks_unread(evidence)
     unknown = f"commits on hidden topics are not shown, and whether topics are hidden is not known: {disks}" if disks else None
-    return topics.agg(F.when(count > 0, words).otherwise(F.lit(unknown)).alias("hidden"))
+    return topics.agg(F.coalesce(words, F.lit(unknown)).alias("hidden"))
 
 
 def _uncommitted(evidence: Evidence, policy: Policy) -> DataFrame:
@@ -90,18 +84,23 @@ def _uncommitted(evidence: Evidence, policy: Policy) -> DataFrame:
     How many of their records the group still has to read depends on its auto.offset.reset, which is not known.
     """
     is_found = F.col("unread_log").isNull() & F.col("unread_commit").isNull()
-    count, unread = F.count_if(is_found), F.min(F.coalesce("unread_log", "unread_commit"))
-    names = F.array_join(F.slice(F.array_sort(F.collect_list(F.when(is_found, F.col("place")))), 1, 5), ", ")
-    words = F.concat(
-        F.lit("how much of it is to be read is not known: "),
-        count,
-        F.when(count == 1, F.lit(" partition has")).otherwise(F.lit(" partitions have")),
-        F.lit(" records and neither a commit nor a reader (CON-08, CON-15): "),
-        names,
+    said = (
+        *("how much of it is to be read is not known: ", " partition has", " partitions have"),
+        " records and neither a commit nor a reader (CON-08, CON-15): ",
     )
     places = bare_partitions(evidence).withColumn("sla", F.coalesce(sla_number(policy, "group_id", "topic"), F.lit(_NONE)))
-    text = F.when(count > 0, words).otherwise(F.concat(F.lit("a partition without a reader could not be read: "), unread))
+    unread = F.concat(F.lit("a partition without a reader could not be read: "), F.min(F.coalesce("unread_log", "unread_commit")))
+    text = F.coalesce(_naming(is_found, F.col("place"), said), unread)
     return places.groupBy("group_id", "sla").agg(text.alias("uncommitted"))
+
+
+def _naming(is_found: Column, name: Column, said: tuple[str, str, str, str]) -> Column:
+    """How many rows are found and the first five by name, as text; NULL if none is. ``said``: the words before the number, behind one,
+    behind several, and before the names."""
+    before, one, several, of_names = map(F.lit, said)
+    count, names = F.count_if(is_found), F.slice(F.array_sort(F.collect_list(F.when(is_found, name))), 1, 5)
+    words = F.concat(before, count, F.when(count == 1, one).otherwise(several), of_names, F.array_join(names, ", "))
+    return F.when(count > 0, words)
 
 
 @shortened
@@ -175,15 +174,8 @@ def _bare_reads() -> Column:
     """
     records = F.coalesce(offsets_between(F.col("log_start"), F.col("log_end")), F.lit(1))
     is_found = F.col("assigned") & ~F.col("has_commit") & (records > 0)
-    count, names = F.count_if(is_found), F.array_join(F.slice(F.array_sort(F.collect_list(F.when(is_found, F.col("place")))), 1, 5), ", ")
-    words = F.concat(
-        F.lit("members read "),
-        count,
-        F.when(count == 1, F.lit(" partition")).otherwise(F.lit(" partitions")),
-        F.lit(" on which the group has committed nothing (CON-07): "),
-        names,
-    )
-    return F.when(count > 0, words).alias("bare_reads")
+    said = ("members read ", " partition", " partitions", " on which the group has committed nothing (CON-07): ")
+    return _naming(is_found, F.col("place"), said).alias("bare_reads")
 
 
 def _first(dataset: str, concerned: Column) -> Column:

@@ -4,6 +4,7 @@ from kafka_audit import __version__, safe_text
 from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED
 from kafka_audit.report import words
 from kafka_audit.report.comparison import Change, ChangedFinding, Comparison
+from kafka_audit.report.front import Worst, worst_failures
 from kafka_audit.report.model import Report
 from kafka_audit.report.pdf.letters import Wide, cut, name
 from kafka_audit.report.results import ControlResult
@@ -22,7 +23,6 @@ _DEMANDS = {
     "min_coverage": "minimum coverage",
     "max_age_seconds": "age of the snapshot in seconds, at most",
 }
-_WORST = 3
 _REASONS = 6
 _REASONS_MISSING = 15
 _CHANGES = 20
@@ -64,7 +64,7 @@ def content(report: Report) -> dict[str, object]:
         "previous": _previous(report.comparison),
         "loss": words.loss(report.lag.loss),
         "loss_known": report.lag.ran,
-        "worst": [_worst(result) for result in _unwaived_first(report)[:_WORST]],
+        "worst": [_worst(one) for one in worst_failures(report)],
         "missing": list(report.missing),
         "severities": _severities(report),
         "coverage": _coverage(report),
@@ -104,20 +104,15 @@ def _previous(comparison: Comparison | None) -> dict[str, object] | None:
     return {"audit": name(comparison.previous_audit_id), "started": started, "verdict": comparison.previous_verdict}
 
 
-def _unwaived_first(report: Report) -> list[ControlResult]:
-    """The failing controls, worst first; those whose failures are all waived last."""
-    return sorted(report.failing, key=lambda one: one.counted.failed <= one.counted.waived)
-
-
-def _worst(result: ControlResult) -> dict[str, object]:
-    first = next(iter(result.failures), None)
+def _worst(one: Worst) -> dict[str, object]:
+    first = next(iter(one.failures), None)
     return {
-        "code": result.code,
-        "severity": result.worst,
-        "title": result.title,
+        "code": one.result.code,
+        "severity": one.severity,
+        "title": one.result.title,
         "resource": name(first.resource) if first else None,
         "observed": Wide(cut(first.observed, 240)) if first and first.observed else None,
-        "more": max(0, result.counted.failed - 1),
+        "more": max(0, one.failed - 1),
     }
 
 
