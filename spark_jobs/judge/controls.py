@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.rows import SUBJECTS
+from kafka_audit.catalogue.rule import rule_of
 from kafka_audit.catalogue.rule_sql import Reference
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Status
@@ -29,9 +30,12 @@ UNDECLARED = "not declared: only an owner can say it; PRD-05 asks once for all d
 _IDENTITY = {"topic": "string", "partition": "int", "broker_id": "int", "group_id": "string"}
 _ABOUT = (
     "array<struct<control_id:string,code:string,title:string,catalogue_severity:string,catalogue_evidence:string,"
-    "written:string,raised:string>>"
+    "written:string,raised:string,rule_sha256:string>>"
 )
-_SUMMARISED = "control_id string, code string, title string, subject string, severity string, evidence_class string, population bigint"
+_SUMMARISED = (
+    "control_id string, code string, title string, subject string, severity string, evidence_class string, rule_sha256 string, "
+    "population bigint"
+)
 _SPENT = (
     *("applies", "passes", "set_aside", "hidden", "lacking", "explanation"),
     *("raised", "nulls", "written", "computed", "evidence_of_row", "catalogue_evidence"),
@@ -42,7 +46,7 @@ _WIDEST_TEXT = 8_192  # a hostile value must not make a finding unreadable or a 
 COLUMNS = (
     *("audit_id", "snapshot_id", "cluster", "control_id", "code", "title", "subject", "resource", "topic", "partition", "broker_id"),
     *("group_id", "severity", "evidence_class", "status", "reason", "observed", "expected", "evidence", "tier"),
-    *("catalogue_severity", "loosened", "waiver", "remediation"),
+    *("catalogue_severity", "loosened", "waiver", "remediation", "rule_sha256", "rule_set_sha256"),
 )
 """The columns of findings.parquet; strings, except partition and broker_id (int).
 
@@ -57,7 +61,7 @@ def judge(
     *,
     first_audit: Column | None = None,
 ) -> DataFrame:
-    """Wide rows of one subject -> one finding for each row and control, without the audit's identity.
+    """Wide rows of one subject -> one finding for each row and control, without what is the same for the whole audit.
 
     ``broken`` names controls whose SQL raised, with the message: their findings have status error. Without ``policy_columns`` the rows have
     to bring the controls' parameters along, severities are the catalogue's, and nothing is waived. ``first_audit``, a boolean column, says
@@ -90,6 +94,7 @@ def _about(control: Control, raised: str | None) -> dict[str, str | None]:
         "catalogue_evidence": control.evidence.value,
         "written": None if control.expected_sql is not None or raised is not None else control.expected,
         "raised": raised,
+        "rule_sha256": rule_of(control).sha256,
     }
 
 
@@ -209,7 +214,8 @@ def summarise(spark: SparkSession, findings: DataFrame, catalogue: Sequence[Cont
         F.count_if(F.col("loosened").isNotNull() & F.col("status").isin(Status.PASS.value, Status.FAIL.value)).alias("loosened"),
     )
     about = [
-        (one.id, one.code, one.title, one.subject, one.severity.value, one.evidence.value, populations[one.subject]) for one in catalogue
+        (one.id, one.code, one.title, one.subject, one.severity.value, one.evidence.value, rule_of(one).sha256, populations[one.subject])
+        for one in catalogue
     ]
     names = ("findings", "distinct_resources", *counted, "waived", "loosened")
     # A control without findings has really 0 of them: this table counts findings, it is no evidence of the cluster.

@@ -128,7 +128,7 @@ def findings(part: Part, broken: Mapping[str, str] | None = None) -> DataFrame:
         parts = 1 + part.populations[subject] // _ROWS_OF_A_PART
         ordered = each.repartition(parts, "resource").sortWithinPartitions("resource") if part.large else each
         judged.append(judge(ordered, part.catalogue.of_subject(subject), broken, part.policy_columns, first_audit=part.first_audit))
-    named = [F.lit(value).alias(field) for field, value in part.identity.items()]
+    named = [F.lit(value).alias(field) for field, value in {**part.identity, "rule_set_sha256": part.catalogue.rule_set_sha256}.items()]
     return reduce(DataFrame.unionByName, judged).select(*named, "*").select(*COLUMNS)
 
 

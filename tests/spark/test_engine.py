@@ -15,6 +15,7 @@ from snapshot_builder import Synthetic
 
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.rows import SUBJECTS
+from kafka_audit.catalogue.rule import rule_of
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
 from spark_jobs.engine.evidence import Evidence
@@ -195,6 +196,19 @@ def test_controls_of_one_subject_are_judged_in_one_pass_over_its_rows(partition_
         ("b", "t-0", "pass"),
         ("b", "t-1", "fail"),
     ]
+
+
+def test_a_finding_carries_the_hash_of_its_rule_which_changes_with_the_rules_sql(partition_rows) -> None:
+    def hashes(sql: str) -> dict[str, set[str]]:
+        controls = [control(pass_when=sql), control("other", code="TST-02", pass_when="isr_count >= 3")]
+        found = judge(partition_rows({"isr_count": 3}, {"isr_count": None}), controls, {"other": "it raised"}).collect()
+        return {one.id: {row["rule_sha256"] for row in found if row["control_id"] == one.id} for one in controls}
+
+    before, after = hashes("isr_count >= 2"), hashes("isr_count >= 1")
+    assert [len(one) for one in (*before.values(), *after.values())] == [1, 1, 1, 1]
+    assert before["isr_is_whole"] != before["other"] == after["other"]
+    assert before["isr_is_whole"] != after["isr_is_whole"]
+    assert before["isr_is_whole"] == {rule_of(control(pass_when="isr_count >= 2")).sha256}
 
 
 def test_a_rule_that_raised_gives_errors_and_leaves_other_rules_alone(partition_rows) -> None:

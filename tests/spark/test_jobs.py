@@ -98,6 +98,8 @@ def test_spark_submit_runs_both_parts_and_leaves_complete_findings(tmp_path: Pat
             (audit.path.name, snapshot.snapshot_id, CLUSTER)
         }
         assert [row["control_id"] for row in summary] == [control.id for control in catalogue.of_part(part)]
+        assert {row["rule_set_sha256"] for row in findings} == {catalogue.rule_set_sha256}
+        assert all(row["rule_sha256"] == catalogue.rules[row["control_id"]].sha256 for row in (*findings, *summary))
         for row in summary:
             counted = row["passed"] + row["failed"] + row["errored"] + row["not_assessed"] + row["not_applicable"]
             assert row["population"] == row["findings"] == row["distinct_resources"] == counted

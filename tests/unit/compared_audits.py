@@ -16,11 +16,11 @@ from kafka_audit.audit.inputs import policy_files
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.load import Catalogue
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
+from kafka_audit.catalogue.rule import ASKS, rule_of
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import Severity
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.report import read_report, write_report
-from kafka_audit.report.asked import _ASKS
 from kafka_audit.report.comparison import ChangedFinding, Comparison
 from kafka_audit.report.model import Report
 from kafka_audit.store.durable_files import write_json
@@ -128,7 +128,12 @@ class Judged:
     def replace_findings(self, of: Control, statuses: Sequence[str], severities: Sequence[str]) -> None:
         """Give a control of the settings one finding for each status, on topic-000000 and so on."""
         count, given = len(statuses), {"control_id": of.id, "code": of.code, "subject": of.subject, "observed": "1", "evidence": "{}"}
-        given |= {"title": of.title, "evidence_class": of.evidence.value, "catalogue_severity": of.severity.value}
+        given |= {
+            "rule_sha256": rule_of(of).sha256,
+            "title": of.title,
+            "evidence_class": of.evidence.value,
+            "catalogue_severity": of.severity.value,
+        }
         columns = {name: pa.array([value] * count) for name, value in given.items()}
         columns |= {"status": pa.array(statuses), "severity": pa.array(severities)}
         columns["resource"] = columns["topic"] = pa.array([f"topic-{number:06}" for number in range(count)])
@@ -154,7 +159,7 @@ class Judged:
 
     def seal(self) -> None:
         for one in self.catalogue.controls:
-            text = json.dumps(one.model_dump(mode="json", include={*_ASKS, "id", "code", "title", "parameters"}))
+            text = json.dumps(one.model_dump(mode="json", include={*ASKS, "id", "code", "title", "parameters"}))
             path = self.audit.inputs / "controls" / f"{one.id}.yaml"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

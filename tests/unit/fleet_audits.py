@@ -8,7 +8,7 @@ from pathlib import Path
 
 from report_audit import AUDIT_ID, FakeAudit, finding, summary
 
-from kafka_audit.audit.inputs import keep_rules, keep_used
+from kafka_audit.audit.inputs import keep_rules, keep_used, rules_record
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
 from kafka_audit.policy import load_policy
@@ -69,7 +69,7 @@ def fleet_audit(
     report = read_report(*fake.inputs.args, **fake.inputs.kwargs)
     write_json(fake.audit.report / "report.json", as_json(report))
     snapshot = {"snapshot_id": fake.snapshot.snapshot_id, "manifest_sha256": fake.snapshot.manifest_sha256}
-    seal_audit(evidence, cluster, AUDIT_ID, {"snapshot": snapshot, "policy_sha256": policy.sha256, "catalogue_sha256": loaded.sha256})
+    seal_audit(evidence, cluster, AUDIT_ID, {"snapshot": snapshot, **rules_record(policy, loaded)})
     path: Path = fake.audit.path
     return path
 

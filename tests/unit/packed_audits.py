@@ -5,7 +5,7 @@ from pathlib import Path
 
 from report_audit import AUDIT_ID, WHEN, FakeAudit, finding
 
-from kafka_audit.audit.inputs import keep_rules, keep_used
+from kafka_audit.audit.inputs import keep_rules, keep_used, rules_record
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.policy import load_policy
 from kafka_audit.report import write_report
@@ -53,7 +53,7 @@ def sealed_audit(root: Path, *, hostile: bool = False, seal: bool = True) -> Pat
     keep_rules(fake.audit, policy, catalogue, [controls])
     write_report(fake.audit, fake.snapshot, catalogue, policy, generated_at=WHEN)
     snapshot = {"snapshot_id": fake.snapshot.snapshot_id, "manifest_sha256": fake.snapshot.manifest_sha256}
-    about = {"snapshot": snapshot, "policy_sha256": policy.sha256, "catalogue_sha256": catalogue.sha256}
+    about = {"snapshot": snapshot, **rules_record(policy, catalogue)}
     if seal:
         seal_audit(evidence, CLUSTER, AUDIT_ID, about)
     path: Path = fake.audit.path

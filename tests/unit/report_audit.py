@@ -13,6 +13,7 @@ from lag_rows import series_table, sla_table
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.load import Catalogue
 from kafka_audit.catalogue.remediation import Remediation
+from kafka_audit.catalogue.rule import rule_of
 from kafka_audit.findings import EvidenceClass, Severity
 from kafka_audit.policy import load_policy
 from kafka_audit.store.durable_files import write_json
@@ -46,12 +47,12 @@ FINDINGS = pa.schema(
             (name, pa.string())
             for name in ("group_id", "severity", "evidence_class", "status", "reason", "observed", "expected", "evidence", "tier")
         ),
-        *((name, pa.string()) for name in ("catalogue_severity", "loosened", "waiver", "remediation")),
+        *((name, pa.string()) for name in ("catalogue_severity", "loosened", "waiver", "remediation", "rule_sha256", "rule_set_sha256")),
     ]
 )
 SUMMARY = pa.schema(
     [
-        *((name, pa.string()) for name in ("control_id", "code", "title", "subject", "severity", "evidence_class")),
+        *((name, pa.string()) for name in ("control_id", "code", "title", "subject", "severity", "evidence_class", "rule_sha256")),
         *((name, pa.int64()) for name in ("population", "findings", "distinct_resources", *_STATUSES.values())),
     ]
 )
@@ -169,6 +170,7 @@ def finding(of: Control, resource: str, status: str = "fail", **changes: object)
             "severity": of.severity.value,
             "catalogue_severity": of.severity.value,
             "evidence_class": of.evidence.value,
+            "rule_sha256": rule_of(of).sha256,
             "status": status,
         },
         "tier": "no_loss",
@@ -184,7 +186,7 @@ def summary(of: Control, rows: list[dict[str, object]], **changes: int) -> dict[
     mine = [row for row in rows if row["control_id"] == of.id]
     counts = {name: sum(row["status"] == status for row in mine) for status, name in _STATUSES.items()}
     words = {"control_id": of.id, "code": of.code, "title": of.title, "subject": of.subject}
-    classes = {"severity": of.severity.value, "evidence_class": of.evidence.value}
+    classes = {"severity": of.severity.value, "evidence_class": of.evidence.value, "rule_sha256": rule_of(of).sha256}
     return {**words, **classes, "population": len(mine), "findings": len(mine), "distinct_resources": len(mine), **counts, **changes}
 
 
@@ -284,7 +286,8 @@ class FakeAudit:
             spark_folder(self.audit.lag / f"{name}.parquet", table.to_pylist(), table.schema)
 
     def _step(self, name: str, rows: list[dict[str, object]], summaries: list[dict[str, object]], parts: int) -> None:
-        spark_folder(self.audit.path / name / "findings.parquet", rows, FINDINGS, parts)
+        of_all = {"rule_set_sha256": self.catalogue.rule_set_sha256}
+        spark_folder(self.audit.path / name / "findings.parquet", [{**of_all, **row} for row in rows], FINDINGS, parts)
         spark_folder(self.audit.path / name / "summary.parquet", summaries, SUMMARY)
         record = {"used": self.history, "left_out": self.left_out, "first_audit": False}
         write_json(self.audit.path / name / "history.json", record)

@@ -72,8 +72,9 @@ class WholeAudit:
         for job in (self.audit.settings, self.audit.lag):
             write_json(job / "history.json", named)
             write_json(job / "rules.json", rules_record(load_policy(), load_catalogue([self.controls])))
-        (self.audit.settings / "findings.parquet").mkdir()
-        pq.write_table(pa.table({"status": ["fail"]}), self.audit.settings / "findings.parquet" / "part-00000.parquet")
+        self.findings = self.audit.settings / "findings.parquet" / "part-00000.parquet"
+        self.findings.parent.mkdir()
+        self.write_findings()
         days = [{"day": self.day.name, "manifest_sha256": sha256_of(self.day / "manifest.json")}]
         write_json(self.audit.lag / "lag_history.json", {"days": days, "offsets_snapshots": [_named(self.offsets)]})
         used = {"folder": f"behaviour/{self.behaviour.name}", "manifest_sha256": sha256_of(self.behaviour / "manifest.json")}
@@ -81,11 +82,18 @@ class WholeAudit:
         write_json(self.audit.report / "report.json", {"verdict": "FAILED"})
         self.sealed = self.seal()
 
+    def write_findings(self, **changes: str) -> None:
+        """Two findings, as the job wrote them; ``changes`` replace fields of the second."""
+        catalogue = load_catalogue([self.controls])
+        rule = {"control_id": "log_dirs_healthy", "rule_sha256": catalogue.rules["log_dirs_healthy"].sha256}
+        row = {**rule, "rule_set_sha256": catalogue.rule_set_sha256, "status": "fail"}
+        pq.write_table(pa.Table.from_pylist([row, {**row, **changes}]), self.findings)
+
     def seal(self) -> Seal:
         policy, catalogue = load_policy(), load_catalogue([self.controls])
         keep_used(self.audit, self.root, CLUSTER)
         keep_rules(self.audit, policy, catalogue, [self.controls])
-        about = {"snapshot": _named(self.snapshot), "policy_sha256": policy.sha256, "catalogue_sha256": catalogue.sha256}
+        about = {"snapshot": _named(self.snapshot), **rules_record(policy, catalogue)}
         return seal_audit(self.root, CLUSTER, self.audit.path.name, about)
 
 

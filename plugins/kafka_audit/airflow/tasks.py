@@ -12,7 +12,7 @@ from kafka_audit.airflow.hook import KafkaAuditHook
 from kafka_audit.airflow.retries import final_errors, while_unreachable
 from kafka_audit.airflow.step import audit_step, checked_plan, clock_of, own_plan, tell_seal
 from kafka_audit.audit.gate_result import read_gate
-from kafka_audit.audit.inputs import keep_rules, keep_used, policy_files
+from kafka_audit.audit.inputs import keep_rules, keep_used, policy_files, rules_record
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.audit.request import AuditPlan, AuditRequest
 from kafka_audit.collect.scope import Scope
@@ -145,9 +145,10 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
             keep_used(made.audit, made.evidence_root, made.cluster, file_hashes)
             keep_rules(made.audit, policy, catalogue, folders)
             write_report(made.audit, found, catalogue, policy, generated_at=clock_of(made), formats=made.report_formats)
-            hashes = {"catalogue_sha256": catalogue.sha256, "policy_sha256": policy.sha256}
             evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
-            seal_audit(made.evidence_root, made.cluster, made.audit_id, {**hashes, "snapshot": evidence}, file_hashes)
+            seal_audit(
+                made.evidence_root, made.cluster, made.audit_id, {**rules_record(policy, catalogue), "snapshot": evidence}, file_hashes
+            )
     return {"report": str(made.audit.report / "report.html"), **tell_seal(made, log)}
 
 

@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_audit.audit.inputs import Used, rule_hashes, used_by
+from kafka_audit.audit.inputs import CONTROLS, Used, rule_hashes, used_by
+from kafka_audit.audit.judged_rules import other_rules
 from kafka_audit.audit.previous import PREVIOUS, changed, read_choice
+from kafka_audit.catalogue.rule import read_rules, rule_set_sha256
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.chain_check import CHANGED, GONE, Checked
@@ -49,6 +51,7 @@ def check_audit(folder: Path, root: EvidenceRoot, keys: Sequence["Ed25519PublicK
     _step(checked, "the earlier evidence", lambda: _earlier(folder, root, cluster, known, checked))
     _step(checked, "the comparison", lambda: _compared(folder, manifest, checked))
     _step(checked, "the rules", lambda: _rules(Audit(path=folder), manifest, checked))
+    _step(checked, "the results", lambda: _results(Audit(path=folder), manifest, checked))
     return checked
 
 
@@ -190,3 +193,16 @@ def _rules(audit: Audit, manifest: dict[str, Any], checked: Checked) -> None:
             checked.intact(f"{name}: the audit's copy has the sha256 {said} that the audit names")
         else:
             checked.problem(f"{name}: the audit's copy has the sha256 {sha256}, and the audit names {said}")
+
+
+def _results(audit: Audit, manifest: dict[str, Any], checked: Checked) -> None:
+    """The results must be of the rules that the audit keeps."""
+    rules = read_rules(audit.inputs / CONTROLS) or {}
+    sha256, said = rule_set_sha256(rules), manifest.get("rule_set_sha256")
+    problems = list(other_rules(audit, rules))
+    if sha256 != said:
+        problems.append(f"rules: those of the audit's copies of its controls have the sha256 {sha256}, and the audit names {said}")
+    for problem in problems:
+        checked.problem(problem)
+    if not problems:
+        checked.intact(f"results: each was judged by the rule in the audit's copy of its control; all rules have the sha256 {sha256}")

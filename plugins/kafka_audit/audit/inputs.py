@@ -190,8 +190,8 @@ def keep_rules(audit: Audit, policy: Policy, catalogue: "Catalogue", controls: S
 
 
 def rules_record(policy: Policy, catalogue: "Catalogue") -> dict[str, str]:
-    """What a part writes as rules.json: the hashes of the rules that it judged with."""
-    return {"policy_sha256": policy.sha256, "catalogue_sha256": catalogue.sha256}
+    """What a part writes as rules.json, and the audit's manifest says: the hashes of the rules that it judged with."""
+    return {"policy_sha256": policy.sha256, "catalogue_sha256": catalogue.sha256, "rule_set_sha256": catalogue.rule_set_sha256}
 
 
 def _copy_files(files: Mapping[str, Path], target: Path) -> None:

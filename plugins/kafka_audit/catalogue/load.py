@@ -4,11 +4,13 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from kafka_audit.catalogue.control import Control
+from kafka_audit.catalogue.rule import Rule, rule_set_sha256, rules_of
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.read import package_folder
 from kafka_audit.input_files.yaml_file import explain, read_model
@@ -22,6 +24,16 @@ class Catalogue:
 
     controls: tuple[Control, ...]
     sha256: str
+
+    @cached_property
+    def rules(self) -> dict[str, Rule]:
+        """The rule of every control, by control id."""
+        return rules_of(self.controls)
+
+    @property
+    def rule_set_sha256(self) -> str:
+        """The hash of all rules. Unlike ``sha256`` it stays the same when only texts or examples of controls change."""
+        return rule_set_sha256(self.rules)
 
     def of_subject(self, subject: str) -> tuple[Control, ...]:
         """The controls that judge one subject, ordered by code."""

@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from kafka_audit.catalogue.rule import Rule
 from kafka_audit.findings import Status
-from kafka_audit.report.asked import Rule, differences
+from kafka_audit.report.asked import differences
 from kafka_audit.report.comparison import Change
 from kafka_audit.report.side import Row, Side
 from kafka_audit.report.tally import rank

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.catalogue.control import Control
+from kafka_audit.catalogue.rule import rule_of
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import EvidenceClass, Status
 from kafka_audit.report.results import COUNTS, FINDING_COLUMNS, ControlResult, Counts, Finding, Reason
@@ -18,7 +19,7 @@ from kafka_audit.report.tally import SEVERITIES, Kind, Tally, results_of
 if TYPE_CHECKING:
     from kafka_audit.catalogue.load import Catalogue
 
-_SUMMARY = ("control_id", "code", "title", "subject", "severity", "evidence_class", *COUNTS)
+_SUMMARY = ("control_id", "code", "title", "subject", "severity", "evidence_class", "rule_sha256", *COUNTS)
 LISTED = (Status.FAIL, Status.ERROR, Status.NOT_ASSESSED)
 """The statuses whose findings a report lists one by one; results in other statuses are only counted."""
 
@@ -117,14 +118,14 @@ def _result(
     control_id: str, control: Control | None, row: Mapping[str, Any] | None, findings: FindingReader, tally: Tally
 ) -> ControlResult:
     if row is not None:
-        words = {name: str(row[name]) for name in ("code", "title", "subject", "severity", "evidence_class")}
+        words = {name: str(row[name]) for name in ("code", "title", "subject", "severity", "evidence_class", "rule_sha256")}
         counted = results_of(tally.items())
         numbers = {name: int(row[name] or 0) for name in COUNTS}
         still_open = numbers["not_assessed"] if words["evidence_class"] == EvidenceClass.MANUAL.value else 0
         counts = Counts(**numbers, waived=counted.waived, loosened=counted.loosened, still_open=still_open)
     elif control is not None:
         words = {"code": control.code, "title": control.title, "subject": control.subject, "severity": control.severity.value}
-        words["evidence_class"] = control.evidence.value
+        words |= {"evidence_class": control.evidence.value, "rule_sha256": rule_of(control).sha256}
         counts = None
     else:
         raise AssertionError(control_id)

@@ -19,6 +19,7 @@ from kafka_audit.safe_text import visible
 COLUMNS = (
     *("code", "control_id", "title", "subject", "resource", "topic", "partition", "broker_id", "group_id", "status", "severity"),
     *("catalogue_severity", "tier", "evidence_class", "observed", "expected", "reason", "waiver", "loosened", "evidence"),
+    "rule_sha256",
 )
 """The columns, as in findings.parquet; after them comes ``waived``: true if the failure is covered by a waiver that is in force."""
 

@@ -88,6 +88,8 @@ class Report:
     outcome: Annotated[Outcome, IN_JSON_ELSEWHERE]
     gates: tuple[GateResult, GateResult]
     catalogue_sha256: str
+    rule_set_sha256: str
+    """The hash of the rules of all controls; ``catalogue_sha256`` also covers their texts and examples."""
     policy: Annotated[Policy, SkipValidation, IN_JSON_ELSEWHERE]
     collection: Collection
     results: Annotated[tuple[ControlResult, ...], Field(serialization_alias="controls")]
@@ -259,6 +261,7 @@ def _read(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: Poli
         outcome=outcome,
         gates=(evidence_gate, findings_gate),
         catalogue_sha256=catalogue.sha256,
+        rule_set_sha256=catalogue.rule_set_sha256,
         policy=policy,
         collection=read_collection(snapshot),
         results=results,

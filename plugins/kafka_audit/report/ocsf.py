@@ -194,6 +194,7 @@ class _Events:
                 "ran": result.counts is not None,
                 "counts": counted,
                 "evidence_class": line(result.evidence_class),
+                "sha256_of_rule": line(result.rule_sha256),
             },
         )
 

@@ -25,11 +25,12 @@ def facts_of_finding(finding: Finding, change: Change | None) -> dict[str, str]:
     """What is known of a finding and has no attribute in OCSF; ``change``: how it compares with the previous audit."""
     names = ("status", "reason", "observed", "expected", "evidence_class", "tier", "loosened", "catalogue_severity")
     facts = {**{name: getattr(finding, name) for name in names}, "change": change.value if change else None}
+    facts["sha256_of_rule"] = finding.rule_sha256
     return {name: line(value) for name, value in facts.items() if value is not None}
 
 
 def facts_of_report(report: Report) -> dict[str, Any]:
-    """What the verdict stands on: counts, coverage, and the hashes of snapshot, catalogue and policy."""
+    """What the verdict stands on: counts, coverage, and the hashes of snapshot, catalogue, rules and policy."""
     made = report.collection
     return {
         "audit_id": line(report.audit_id),
@@ -45,6 +46,7 @@ def facts_of_report(report: Report) -> dict[str, Any]:
         "not_listed": sum(one.count for one in left_out(report)),
         "sha256_of_snapshot_manifest": line(made.manifest_sha256),
         "sha256_of_catalogue": line(report.catalogue_sha256),
+        "sha256_of_rule_set": line(report.rule_set_sha256),
         "sha256_of_policy": line(report.policy.sha256),
         "compared_with_audit": line(report.comparison.previous_audit_id if report.comparison else None, "no earlier sealed audit"),
     }

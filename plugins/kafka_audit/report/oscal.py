@@ -103,6 +103,7 @@ class _Result:
             ("exit-code", report.outcome.exit_code),
             ("snapshot-manifest-sha256", report.collection.manifest_sha256),
             ("catalogue-sha256", report.catalogue_sha256),
+            ("rule-set-sha256", report.rule_set_sha256),
             ("policy-sha256", report.policy.sha256),
             ("rules-known", len(report.results)),
             ("rules-run", sum(result.counts is not None for result in report.results)),
@@ -140,6 +141,7 @@ class _Result:
         facts = (
             *(("status", finding.status), ("fingerprint", print_), ("kafka-name", name.uri), ("evidence-class", finding.evidence_class)),
             *(("severity", finding.severity), ("catalogue-severity", finding.catalogue_severity), ("tier", finding.tier)),
+            ("rule-sha256", finding.rule_sha256),
             *(("loosened", finding.loosened), ("waiver", waiver.id if waiver else None), ("change", change.value if change else None)),
         )
         evidence = json_value(finding.evidence)
@@ -174,7 +176,10 @@ class _Result:
             "status": {"state": state, "reason": _REASONS.get(how, "other"), "remarks": markdown(_SAID[how])},
             **({"implementation-status": {"state": "not-applicable"}} if how is Standing.NOT_APPLICABLE else {}),
         }
-        facts = (("status", how.value), ("code", result.code), ("severity", result.worst), ("evidence-class", result.evidence_class))
+        facts = (
+            *(("status", how.value), ("code", result.code), ("severity", result.worst), ("evidence-class", result.evidence_class)),
+            ("rule-sha256", result.rule_sha256),
+        )
         why = result.control.rationale if result.control else "The catalogue that was given for this report does not contain this rule."
         return {
             "uuid": uuid_of("finding", self._report.audit_id, result.control_id),

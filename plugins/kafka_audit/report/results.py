@@ -65,6 +65,8 @@ class JudgedResource:
     tier: str | None
     catalogue_severity: str
     loosened: str | None
+    rule_sha256: str
+    """The hash of the rule that judged it: ``docs/results.md`` says what it covers."""
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
@@ -121,9 +123,10 @@ FINDING_COLUMNS = tuple(one.name for one in fields(Finding))
 class ControlResult:
     """One control, its counts, and the first of its failures, errors and unassessed resources: worst first, then by resource.
 
-    ``severity`` is the catalogue's; ``tally`` counts the results by their own severity. ``counts`` is None if the control did not run;
-    ``control`` is None if the given catalogue does not contain it. ``set_aside``: how many of its results do not apply because the audit
-    took the baseline or nobody declared what they judge.
+    ``severity`` is the catalogue's; ``tally`` counts the results by their own severity. ``rule_sha256`` is the hash of the rule that judged
+    its resources, or of the catalogue's if it did not run. ``counts`` is None if the control did not run; ``control`` is None if the given
+    catalogue does not contain it. ``set_aside``: how many of its results do not apply because the audit took the baseline or nobody
+    declared what they judge.
     """
 
     control_id: str
@@ -132,6 +135,7 @@ class ControlResult:
     subject: str
     severity: str
     evidence_class: str
+    rule_sha256: str
     counts: Counts | None
     tally: Annotated[Tally, SkipValidation, IN_JSON_ELSEWHERE]
     control: Annotated[Control | None, SkipValidation, IN_JSON_ELSEWHERE]

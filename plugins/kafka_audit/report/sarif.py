@@ -220,6 +220,7 @@ def _properties(report: Report) -> dict[str, Any]:
         "hashes": {
             "snapshotManifest": line(made.manifest_sha256),
             "catalogue": line(report.catalogue_sha256),
+            "ruleSet": line(report.rule_set_sha256),
             "policy": line(report.policy.sha256),
         },
         "findingsPerControlAndStatus": report.limit,

@@ -56,6 +56,7 @@ def _rule(result: ControlResult, required_by: list[str]) -> dict[str, Any]:
             "subject": line(result.subject),
             "severity": line(result.severity),
             "evidenceClass": line(result.evidence_class),
+            "ruleSha256": line(result.rule_sha256),
             "requirements": [line(one) for one in required_by],
             "ran": result.counts is not None,
             "counts": counts_of(result.counted),

@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 from kafka_audit.audit.inputs import CONTROLS, POLICY
 from kafka_audit.audit.previous import changed_files
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
+from kafka_audit.catalogue.rule import Rule, read_rules
 from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Status
-from kafka_audit.report.asked import Rule, policy_hashes, read_rules, rules_of
+from kafka_audit.report.asked import policy_hashes
 from kafka_audit.report.existence import Existence
 from kafka_audit.report.rows import batches, exists
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
@@ -64,8 +65,7 @@ class Side:
     @classmethod
     def judged(cls, audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy") -> "Side":
         """An audit that is not sealed yet, by the rules that it judges with."""
-        rules, hashes = rules_of(catalogue.controls), policy_hashes(policy)
-        return cls(audit=audit, rules=rules, policy=hashes, snapshot=snapshot, scope=_scope(audit, snapshot))
+        return cls(audit=audit, rules=catalogue.rules, policy=policy_hashes(policy), snapshot=snapshot, scope=_scope(audit, snapshot))
 
     @classmethod
     def sealed(cls, audit: Audit, root: EvidenceRoot, cluster: str) -> "Side":

@@ -58,6 +58,7 @@ def content(report: Report) -> dict[str, object]:
             {"what": "Snapshot's manifest", "sha256": report.collection.manifest_sha256},
             {"what": "Policy", "sha256": report.policy.sha256},
             {"what": "Catalogue of controls", "sha256": report.catalogue_sha256},
+            {"what": "Rules of the controls", "sha256": report.rule_set_sha256},
         ],
         "folder": f"audits/{report.cluster}/{report.audit_id}",
         "evidence": f"evidence/{report.cluster}/{report.collection.snapshot_id}",
