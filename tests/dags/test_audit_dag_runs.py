@@ -40,7 +40,7 @@ def test_a_healthy_cluster_ends_green_with_a_sealed_audit(dag, root: Path, steps
         manifest["files"]
     )
     assert manifest["snapshot"]["snapshot_id"] == read_json(audit / "run.json")["snapshot_id"]
-    assert manifest["catalogue_sha256"] and manifest["policy_sha256"]
+    assert all(manifest[name] for name in ("catalogue_sha256", "policy_sha256", "rule_set_sha256"))
 
 
 def test_a_run_sweeps_what_a_killed_one_of_its_cluster_left(dag, root: Path, steps: Steps) -> None:

@@ -34,8 +34,9 @@ def test_results_of_the_kept_rules_are_intact(whole: WholeAudit) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"rule_sha256": "0" * 64}, "log_dirs_healthy was judged by the rule 000"),
-        ({"rule_set_sha256": "0" * 64}, "was judged by the rule set 000"),
+        ({"rule_sha256": "0" * 64}, "log_dirs_healthy was judged by the rule '000"),
+        ({"rule_set_sha256": "0" * 64}, "was judged by the rule set '000"),
+        ({"rule_sha256": "\u202e\x1b[31m"}, "log_dirs_healthy was judged by the rule '\\u202e\\x1b[31m', and"),
         ({"control_id": "of_nobody\x1b[31m"}, "has results of control 'of_nobody\\x1b[31m', of which the audit keeps no copy"),
         ({"rule_sha256": None}, "log_dirs_healthy was judged by the rule None"),
         ({"control_id": None}, "has results of control 'None', of which"),
@@ -60,7 +61,7 @@ def test_a_summary_is_checked_like_the_findings(whole: WholeAudit) -> None:
     (whole.audit.lag / "summary.parquet").mkdir()
     rows = pa.table({"control_id": ["declared_groups_alive"], "rule_sha256": ["ff"]})
     pq.write_table(rows, whole.audit.lag / "summary.parquet" / "part-00000.parquet")
-    assert "lag/summary.parquet: declared_groups_alive was judged by the rule ff, and the audit's copy has" in verified(whole)
+    assert "lag/summary.parquet: declared_groups_alive was judged by the rule 'ff', and the audit's copy has" in verified(whole)
 
 
 def test_a_table_without_hashes_or_that_is_broken_is_not_passed_over(whole: WholeAudit) -> None:
@@ -77,9 +78,13 @@ def test_a_long_table_is_looked_at_to_its_end(whole: WholeAudit) -> None:
     other = rows.set_column(rows.schema.get_field_index("rule_sha256"), "rule_sha256", pa.array(["ab"]))
     pq.write_table(pa.concat_tables([*[rows] * 70_000, other]), whole.findings)
     [problem] = other_rules(whole.audit, load_catalogue([whole.controls]).rules)
-    assert "was judged by the rule ab" in problem
+    assert "was judged by the rule 'ab'" in problem
 
 
 def test_an_audit_that_left_no_results_has_none_to_check(whole: WholeAudit) -> None:
     whole.findings.unlink()
-    assert list(other_rules(whole.audit, load_catalogue([whole.controls]).rules)) == []
+    (whole.audit.path / "manifest.json").unlink()
+    whole.seal()
+    text = CliRunner().invoke(app, ["verify", str(whole.audit.path)]).output
+    assert "note     results: the audit left none" in text
+    assert "intact   results" not in text

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.audit.inputs import CONTROLS, Used, rule_hashes, used_by
-from kafka_audit.audit.judged_rules import other_rules
+from kafka_audit.audit.judged_rules import other_rules, result_tables
 from kafka_audit.audit.previous import PREVIOUS, changed, read_choice
 from kafka_audit.catalogue.rule import read_rules, rule_set_sha256
 from kafka_audit.errors import ConfigurationError, IntegrityError
@@ -204,5 +204,7 @@ def _results(audit: Audit, manifest: dict[str, Any], checked: Checked) -> None:
         problems.append(f"rules: those of the audit's copies of its controls have the sha256 {sha256}, and the audit names {said}")
     for problem in problems:
         checked.problem(problem)
-    if not problems:
+    if not result_tables(audit):
+        checked.note("results: the audit left none, so there is no rule of any to check")
+    elif not problems:
         checked.intact(f"results: each was judged by the rule in the audit's copy of its control; all rules have the sha256 {sha256}")

@@ -13,6 +13,13 @@ from kafka_audit.store.layout import Audit
 
 _BATCH_ROWS = 32_768
 _SHOWN = 80
+_COLUMNS = {"findings": ("control_id", "rule_sha256", "rule_set_sha256"), "summary": ("control_id", "rule_sha256")}
+
+
+def result_tables(audit: Audit) -> dict[str, tuple[str, ...]]:
+    """The tables of results that the audit has, such as ``settings/findings.parquet``, each with the columns that name rules."""
+    tables = {f"{part.name}/{name}.parquet": columns for part in (audit.settings, audit.lag) for name, columns in _COLUMNS.items()}
+    return {table: columns for table, columns in tables.items() if any((audit.path / table).glob("*.parquet"))}
 
 
 def other_rules(audit: Audit, rules: Mapping[str, Rule]) -> Iterator[str]:
@@ -22,13 +29,11 @@ def other_rules(audit: Audit, rules: Mapping[str, Rule]) -> Iterator[str]:
     """
     hashes = {control_id: rule.sha256 for control_id, rule in rules.items()}
     rule_set = rule_set_sha256(rules)
-    for part in (audit.settings, audit.lag):
-        for name, columns in (("findings", ("control_id", "rule_sha256", "rule_set_sha256")), ("summary", ("control_id", "rule_sha256"))):
-            table = f"{part.name}/{name}.parquet"
-            said = (_problem(row, hashes, rule_set) for row in _rows(part / f"{name}.parquet", table, columns))
-            problem = next((one for one in said if one is not None), None)
-            if problem is not None:
-                yield f"{table}: {problem}"
+    for table, columns in result_tables(audit).items():
+        said = (_problem(row, hashes, rule_set) for row in _rows(audit.path / table, table, columns))
+        problem = next((one for one in said if one is not None), None)
+        if problem is not None:
+            yield f"{table}: {problem}"
 
 
 def _problem(row: Mapping[str, Any], hashes: Mapping[str, str], rule_set: str) -> str | None:
@@ -36,14 +41,14 @@ def _problem(row: Mapping[str, Any], hashes: Mapping[str, str], rule_set: str) -
     if control_id not in hashes:
         return f"has results of control {control_id!r:.{_SHOWN}}, of which the audit keeps no copy"
     if row["rule_sha256"] != hashes[control_id]:
-        return f"{control_id} was judged by the rule {row['rule_sha256']!s:.{_SHOWN}}, and the audit's copy has {hashes[control_id]}"
+        return f"{control_id} was judged by the rule {row['rule_sha256']!r:.{_SHOWN}}, and the audit's copy has {hashes[control_id]}"
     if row.get("rule_set_sha256", rule_set) != rule_set:
-        return f"was judged by the rule set {row['rule_set_sha256']!s:.{_SHOWN}}, and the audit's copies are {rule_set}"
+        return f"was judged by the rule set {row['rule_set_sha256']!r:.{_SHOWN}}, and the audit's copies are {rule_set}"
     return None
 
 
 def _rows(folder: Path, table: str, columns: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
-    """The distinct rows of each batch, so that no more than a batch is in memory; none if there is no such table."""
+    """The distinct rows of each batch, so that no more than a batch is in memory."""
     try:
         for path in sorted(folder.glob("*.parquet")):
             with pq.ParquetFile(path) as file:
