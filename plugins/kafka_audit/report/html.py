@@ -13,12 +13,12 @@ from markupsafe import Markup, escape
 from kafka_audit import __version__
 from kafka_audit import safe_text as text
 from kafka_audit.report import charts, front, trend_charts, words
-from kafka_audit.report.causes import by_cause
+from kafka_audit.report.causes import by_cause, same_expected
 from kafka_audit.report.commands import commands_of, first_and_further, no_change_for
 from kafka_audit.report.html_text import attribute, brief, code, finalize, grouped, name, prose, sentence
 from kafka_audit.report.lag import DAY_MS
 from kafka_audit.report.model import Report
-from kafka_audit.report.results import ControlResult, Finding
+from kafka_audit.report.results import ControlResult
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PARAMS_SHOWN = {
@@ -40,7 +40,7 @@ _EVIDENCE_KEYS = 12
 _REASONS_SHOWN = 10
 _FILTERS: tuple[Callable[..., object], ...] = (
     *(words.patterns_of, words.parameters_of, words.demands, words.beat, words.duration, words.lag_time, words.rate, words.minutes),
-    *(words.percentage, words.several, text.utc, text.with_link, by_cause),
+    *(words.percentage, words.several, text.utc, text.with_link, by_cause, same_expected),
     *(attribute, brief, code, grouped, name, prose, sentence),
 )
 
@@ -66,12 +66,6 @@ def _evidence_words(value: str | None) -> Markup:
         shown = escape(one) if plain else name(one)
         said.append(Markup("<b>{}</b> {}").format(sentence(key), shown) if key else shown)
     return Markup("; ").join(said) if said else Markup('<span class="muted">none kept</span>')
-
-
-def _same_expected(findings: tuple[Finding, ...]) -> str | None:
-    """The expected value, if it is the same for all findings."""
-    expected = {finding.expected or "" for finding in findings}
-    return expected.pop() if len(expected) == 1 else None
 
 
 def _commands(result: ControlResult) -> dict[str, object]:
@@ -141,7 +135,6 @@ def _environment() -> Environment:
     environment.filters.update(
         {one.__name__: one for one in _FILTERS},
         evidence_words=_evidence_words,
-        same_expected=_same_expected,
         commands=_commands,
         word=lambda value: str(getattr(value, "value", value)),
     )
