@@ -34,6 +34,7 @@ def render(report: Report) -> str:
         *(_comparison(report.comparison) if report.comparison else []),
         *_failures(report),
         *_reasons(report),
+        *(line for one in report.not_written for line in (f"**Missing:** {plain(one.file)} could not be written: {plain(one.reason)}", "")),
         f"Audit {plain(report.audit_id)}, evidence of {plain(utc(report.collection.started_at))}, exit code {outcome.exit_code}.",
     ]
     return "\n".join(lines) + "\n"

@@ -66,6 +66,7 @@ def content(report: Report) -> dict[str, object]:
         "loss_known": report.lag.ran,
         "worst": [_worst(one) for one in worst_failures(report)],
         "missing": list(report.missing),
+        "not_written": [Wide(str(one)) for one in report.not_written],
         "severities": _severities(report),
         "coverage": _coverage(report),
         "overview": [_overview(result) for result in report.failing],
