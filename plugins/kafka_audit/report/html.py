@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from kafka_audit import __version__
 from kafka_audit import safe_text as text
+from kafka_audit.audit.outcome import VOID
 from kafka_audit.report import charts, front, trend_charts, words
 from kafka_audit.report.causes import by_cause, same_expected
 from kafka_audit.report.commands import commands_of, first_and_further, no_change_for
@@ -40,7 +41,7 @@ _EVIDENCE_KEYS = 12
 _REASONS_SHOWN = 10
 _FILTERS: tuple[Callable[..., object], ...] = (
     *(words.patterns_of, words.parameters_of, words.demands, words.beat, words.duration, words.lag_time, words.rate, words.minutes),
-    *(words.percentage, words.several, text.utc, text.with_link, by_cause, same_expected),
+    *(words.assessed, words.percentage, words.several, text.utc, text.with_link, by_cause, same_expected),
     *(attribute, brief, code, grouped, name, prose, sentence),
 )
 
@@ -86,7 +87,7 @@ def _bar(report: Report) -> list[dict[str, object]]:
     """The segments of the coverage bar, in percent of the applicable results: class, label, count, start, width."""
     counts = report.counts
     parts = (
-        ("pass", "passed", counts.passed),
+        ("none" if report.outcome.verdict == VOID else "pass", "passed", counts.passed),
         ("fail", "failed", counts.failed),
         ("error", "raised an error", counts.errored),
         ("gap", "not assessed", counts.not_assessed - counts.still_open),
@@ -167,11 +168,14 @@ def render(report: Report) -> str:
         css=Markup(css),  # the project's own file
         csp=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'",
         summary=words.summary(report),
+        failing={result.code: position for position, result in enumerate(report.failing, 1)},
         worst=front.worst_failures(report),
         changes=front.changes(report),
         changed=partial(front.changed, report),
         coverage=words.coverage(report),
         bar=_bar(report),
+        hints=words.hints(report),
+        good="none" if report.outcome.verdict == VOID else "pass",
         idle=_idle(report),
         demands=[(label, str(asked[key])) for key, label in _PARAMS_SHOWN.items() if asked.get(key) is not None],
         rows_open=_ROWS_OPEN,

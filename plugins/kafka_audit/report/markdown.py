@@ -46,6 +46,8 @@ def plain_sentence(text: str) -> str:
 
 
 def _loss(report: Report) -> list[str]:
+    if not report.lag.ran:
+        return ["**Loss:** not known: verify left no lag results.", ""]
     said = words.loss(report.lag.loss)
     return [f"**Loss:** {plain_sentence(said)}", ""] if said else []
 
@@ -62,7 +64,8 @@ def _failures(report: Report) -> list[str]:
     rows = ["| severity | control | failing | for example |", "|---|---|---:|---|"]
     rows += [_row(result) for result in failing[:_CONTROLS]]
     more = len(failing) - _CONTROLS
-    return [*rows, "", *([f"{words.counted(more, 'more control')} with failures.", ""] if more > 0 else [])]
+    said = words.hints(report)
+    return [*([said, ""] if said else []), *rows, "", *([f"{words.counted(more, 'more control')} with failures.", ""] if more > 0 else [])]
 
 
 def _row(result: ControlResult) -> str:

@@ -47,6 +47,7 @@ def content(report: Report) -> dict[str, object]:
             "code": str(code),
             "meaning": _EXIT_CODES.get(code, "see the reasons"),
             "summary": words.summary(report),
+            "hints": words.hints(report),
             "reasons": [Wide(cut(reason, _SENTENCE)) for reason in report.outcome.reasons[:_REASONS]],
             "more": max(0, len(report.outcome.reasons) - _REASONS),
         },
