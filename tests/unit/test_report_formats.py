@@ -99,6 +99,7 @@ def test_a_format_that_cannot_be_written_costs_itself_alone_and_the_others_name_
         assert f"{missing} could not be written" in text
     assert f"{missing} could not be written and is missing (ValueError" in caplog.text
     assert "Traceback" in caplog.text
+    assert "\u202e" not in caplog.text
 
 
 @pytest.mark.parametrize("broken", ["pdf", "html"])

@@ -1,6 +1,7 @@
 """What writes each format of a report: one module each, from the same Report. ``audit/formats.py`` has their files and media types."""
 
 import logging
+import traceback
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
@@ -70,5 +71,6 @@ def _csv(report: Report, audit: Path, target: Path) -> Exception | None:
 def _not_written(name: str, problem: Exception) -> NotWritten:
     kept, cut = shortened(visible(f"{type(problem).__name__}: {problem}"), _REASON)
     missing = NotWritten(format=name, file=REPORT_FILES[name].file, reason=kept + ("\N{HORIZONTAL ELLIPSIS}" if cut else ""))
-    log.error("%s; the other formats are written without it", missing, exc_info=problem)
+    told = "".join(traceback.format_exception(problem)).splitlines()  # the error may name what a cluster chose
+    log.error("%s; the other formats are written without it\n%s", missing, "\n".join(visible(line) for line in told))
     return missing

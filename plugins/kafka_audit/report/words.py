@@ -66,13 +66,18 @@ def _verdict(report: "Report") -> str:
         return f"The policy is not met: {failures(report)}; {coverage(report)}."
     if verdict == INCOMPLETE:
         return f"There is no verdict yet: {coverage(report)}; {failures(report)}."
-    unfit = "The evidence is not fit to judge" if report.gates[0].ran else "Nothing shows that the evidence is fit to judge"
-    return f"{unfit}, so this audit is void: what follows is not a verdict."
+    return f"{_unfit(report)}, so this audit is void: what follows is not a verdict."
 
 
 def hints(report: "Report") -> str:
-    """What a void audit's results are, as a sentence; empty for any other audit."""
-    return "The evidence is not fit to judge, so these are hints, not results." if report.outcome.verdict == VOID else ""
+    """What the results of a void audit are, as a sentence; empty if there are none, and for any other audit."""
+    if report.outcome.verdict != VOID or not report.counts.assessed:
+        return ""
+    return f"{_unfit(report)}, so these are hints, not results."
+
+
+def _unfit(report: "Report") -> str:
+    return "The evidence is not fit to judge" if report.gates[0].ran else "Nothing shows that the evidence is fit to judge"
 
 
 def let_through(report: "Report") -> str:
