@@ -1,7 +1,8 @@
 """The formats of a report: which there are, which are written, and what happens to one that there is not."""
 
-import builtins
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -152,17 +153,17 @@ def test_results_that_are_broken_cost_the_whole_report(tmp_path: Path, monkeypat
     assert not fake.audit.report.exists()
 
 
-def test_a_typesetter_that_is_not_installed_costs_the_pdf_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake, imported = an_audit(tmp_path), builtins.__import__
-
-    def without_typst(name: str, *arguments: Any, **keywords: Any) -> object:
-        if name == "typst":
-            raise ModuleNotFoundError("No module named 'typst'")
-        return imported(name, *arguments, **keywords)
-
-    monkeypatch.setattr(builtins, "__import__", without_typst)
-    write_report(*fake.inputs.args, **fake.inputs.kwargs)
-    assert report_json(fake)["not_written"][0]["reason"] == "ModuleNotFoundError: No module named 'typst'"
+def test_a_typesetter_that_cannot_be_loaded_costs_the_pdf_only() -> None:
+    run = (
+        "import sys; sys.path[:0] = sys.argv[1:3]; sys.modules['typst'] = None\n"
+        "from kafka_audit.report import pdf, html, formats\n"
+        "print(pdf.NOT_INSTALLED, callable(html.render))\n"
+        "try: pdf.render(None)\n"
+        "except Exception as problem: print(type(problem).__name__, problem)\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", run, str(root / "plugins"), str(root)], capture_output=True, text=True, check=True)
+    assert "CollectionError report.pdf could not be set: typst cannot be loaded (import of typst halted" in done.stdout
 
 
 def test_a_template_or_a_font_that_is_missing_costs_the_pdf_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

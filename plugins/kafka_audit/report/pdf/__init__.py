@@ -7,7 +7,6 @@ can read the folder of the templates and nothing else; none of them imports a pa
 import json
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafka_audit import __version__
 from kafka_audit.errors import CollectionError
@@ -15,8 +14,12 @@ from kafka_audit.report.model import Report
 from kafka_audit.report.pdf import appendix, failures, frameworks, front, lag, policy
 from kafka_audit.report.pdf.letters import drawable, prepared
 
-if TYPE_CHECKING:
+try:
     import typst
+except ImportError as missing:  # costs the PDF and no other format: see render
+    NOT_INSTALLED: ImportError | None = missing
+else:
+    NOT_INSTALLED = None
 
 TEMPLATES = Path(__file__).parent.parent / "templates" / "pdf"
 
@@ -24,8 +27,6 @@ TEMPLATES = Path(__file__).parent.parent / "templates" / "pdf"
 @cache
 def fonts() -> "typst.Fonts":
     """The fonts in typst's wheel; those of the machine are left out, so that every machine writes the same file."""
-    import typst  # noqa: PLC0415 - as in render
-
     return typst.Fonts(include_system_fonts=False, include_embedded_fonts=True)
 
 
@@ -43,8 +44,8 @@ def content(report: Report) -> dict[str, object]:
 
 def render(report: Report) -> bytes:
     """Render the PDF (PDF/A-2a and PDF/UA-1); the same report gives the same bytes. CollectionError (exit 1) if it cannot be set."""
-    import typst  # noqa: PLC0415 - where it is missing or cannot be loaded, that costs the PDF and no other format
-
+    if NOT_INSTALLED is not None:
+        raise CollectionError(f"report.pdf could not be set: typst cannot be loaded ({NOT_INSTALLED})") from NOT_INSTALLED
     title = drawable(f"Kafka reliability audit of {report.cluster or 'an unnamed cluster'}")
     about = {"title": title, "author": f"kafka-audit {__version__}", "keywords": [report.audit_id, report.outcome.verdict]}
     given = {"document": json.dumps(about), "content": json.dumps(prepared(content(report)))}
