@@ -9,7 +9,7 @@ from kafka_audit.audit.inputs import keep_rules, keep_used, rules_record
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.policy import load_policy
 from kafka_audit.report import write_report
-from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import EvidenceRoot, seal_audit
 
 CLUSTER = "orders-prod"
@@ -51,9 +51,10 @@ def sealed_audit(root: Path, *, hostile: bool = False, seal: bool = True) -> Pat
     evidence = EvidenceRoot(path=root)
     keep_used(fake.audit, evidence, CLUSTER)
     keep_rules(fake.audit, policy, catalogue, [controls])
-    write_report(fake.audit, fake.snapshot, catalogue, policy, generated_at=WHEN)
+    page = write_report(fake.audit, fake.snapshot, catalogue, policy, generated_at=WHEN)
     snapshot = {"snapshot_id": fake.snapshot.snapshot_id, "manifest_sha256": fake.snapshot.manifest_sha256}
     about = {"snapshot": snapshot, **rules_record(policy, catalogue)}
+    about["not_written"] = read_json(page.with_name("report.json"))["not_written"]
     if seal:
         seal_audit(evidence, CLUSTER, AUDIT_ID, about)
     path: Path = fake.audit.path

@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typst
@@ -14,10 +15,9 @@ from hypothesis import strategies as st
 from lag_rows import group_sla, lag_bucket, series_table, sla_table
 from report_audit import AUDIT_ID, HOSTILE_GROUPS, FakeAudit, control, finding, group_partition
 
-from kafka_audit.report import Report, read_report
+from kafka_audit.report import Report, html, read_report
 from kafka_audit.report.comparison import Change, ChangedFinding, Comparison, TrendPoint
 from kafka_audit.report.pdf import TEMPLATES, content, fonts, render
-from kafka_audit.report.pdf.failures import causes
 from kafka_audit.report.pdf.letters import GLYPHS, cut, drawable, prepared, spelled
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
@@ -225,9 +225,31 @@ def test_an_empty_audit_says_that_nothing_is_known(tmp_path: Path) -> None:
     assert "PASSED" not in text
 
 
+def rows_of(report: Report) -> list[dict[str, Any]]:
+    """The rows of the first failing control: one for each cause."""
+    groups: Any = content(report)["failures"]
+    rows: list[dict[str, Any]] = groups[0]["cards"][0]["causes"]
+    return rows
+
+
 def test_resources_that_fail_for_the_same_reason_share_a_row(tmp_path: Path) -> None:
-    report = plain_report(tmp_path, failures=30)
-    assert [len(findings) for _, findings in causes(report.failing[0].failures)] == [10, 10, 10]
+    assert [row["count"] for row in rows_of(plain_report(tmp_path, failures=30))] == ["10", "10", "10"]
+
+
+def test_partitions_that_differ_only_in_the_names_that_they_say_share_a_row_as_on_the_page(tmp_path: Path) -> None:
+    leader = control("leader_alive", "REP-01", subject="partition")
+    fake = FakeAudit(tmp_path, (leader, GROUP))
+    places = [(f"topic{number % 20}", number) for number in range(150)]
+    rows = [finding(leader, f"{t}-{p}", topic=t, partition=p, observed=f"{t}-{p} has no leader", reason=f"of {t}") for t, p in places]
+    fake.settings([*rows, finding(leader, "other-0", topic="other", partition=0, observed="two leaders")])
+    fake.lag([])
+    fake.gates()
+    report = read_report(*fake.inputs.args, **fake.inputs.kwargs)
+    first, second = rows_of(report)
+    assert (first["count"], first["more"], second["count"]) == ("150", 138, "1")
+    assert (first["observed"], first["resources"][0]) == ("topic0-0 has no leader", "topic0-0")
+    assert first["notes"][:2] == ["of topic0", "written of the first; the others say the same with their own names"]
+    assert "2 causes" in html.render(report)
 
 
 @needs_poppler

@@ -20,6 +20,7 @@ from kafka_audit.report import Report, read_report
 from kafka_audit.report.html import render
 from kafka_audit.report.json_report import render as render_json
 from kafka_audit.report.junit import render as render_junit
+from kafka_audit.report.pdf import content
 from kafka_audit.report.words import summary
 from kafka_audit.store.durable_files import write_json
 
@@ -221,13 +222,46 @@ def test_void_evidence_supports_nothing(tmp_path: Path) -> None:
     fake.gates(("FAIL", 4))
     (found,) = read(fake).frameworks
     assert {one.support.value for one in found.requirements[0].controls} == {"not known"}
+    assert "not known (the evidence is not fit to judge): TOP-01, TOP-10" in text_of(read(fake))
+    printed: Any = content(read(fake))["frameworks"]
+    (group,) = printed[0]["requirements"][0]["controls"]
+    assert (group["said"], group["codes"]) == ("not known (the evidence is not fit to judge)", "TOP-01, TOP-10")
 
 
 def test_frameworks_are_said_to_be_supported_and_never_complied_with(tmp_path: Path) -> None:
     text = text_of(read(audit(tmp_path, PASSING, frameworks=(framework(),))))
-    assert "1 supported 0 not supported 0 not known" in text
+    assert "0 not supported 0 not known 1 supported" in text
     assert "support it: TOP-01, TOP-10" in text
     assert "compl" not in text.split("The requirements that these results support")[1].split("Evidence gate")[0].lower()
+
+
+def test_each_requirement_is_shown_with_title_verdict_coverage_controls_and_what_they_cannot_show(tmp_path: Path) -> None:
+    asked = framework()
+    (requirement,) = asked.requirements
+    asked = asked.model_copy(update={"requirements": [requirement.model_copy(update={"cannot_show": "Sites and power."})]})
+    found = read(audit(tmp_path, [finding(TOPIC, "a"), *PASSING, finding(RACKS, "b", "not_assessed")], frameworks=(asked,)))
+    text, page = text_of(found), render(found)
+    shown = (
+        "A.1",
+        "Redundancy",
+        "not supported",
+        "75.0% assessed (3 of 4)",
+        "do not support it: TOP-01 (1 failing)",
+        "not known: TOP-10 (1 not assessed)",
+    )
+    assert [one for one in (*shown, "Copies of a record stand apart.", "Cannot show: Sites and power.") if one not in text] == []
+    assert '<a class="code" href="#failure-1">TOP-01</a>' in page
+    assert 'id="failure-1"' in page
+    found_in_pdf: Any = content(found)["frameworks"]
+    (printed,) = found_in_pdf
+    assert [one["word"] for one in printed["counts"] if one["count"] == "1"] == ["not supported"]
+    (one,) = printed["requirements"]
+    assert (one["id"], one["title"], one["support"]) == ("A.1", "Redundancy", "not supported")
+    assert (one["coverage"], one["cannot_show"]) == ("75.0% assessed (3 of 4)", "Sites and power.")
+    assert [(group["kind"], group["codes"]) for group in one["controls"]] == [
+        ("fail", "TOP-01 (1 failing)"),
+        ("gap", "TOP-10 (1 not assessed)"),
+    ]
 
 
 def test_the_history_that_was_used_and_what_was_left_out_are_printed(tmp_path: Path) -> None:

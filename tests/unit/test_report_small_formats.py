@@ -18,8 +18,9 @@ from lxml import etree
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_partition
 
-from kafka_audit.report import Report, csv_findings, junit, markdown, openmetrics, read_report
+from kafka_audit.report import Report, csv_findings, html, junit, markdown, openmetrics, read_report
 from kafka_audit.report.csv_findings import cell
+from kafka_audit.report.pdf import content
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 GROUP = control("lag_within_sla", "CON-01", subject="group")
@@ -116,6 +117,7 @@ def test_two_names_that_look_alike_are_two_series(tmp_path: Path) -> None:
     names = ("a\u200b", "a\\u200b", "a\n", 'a\\n"')
     made.lag([finding(GROUP, name, "pass") for name in names], [group_partition(name, "t", 0, lag=1) for name in names])
     made.settings([])
+    made.gates()
     found = samples(openmetrics.render(read_report(*made.inputs.args, **made.inputs.kwargs)))
     assert sum(key[0] == "kafka_audit_group_lag_records" for key in found) == len(names)
 
@@ -138,11 +140,48 @@ def test_the_summary_says_verdict_loss_and_the_worst_controls_and_escapes_names(
     assert all(line.count("|") - line.count("\\|") == 5 for line in table)
 
 
-def test_a_summary_of_a_void_audit_is_not_green(tmp_path: Path) -> None:
+def test_a_summary_of_a_void_audit_is_not_green_and_says_that_loss_is_not_known(tmp_path: Path) -> None:
     made = FakeAudit(tmp_path, (TOPIC,))
     text = markdown.render(read_report(*made.inputs.args, **made.inputs.kwargs))
     assert "\N{WHITE HEAVY CHECK MARK}" not in text
     assert "void" in text
+    assert "**Loss:** not known: verify left no lag results." in text
+
+
+@pytest.fixture
+def unfit(tmp_path: Path) -> Report:
+    """A void audit in which one control fails and another passes."""
+    made = FakeAudit(tmp_path, (TOPIC, GROUP))
+    made.settings([finding(TOPIC, "a")])
+    made.lag([finding(GROUP, "g", "pass")], [group_partition("g", "a", 0)])
+    made.gates(evidence=("FAIL", 4), findings=("PASS", 0))
+    return read_report(*made.inputs.args, **made.inputs.kwargs)
+
+
+def test_a_void_audit_has_no_passed_test_and_no_figure_and_its_failures_are_called_hints(unfit: Report) -> None:
+    passed = [case.get("name") for case in etree.fromstring(junit.render(unfit).encode()).iter("testcase") if not len(case)]
+    assert passed == ["findings gate"]
+    names = {key[0] for key in samples(openmetrics.render(unfit))}
+    assert names == {"kafka_audit_verdict", "kafka_audit_exit_code", "kafka_audit_evidence_timestamp_seconds"}
+    hint = "The evidence is not fit to judge, so these are hints, not results."
+    assert markdown.render(unfit).index(hint) < markdown.render(unfit).index("| critical | TOP")
+    page = html.render(unfit)
+    assert page.count(hint) == 2
+    assert '<rect class="pass"' not in page
+    front = content(unfit)["front"]
+    assert isinstance(front, dict)
+    assert front["verdict"]["hints"] == hint
+
+
+def test_of_a_severity_of_which_nothing_was_assessed_no_number_of_failures_is_known(tmp_path: Path) -> None:
+    made = FakeAudit(tmp_path, (TOPIC, GROUP))
+    made.settings([finding(TOPIC, "a", "pass")])
+    made.lag([])
+    made.gates(findings=("PASS", 0))
+    found = samples(openmetrics.render(read_report(*made.inputs.args, **made.inputs.kwargs)))
+    assert {key: value for key, value in found.items() if key[0] == "kafka_audit_failed_results"} == {
+        ("kafka_audit_failed_results", "critical"): 0
+    }
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """``kafka-audit report``: the report of a sealed audit again, from its own files."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,13 @@ from packed_audits import sealed_audit
 from report_audit import WHEN
 from typer.testing import CliRunner, Result
 
+from kafka_audit.audit.check import check_audit
 from kafka_audit.audit.formats import REPORT_FILES
 from kafka_audit.cli.main import app
-from kafka_audit.errors import AuditError
+from kafka_audit.errors import AuditError, CollectionError
+from kafka_audit.report import formats as written_formats
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import tree_files
 
 EVERY_FORMAT = ",".join(REPORT_FILES)
@@ -114,3 +119,49 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     code, said = refused(audit, "--to", tmp_path / "file" / "out")
     assert (code, "cannot write" in said) == (1, True)
+
+
+def without_pdf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on no PDF can be set."""
+
+    def render(_: object) -> bytes:
+        raise CollectionError("no font")
+
+    monkeypatch.setattr(written_formats, "RENDERERS", {**written_formats.RENDERERS, "pdf": render})
+
+
+def test_an_audit_that_was_sealed_without_its_pdf_says_so_and_the_pdf_can_be_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        without_pdf(broken)
+        audit = sealed_audit(tmp_path / "root")
+    assert not (audit / "report" / "report.pdf").exists()
+    expected = [{"format": "pdf", "file": "report.pdf", "reason": "CollectionError: no font"}]
+    assert read_json(audit / "manifest.json")["not_written"] == read_json(audit / "report" / "report.json")["not_written"] == expected
+    notes = [text for state, text in check_audit(audit, EvidenceRoot(path=tmp_path / "root")).lines if state == "note"]
+    assert any(
+        "was sealed without one format: report.pdf could not be written and is missing (CollectionError: no font)" in one for one in notes
+    )
+    done = run(audit, "--to", tmp_path / "out", "--formats", "pdf,html,json")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out" / "report.pdf").read_bytes().startswith(b"%PDF")
+    for name in ("report.html", "report.json"):
+        assert (tmp_path / "out" / name).read_bytes() == (audit / "report" / name).read_bytes()
+
+
+def test_a_format_that_cannot_be_written_again_is_named_and_the_others_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    audit = sealed_audit(tmp_path / "root")
+    without_pdf(monkeypatch)
+    code, said = refused(audit, "--to", tmp_path / "out", "--formats", "pdf,html,junit")
+    assert (code, "report.pdf could not be written and is missing (CollectionError: no font)" in said) == (1, True)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "junit.xml"}
+    package = tmp_path / "audit.zip"
+    problem = CliRunner().invoke(app, ["export", str(audit), "--to", str(package)]).exception
+    assert isinstance(problem, AuditError)
+    with zipfile.ZipFile(package) as zipped:
+        names = {name.split("/", 1)[1] for name in zipped.namelist()}
+        (readme,) = (zipped.read(name).decode() for name in zipped.namelist() if name.endswith("/README.txt"))
+    assert "reports/report.html" in names
+    assert "reports/report.pdf" not in names
+    assert "    Missing: report.pdf could not be written and is missing (CollectionError: no font).\n" in readme

@@ -103,11 +103,12 @@ def _run(
     if end is None:
         tail = "\n  ".join(log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:])
         reason = f"Airflow ended with status {status} before the audit was finished. The end of {log_path}:\n  {tail}"
-        end = {"exit_code": 1, "verdict": ERROR, "reasons": [reason], "report": None, "audit": None}
+        end = {"exit_code": 1, "verdict": ERROR, "reasons": [reason], "notices": [], "report": None, "audit": None}
     return AuditRun(
         exit_code=int(end["exit_code"]),
         verdict=str(end["verdict"]),
         reasons=tuple(end["reasons"]),
+        notices=tuple(end["notices"]),
         report=Path(end["report"]) if end["report"] else None,
         audit=Path(end["audit"]) if end["audit"] else None,
         log=log_path,

@@ -138,7 +138,13 @@ def main() -> None:
         get_listener_manager().add_listener(events)  # type: ignore[no-untyped-call]
         run = dag.test(run_conf=arguments.conf)
         result, audit = _result(run, arguments.conf, events.plan_error)
-        facts = {"verdict": result.verdict, "exit_code": result.exit_code, "reasons": result.reasons, "report": result.report}
+        facts = {
+            "verdict": result.verdict,
+            "exit_code": result.exit_code,
+            "reasons": result.reasons,
+            "notices": result.notices,
+            "report": result.report,
+        }
         events.tell("end", state=str(run.state), audit=audit, run_id=run.run_id, **facts)
 
 

@@ -1,6 +1,7 @@
 """The Python tasks of the audit DAG: each checks the plan, calls one step of the platform and returns a few small facts."""
 
 import logging
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kafka_audit.airflow.hook import KafkaAuditHook
 from kafka_audit.airflow.retries import final_errors, while_unreachable
 from kafka_audit.airflow.step import audit_step, checked_plan, clock_of, own_plan, tell_seal
+from kafka_audit.audit.formats import not_written
 from kafka_audit.audit.gate_result import read_gate
 from kafka_audit.audit.inputs import keep_rules, keep_used, policy_files, rules_record
 from kafka_audit.audit.policy_fit import check_policy
@@ -131,7 +133,8 @@ def _judge(made: AuditPlan, gate: str) -> dict[str, Any]:
 def report(plan: dict[str, Any] | None) -> dict[str, Any]:
     """Write the report of whatever was assessed, then seal the audit. Without a snapshot there is nothing to report on.
 
-    The log and the XCom get the audit's number and the sha256 of its manifest: witnesses outside of the folder.
+    The log and the XCom get the audit's number and the sha256 of its manifest: witnesses outside of the folder. A format that could not
+    be written costs only itself: report.json and the manifest name it with the reason, and so does the task gate.
     """
     from kafka_audit.report import write_report  # noqa: PLC0415 - pyarrow and pandas: not at DAG parse
 
@@ -145,10 +148,10 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
             keep_used(made.audit, made.evidence_root, made.cluster, file_hashes)
             keep_rules(made.audit, policy, catalogue, folders)
             write_report(made.audit, found, catalogue, policy, generated_at=clock_of(made), formats=made.report_formats)
+            missing = not_written(read_json(made.audit.report / "report.json").get("not_written"))
             evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
-            seal_audit(
-                made.evidence_root, made.cluster, made.audit_id, {**rules_record(policy, catalogue), "snapshot": evidence}, file_hashes
-            )
+            about = {**rules_record(policy, catalogue), "snapshot": evidence, "not_written": [asdict(one) for one in missing]}
+            seal_audit(made.evidence_root, made.cluster, made.audit_id, about, file_hashes)
     return {"report": str(made.audit.report / "report.html"), **tell_seal(made, log)}
 
 

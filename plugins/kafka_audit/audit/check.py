@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafka_audit.audit.formats import not_written
 from kafka_audit.audit.inputs import CONTROLS, Used, rule_hashes, used_by
 from kafka_audit.audit.previous import PREVIOUS, changed, read_choice
 from kafka_audit.catalogue.rule import read_rules, rule_set_sha256
@@ -43,6 +44,8 @@ def check_audit(folder: Path, root: EvidenceRoot, keys: Sequence["Ed25519PublicK
         checked.note(f"audit {folder.name}: what it names was not looked at, because it is not what was sealed there")
         return checked
     checked.intact(f"audit {folder.name}: {len(manifest['files'])} files match their sha256")
+    for missing in not_written(manifest.get("not_written")):
+        checked.note(f"audit {folder.name}: was sealed without one format: {missing}")
     for problem in link_problems(folder, manifest):
         checked.problem(f"audit {folder.name}: {problem}")
     _step(checked, "the chain", lambda: _neighbours(folder, manifest, checked))

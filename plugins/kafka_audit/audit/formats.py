@@ -3,7 +3,7 @@
 Nothing here is slow to import: DAG files, the trigger form and the web pages need the names, and none of the renderers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -14,6 +14,18 @@ class ReportFile:
     label: str
     file: str
     media_type: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotWritten:
+    """A format that was asked for and could not be written: its name in the table, the file that is missing, and the error in words."""
+
+    format: str
+    file: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file} could not be written and is missing ({self.reason})"
 
 
 REPORT_FILES: Mapping[str, ReportFile] = {
@@ -35,6 +47,17 @@ ALWAYS = ("html", "json")
 """The page is what people open, and the outcome and the list of audits are read from the JSON."""
 
 DEFAULT_FORMATS = tuple(name for name in ("html", "pdf", "json", "junit", "sarif") if name in REPORT_FILES)
+
+
+def not_written(found: object) -> tuple[NotWritten, ...]:
+    """The missing formats as ``report.json`` and an audit's manifest list them; whatever else stands there names none."""
+    listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return tuple(NotWritten(**{name: str(one.get(name)) for name in ("format", "file", "reason")}) for one in listed)
+
+
+def once_more(missing: Iterable[NotWritten], audit: str) -> str:
+    """How to write formats that are missing, as a sentence; ``audit`` is the folder of the sealed audit."""
+    return f"To try again: kafka-audit report {audit} --formats {','.join(one.format for one in missing)}"
 
 
 def read_formats(text: str) -> tuple[str, ...]:

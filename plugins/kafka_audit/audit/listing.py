@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.audit.formats import REPORT_FILES, ReportFile
+from kafka_audit.audit.formats import REPORT_FILES, ReportFile, not_written
 from kafka_audit.audit.outcome import ERROR, failures_of
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import ConfigurationError, IntegrityError
@@ -49,7 +49,8 @@ class FoundAudit:
 class ListedAudit(FoundAudit):
     """One audit and what its report says; ``verdict`` is the report's, else ERROR after a failed step, else UNFINISHED.
 
-    ``coverage`` is assessed / applicable between 0 and 1, None when it is not known. ``reasons`` are failed steps.
+    ``coverage`` is assessed / applicable between 0 and 1, None when it is not known. ``reasons`` are failed steps,
+    and formats of the report that are missing.
     """
 
     verdict: str
@@ -175,7 +176,7 @@ def read_audit(found: FoundAudit) -> ListedAudit:
         # An ISO time in UTC; the list needs no fractions of a second.
         generated_at=str(report.get("generated_at") or "")[:19].replace("T", " "),
         sealed=found.file(MANIFEST) is not None,
-        reasons=(*broken, *failures),
+        reasons=(*broken, *failures, *(str(one) for one in not_written(report.get("not_written")))),
     )
 
 

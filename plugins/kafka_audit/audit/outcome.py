@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kafka_audit.audit.formats import not_written, once_more
 from kafka_audit.audit.gate_result import GateResult, read_gate
 from kafka_audit.audit.previous import COMPARISON, FIGURES
 from kafka_audit.errors import AuditError, GateFailedError, IncompleteError
@@ -40,15 +41,21 @@ _BAD_STATES = frozenset({"failed", "removed", "None"})
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How an audit ended: PASSED, FAILED, INCOMPLETE, VOID or ERROR; the exit code; why, in sentences; its report, if there is one."""
+    """How an audit ended: PASSED, FAILED, INCOMPLETE, VOID or ERROR; the exit code; why, in sentences; its report, if there is one.
+
+    ``report``: the page, or report.json if the page could not be written. ``notices``: formats of the report that are missing, and how to
+    write them; they do not change the verdict.
+    """
 
     verdict: str
     exit_code: int
     reasons: tuple[str, ...]
     report: Path | None = None
+    notices: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"The audit ended {self.verdict} (exit code {self.exit_code}).", *(f"- {reason}" for reason in self.reasons)]
+        lines += [f"Not complete: {notice}" for notice in self.notices]
         return "\n".join([*lines, f"Report: {self.report}" if self.report else "There is no report."])
 
 
@@ -78,14 +85,14 @@ def audit_outcome(audit: Audit, snapshot: Snapshot | None, states: Mapping[str, 
     failures = failures_of(audit.path)
     crashed = [f"Step {failure['step']} failed: {failure['message']}" for failure in failures]
     crashed += _silent_failures(states, {str(failure["step"]) for failure in failures})
-    page = audit.report / "report.html"
-    report = page if page.is_file() else None
+    report = next((file for name in ("report.html", "report.json") if (file := audit.report / name).is_file()), None)
+    notices = _missing_formats(audit)
     judged = None
     if snapshot is not None:
         evidence, findings = (read_gate(audit.gate, name, snapshot) for name in ("evidence", "findings"))
         judged = judge(evidence, findings, crashed)
         if evidence.ran and not evidence.passed:
-            return replace(judged, report=report)
+            return replace(judged, report=report, notices=notices)
     if crashed:
         code = int(failures[0]["exit_code"]) if failures else _INTERNAL
         return Outcome(verdict=ERROR, exit_code=code, reasons=tuple(crashed), report=report)
@@ -96,7 +103,14 @@ def audit_outcome(audit: Audit, snapshot: Snapshot | None, states: Mapping[str, 
     if reported.get("exit_code") != judged.exit_code:
         differ = f"the report says exit code {reported.get('exit_code')!r} and the gates say {judged.exit_code}: report this as a bug"
         return Outcome(verdict=ERROR, exit_code=_INTERNAL, reasons=(differ,), report=report)
-    return replace(judged, report=report)
+    return replace(judged, report=report, notices=notices)
+
+
+def _missing_formats(audit: Audit) -> tuple[str, ...]:
+    """Which formats the report is missing, and why; empty when there is no report."""
+    file = audit.report / "report.json"
+    missing = not_written(read_json(file).get("not_written")) if file.is_file() else ()
+    return (*(f"{one}." for one in missing), once_more(missing, str(audit.path))) if missing else ()
 
 
 def _silent_failures(states: Mapping[str, Any], noted: Container[str]) -> list[str]:

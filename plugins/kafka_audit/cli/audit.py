@@ -79,6 +79,8 @@ def print_summary(outcome: AuditRun, console: Console) -> None:
     console.print(Text(f"{outcome.verdict}", style=colour), Text(f"(exit code {outcome.exit_code})", style="dim"))
     for reason in outcome.reasons:
         console.print(Text(f"  - {visible(reason)}"))
+    for notice in outcome.notices:
+        console.print(Text("Not complete:", style="bold yellow"), Text(visible(notice)))
     if outcome.report is not None:
         _print_findings(read_json(outcome.report.with_name("report.json")), console)
     if outcome.step_seconds:

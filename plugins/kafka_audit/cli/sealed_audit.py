@@ -1,11 +1,14 @@
 """``kafka-audit report`` and ``kafka-audit export``: a sealed audit's report again, and the audit as one file for an auditor."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from kafka_audit.audit.formats import NotWritten
 from kafka_audit.cli import options
+from kafka_audit.errors import UnforeseenError
 from kafka_audit.report.evidence_package import write_package
 from kafka_audit.report.sealed_report import CheckedAudit, checked_audit, write_again
 from kafka_audit.store.durable_files import sha256_of
@@ -24,8 +27,10 @@ def report(
     """Write the report of a sealed audit again from its own files, without judging again; its hashes are checked first."""
     chosen = options.chosen_formats(formats)
     found = _checked(audit, key)
-    for file in write_again(found, chosen, to or Path(f"report-{found.audit_id}")):
+    files, missing = write_again(found, chosen, to or Path(f"report-{found.audit_id}"))
+    for file in files:
         typer.echo(options.printable(str(file)))
+    _say_missing(missing)
 
 
 def export(
@@ -35,9 +40,16 @@ def export(
 ) -> None:
     """Pack a sealed audit with its snapshot, reports and rules into one zip file that sha256sum alone can check; see its README.txt."""
     found = _checked(audit, key)
-    write_package(found, to)
+    missing = write_package(found, to)
     typer.echo(options.printable(f"{to}: sha256 {sha256_of(to)}"))
     typer.echo(f"Send this over another channel than the file: audit {found.audit_id}, manifest sha256 {found.manifest_sha256}")
+    _say_missing(missing)
+
+
+def _say_missing(missing: Sequence[NotWritten]) -> None:
+    """UnforeseenError (exit 1) that names the formats which are missing among the files that were written."""
+    if missing:
+        raise UnforeseenError(f"{'; '.join(map(str, missing))}. What else was asked for is written. Report this as a bug")
 
 
 def _checked(audit: Path, key: list[Path] | None) -> CheckedAudit:

@@ -3,12 +3,14 @@
 Nothing here judges: verdicts and gate results are read from the audit's folder.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_audit.audit.formats import ALWAYS, DEFAULT_FORMATS
+from kafka_audit.errors import UnforeseenError
 from kafka_audit.report.formats import write_formats
 from kafka_audit.report.model import LIMIT, Report, read_report
 from kafka_audit.report.trend import keep_figures
@@ -29,17 +31,30 @@ def write_report(
     generated_at: datetime,
     formats: Iterable[str] = DEFAULT_FORMATS,
 ) -> Path:
-    """Write the report in ``formats``, ``html`` and ``json`` in any case, to the audit's ``report/`` folder; returns the path of the page.
+    """Write the report in ``formats``, ``html`` and ``json`` in any case, to the audit's ``report/`` folder.
 
     Returns the path of the page. The folder is replaced as a whole.
     The same audit and ``generated_at`` (with a time zone) give the same bytes.
-    IntegrityError (exit 5) if results are broken, CollectionError (exit 1) if the files cannot be written.
+    A format that cannot be written is left out, and the others name it (``not_written`` in report.json) with the reason.
+    IntegrityError (exit 5) if results are broken, CollectionError (exit 1) if the files cannot be written, UnforeseenError (exit 1) if
+    report.json cannot: it is the record from which outcome, list of audits and later formats are read.
     """
     report = read_report(audit, snapshot, catalogue, policy, generated_at=generated_at)
     keep_figures(audit, snapshot, report.trend[-1])
     with replaced_folder(audit.report) as folder:
-        write_formats(report, audit.path, {*formats, *ALWAYS}, folder)
+        _write(report, audit.path, {*formats, *ALWAYS}, folder)
     return audit.report / "report.html"
+
+
+def _write(report: Report, audit: Path, formats: Collection[str], folder: Path) -> None:
+    """Write the formats again without those that fail, until each says of all the others whether they are missing."""
+    while missing := write_formats(report, audit, formats, folder):
+        if broken := next((one for one in missing if one.format == "json"), None):
+            raise UnforeseenError(f"{broken}: there is no report without it. Report this as a bug")
+        for file in folder.iterdir():
+            file.unlink()
+        report = replace(report, not_written=(*report.not_written, *missing))
+        formats = set(formats) - {one.format for one in missing}
 
 
 __all__ = ["LIMIT", "Report", "read_report", "write_report"]

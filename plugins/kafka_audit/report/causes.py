@@ -27,6 +27,12 @@ class Cause:
         """The finding whose texts stand for all."""
         return self.findings[0]
 
+    @property
+    def names_itself(self) -> bool:
+        """Whether the findings differ by their resources' own names, so that the first one's texts are literally true of it alone."""
+        said = {(one.observed, one.expected, one.reason) for one in self.findings}
+        return len(said) > 1
+
 
 def by_cause(findings: Sequence[Finding]) -> tuple[Cause, ...]:
     """The findings of one control by cause: the worst severity first, then the cause with the most resources, then the given order."""
@@ -35,6 +41,12 @@ def by_cause(findings: Sequence[Finding]) -> tuple[Cause, ...]:
         groups.setdefault(_key(finding), []).append(finding)
     causes = [Cause(findings=tuple(found), same_evidence=_same_evidence(found)) for found in groups.values()]
     return tuple(sorted(causes, key=lambda one: (rank(one.first.severity), -len(one.findings))))
+
+
+def same_expected(findings: Sequence[Finding]) -> str | None:
+    """The expected value, if it is the same for all findings."""
+    expected = {finding.expected or "" for finding in findings}
+    return (expected.pop() or None) if len(expected) == 1 else None
 
 
 def _key(finding: Finding) -> tuple[str | None, ...]:

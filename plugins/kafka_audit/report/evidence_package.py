@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.audit.formats import REPORT_FILES
+from kafka_audit.audit.formats import REPORT_FILES, NotWritten
 from kafka_audit.errors import IntegrityError
 from kafka_audit.report.package_readme import Packed, readme
 from kafka_audit.report.sealed_report import CheckedAudit, refuse_sealed_place, report_files, report_of
@@ -17,8 +17,10 @@ from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes
 from kafka_audit.store.stored_zip import StoredZip
 
 
-def write_package(found: CheckedAudit, to: Path) -> None:
-    """Write the package of a sealed audit to the new file ``to``. The same audit and release give the same bytes.
+def write_package(found: CheckedAudit, to: Path) -> tuple[NotWritten, ...]:
+    """Write the package of a sealed audit to the new file ``to``. Returns the formats of the report that are not in it.
+
+    The same audit and release give the same bytes.
 
     IntegrityError (exit 5) when a file changed since it was checked, ConfigurationError (exit 2) when ``to`` is there already or lies
     among sealed folders.
@@ -37,15 +39,16 @@ def write_package(found: CheckedAudit, to: Path) -> None:
         release=report.tool.version,
     )
     with new_file(to) as stream, StoredZip(stream, f"kafka-audit-{found.cluster}-{found.audit_id}") as package:
-        package.add("README.txt", readme(packed).encode("ascii"))
-        package.add("chain.json", _chain(found, packed))
-        with report_files(report, found.audit.path, REPORT_FILES) as files:
+        with report_files(report, found.audit.path, REPORT_FILES) as (files, missing):
+            package.add("README.txt", readme(packed, missing).encode("ascii", "backslashreplace"))
+            package.add("chain.json", _chain(found, packed))
             for file in files:
                 package.copy(f"reports/{file.name}", file, FileHashes().of(file)[0])
         _folder(package, packed.audit, found.audit.path, found.manifest)
         _folder(package, packed.snapshot, found.snapshot.path, found.snapshot.manifest)
         if previous is not None:
             package.copy(f"{packed.before}/{MANIFEST}", found.audit.path.parent / previous.audit_id / MANIFEST, previous.manifest_sha256)
+    return missing
 
 
 def _seals(found: CheckedAudit) -> tuple[Seal, Seal | None]:

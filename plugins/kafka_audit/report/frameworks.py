@@ -52,6 +52,12 @@ class RequirementResult:
         """The controls with this kind of support."""
         return [control for control in self.controls if control.support.value == support]
 
+    def why(self, support: str) -> str:
+        """The one reason of all controls with this kind of support, if there are several and it counts nothing; else empty."""
+        found = [control.why for control in self.of(support)]
+        same = len(found) > 1 and len(set(found)) == 1 and not any(letter.isdigit() for letter in found[0])
+        return found[0] if same else ""
+
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
 class FrameworkResult:

@@ -12,13 +12,14 @@ from markupsafe import Markup, escape
 
 from kafka_audit import __version__
 from kafka_audit import safe_text as text
+from kafka_audit.audit.outcome import VOID
 from kafka_audit.report import charts, front, trend_charts, words
-from kafka_audit.report.causes import by_cause
+from kafka_audit.report.causes import by_cause, same_expected
 from kafka_audit.report.commands import commands_of, first_and_further, no_change_for
 from kafka_audit.report.html_text import attribute, brief, code, finalize, grouped, name, prose, sentence
 from kafka_audit.report.lag import DAY_MS
 from kafka_audit.report.model import Report
-from kafka_audit.report.results import ControlResult, Finding
+from kafka_audit.report.results import ControlResult
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PARAMS_SHOWN = {
@@ -40,7 +41,7 @@ _EVIDENCE_KEYS = 12
 _REASONS_SHOWN = 10
 _FILTERS: tuple[Callable[..., object], ...] = (
     *(words.patterns_of, words.parameters_of, words.demands, words.beat, words.duration, words.lag_time, words.rate, words.minutes),
-    *(words.percentage, words.several, text.utc, text.with_link, by_cause),
+    *(words.assessed, words.percentage, words.several, text.utc, text.with_link, by_cause, same_expected),
     *(attribute, brief, code, grouped, name, prose, sentence),
 )
 
@@ -68,12 +69,6 @@ def _evidence_words(value: str | None) -> Markup:
     return Markup("; ").join(said) if said else Markup('<span class="muted">none kept</span>')
 
 
-def _same_expected(findings: tuple[Finding, ...]) -> str | None:
-    """The expected value, if it is the same for all findings."""
-    expected = {finding.expected or "" for finding in findings}
-    return expected.pop() if len(expected) == 1 else None
-
-
 def _commands(result: ControlResult) -> dict[str, object]:
     if result.control is None:
         return {"first": [], "further": [], "left_out": 0, "unchanged": 0}
@@ -92,7 +87,7 @@ def _bar(report: Report) -> list[dict[str, object]]:
     """The segments of the coverage bar, in percent of the applicable results: class, label, count, start, width."""
     counts = report.counts
     parts = (
-        ("pass", "passed", counts.passed),
+        ("none" if report.outcome.verdict == VOID else "pass", "passed", counts.passed),
         ("fail", "failed", counts.failed),
         ("error", "raised an error", counts.errored),
         ("gap", "not assessed", counts.not_assessed - counts.still_open),
@@ -141,7 +136,6 @@ def _environment() -> Environment:
     environment.filters.update(
         {one.__name__: one for one in _FILTERS},
         evidence_words=_evidence_words,
-        same_expected=_same_expected,
         commands=_commands,
         word=lambda value: str(getattr(value, "value", value)),
     )
@@ -174,11 +168,14 @@ def render(report: Report) -> str:
         css=Markup(css),  # the project's own file
         csp=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'",
         summary=words.summary(report),
+        failing={result.code: position for position, result in enumerate(report.failing, 1)},
         worst=front.worst_failures(report),
         changes=front.changes(report),
         changed=partial(front.changed, report),
         coverage=words.coverage(report),
         bar=_bar(report),
+        hints=words.hints(report),
+        good="none" if report.outcome.verdict == VOID else "pass",
         idle=_idle(report),
         demands=[(label, str(asked[key])) for key, label in _PARAMS_SHOWN.items() if asked.get(key) is not None],
         rows_open=_ROWS_OPEN,

@@ -8,7 +8,7 @@ from kafka_audit.audit.gate_result import GateResult
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
 from kafka_audit.report.tally import WaiverTable, WaiverUse
-from kafka_audit.report.words import waiver_sentence
+from kafka_audit.report.words import hints, waiver_sentence
 
 _LONGEST = 1000
 
@@ -76,15 +76,20 @@ def _left_out(suite: ET.Element, result: ControlResult) -> None:
             ET.SubElement(case, tag, message=_safe(f"{result.code}: {count} more, {word}; see findings.parquet"))
 
 
-def _others(suite: ET.Element, result: ControlResult) -> None:
-    """Add a passed test case for a control that only passed, and a skipped one for a control that judged nothing."""
+def _others(suite: ET.Element, result: ControlResult, unfit: str) -> None:
+    """Add a passed test case for a control that only passed, and a skipped one for a control that judged nothing.
+
+    ``unfit``: why nothing passes in a void audit; empty for any other.
+    """
     counts = result.counted
     if result.counts is None:
         ET.SubElement(_case(suite, result, result.title), "skipped", message="not assessed: the control did not run")
     elif counts.failed or counts.errored:
         return
     elif counts.passed:
-        _case(suite, result, f"{result.title} ({counts.passed} passed)")
+        case = _case(suite, result, f"{result.title} ({counts.passed} passed)")
+        if unfit:
+            ET.SubElement(case, "skipped", message=unfit)
     elif not counts.applicable:
         ET.SubElement(_case(suite, result, result.title), "skipped", message="not applicable: nothing in scope to judge")
 
@@ -127,7 +132,7 @@ def render(report: Report) -> str:
             if result.subject == subject:
                 _failures(suite, result, report.waivers)
                 _left_out(suite, result)
-                _others(suite, result)
+                _others(suite, result, hints(report))
     for suite in root:
         suite.attrib.update(_count([suite]))
     # The schema of Jenkins' xUnit plugin allows no count of skipped tests here.

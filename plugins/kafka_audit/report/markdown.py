@@ -34,6 +34,7 @@ def render(report: Report) -> str:
         *(_comparison(report.comparison) if report.comparison else []),
         *_failures(report),
         *_reasons(report),
+        *(line for one in report.not_written for line in (f"**Missing:** {plain(one.file)} could not be written: {plain(one.reason)}", "")),
         f"Audit {plain(report.audit_id)}, evidence of {plain(utc(report.collection.started_at))}, exit code {outcome.exit_code}.",
     ]
     return "\n".join(lines) + "\n"
@@ -45,6 +46,8 @@ def plain_sentence(text: str) -> str:
 
 
 def _loss(report: Report) -> list[str]:
+    if not report.lag.ran:
+        return ["**Loss:** not known: verify left no lag results.", ""]
     said = words.loss(report.lag.loss)
     return [f"**Loss:** {plain_sentence(said)}", ""] if said else []
 
@@ -61,7 +64,8 @@ def _failures(report: Report) -> list[str]:
     rows = ["| severity | control | failing | for example |", "|---|---|---:|---|"]
     rows += [_row(result) for result in failing[:_CONTROLS]]
     more = len(failing) - _CONTROLS
-    return [*rows, "", *([f"{words.counted(more, 'more control')} with failures.", ""] if more > 0 else [])]
+    said = words.hints(report)
+    return [*([said, ""] if said else []), *rows, "", *([f"{words.counted(more, 'more control')} with failures.", ""] if more > 0 else [])]
 
 
 def _row(result: ControlResult) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, SkipValidation, ValidationError, computed_field
 from pydantic.dataclasses import dataclass
 
+from kafka_audit.audit.formats import NotWritten
 from kafka_audit.audit.gate_result import GateResult, read_gate
 from kafka_audit.audit.outcome import VOID, Outcome, judge
 from kafka_audit.catalogue.rows import LAG, SETTINGS
@@ -109,6 +110,8 @@ class Report:
     """The largest number of findings that were read per control and status; counts include all findings."""
     comparison: Comparison | None = None
     trend: tuple[TrendPoint, ...] = ()
+    not_written: tuple[NotWritten, ...] = ()
+    """The formats that were asked for when the audit was sealed, and could not be written, each with the reason."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property

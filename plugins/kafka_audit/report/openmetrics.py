@@ -32,9 +32,10 @@ class _Figures(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from self._of_audit()
-        yield from self._of_loss()
-        yield from self._of_groups()
-        yield from self._of_slas()
+        if self._report.outcome.verdict != VOID:  # of evidence that is not fit to judge no figure is known
+            yield from self._of_loss()
+            yield from self._of_groups()
+            yield from self._of_slas()
 
     def _gauge(self, name: str, about: str, labels: tuple[str, ...] = ()) -> GaugeMetricFamily:
         return GaugeMetricFamily(f"kafka_audit_{name}", about, labels=("cluster", *labels))
@@ -51,7 +52,7 @@ class _Figures(Collector):
             self._sample(verdict, float(report.outcome.verdict == word), word)
         yield verdict
         yield self._sample(self._gauge("exit_code", "Exit code of the audit: 0 if the gate passed."), report.outcome.exit_code)
-        yield from self._of_results() if not report.missing else ()
+        yield from self._of_results() if not report.missing and report.outcome.verdict != VOID else ()
         taken = self._gauge("evidence_timestamp_seconds", "When the snapshot was begun, in Unix time.")
         yield self._sample(taken, parse_time(report.collection.started_at).timestamp() if report.collection.started_at else None)
 
@@ -64,8 +65,8 @@ class _Figures(Collector):
         failed = self._gauge("failed_results", "Results that fail and are not waived, by severity.", ("severity",))
         waived = self._gauge("waived_results", "Results that fail and are waived, by severity.", ("severity",))
         for one in report.by_severity():
-            self._sample(failed, one.failed - one.waived, one.name)
-            self._sample(waived, one.waived, one.name)
+            self._sample(failed, one.failed - one.waived if one.assessed else None, one.name)
+            self._sample(waived, one.waived if one.assessed else None, one.name)
         yield from (failed, waived)
         results = self._gauge("results", "Results in each status.", ("status",))
         for status in ("passed", "failed", "errored", "not_assessed", "not_applicable"):

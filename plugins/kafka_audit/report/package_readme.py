@@ -1,7 +1,9 @@
 """The README.txt of an evidence package: how an auditor checks it without this product."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafka_audit.audit.formats import NotWritten
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.manifest import MANIFEST, SIGNATURE
 from kafka_audit.store.stored_zip import SUMS
@@ -33,8 +35,11 @@ class Packed:
         return f"evidence/{self.cluster}/{self.snapshot_id}"
 
 
-def readme(packed: Packed) -> str:
-    """The text, in ASCII. Its shell commands run in the folder that the zip file makes."""
+def readme(packed: Packed, missing: Sequence[NotWritten] = ()) -> str:
+    """The text, in ASCII if the reasons of ``missing`` are: the formats of the report that could not be made.
+
+    Its shell commands run in the folder that the zip file makes.
+    """
     return f"""EVIDENCE PACKAGE OF ONE KAFKA AUDIT
 
 Cluster            {packed.cluster}
@@ -58,7 +63,7 @@ WHAT IS IN IT
     The snapshot: what was read from the cluster, as Parquet files, with a {MANIFEST} of its own.
 {_previous_listed(packed)}reports/
     The report in every format that kafka-audit {packed.release} writes, made again from the files above.
-chain.json
+{_missing(missing)}chain.json
     The place of the audit among the audits of its cluster. "state" is "agrees" if the cluster's record of the chain did not contradict
     it when this package was made, and "missing" if there was no record.
 {SUMS}
@@ -109,6 +114,10 @@ HOW TO CHECK IT
     The installation wrote the same value to the logs of the tasks "report" and "gate" when the audit ended, and its command printed it.
     Ask for it over another channel than the one over which you got this package, and compare.
 {_signature(packed)}"""
+
+
+def _missing(missing: Sequence[NotWritten]) -> str:
+    return "".join(f"    Missing: {one}.\n" for one in missing)
 
 
 def _previous_listed(packed: Packed) -> str:

@@ -5,12 +5,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.audit.check import check_audit
-from kafka_audit.audit.formats import REPORT_FILES
+from kafka_audit.audit.formats import REPORT_FILES, NotWritten, not_written
 from kafka_audit.audit.inputs import CONTROLS, POLICY
 from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.errors import ConfigurationError, IntegrityError
@@ -67,29 +67,33 @@ def checked_audit(folder: Path, keys: Sequence["Ed25519PublicKey"] = ()) -> Chec
 def report_of(found: CheckedAudit) -> Report:
     """The report of a sealed audit, by the policy and the controls that are kept in it, of the time at which its own report was made.
 
+    It says of the audit's own report which formats are missing there.
+
     ConfigurationError (exit 2) when this release cannot read its policy or controls.
     """
     own = found.audit.report / "report.json"
+    said = read_json(own)
     try:
-        generated_at = parse_time(read_json(own)["generated_at"])
+        generated_at = parse_time(said["generated_at"])
     except (KeyError, ValueError) as problem:
         raise IntegrityError(f"{own}: does not say when it was made ({problem!r}): start a new audit") from problem
     catalogue, policy = load_catalogue([found.audit.inputs / CONTROLS]), load_policy(found.audit.inputs / POLICY)
-    return read_report(found.audit, found.snapshot, catalogue, policy, generated_at=generated_at)
+    report = read_report(found.audit, found.snapshot, catalogue, policy, generated_at=generated_at)
+    return replace(report, not_written=not_written(said.get("not_written")))
 
 
-def write_again(found: CheckedAudit, formats: Collection[str], to: Path) -> list[Path]:
-    """Write the report of a sealed audit to the folder ``to``, which is made if it is missing; returns the files.
+def write_again(found: CheckedAudit, formats: Collection[str], to: Path) -> tuple[list[Path], tuple[NotWritten, ...]]:
+    """Write the report of a sealed audit to the folder ``to``, which is made if it is missing.
 
-    The same release writes the same bytes as when the audit was made. ConfigurationError (exit 2) when a file is there already, or when
-    ``to`` lies among sealed folders.
+    Returns the files, and the formats that could not be written. The same release writes the same bytes as when the audit was made.
+    ConfigurationError (exit 2) when a file is there already, or when ``to`` lies among sealed folders.
     """
     refuse_sealed_place(found.root.path, to)
     files = {name: to / REPORT_FILES[name].file for name in formats}
     for file in files.values():
         if os.path.lexists(file):
             raise ConfigurationError(f"{file} is there already and is not overwritten: name another folder with --to")
-    with report_files(report_of(found), found.audit.path, formats) as made:
+    with report_files(report_of(found), found.audit.path, formats) as (made, missing):
         try:
             make_folder(to)
         except OSError as problem:
@@ -97,21 +101,23 @@ def write_again(found: CheckedAudit, formats: Collection[str], to: Path) -> list
         for file in made:
             with file.open("rb") as source, new_file(to / file.name) as target:
                 shutil.copyfileobj(source, target)
-        return [to / file.name for file in made]
+        return [to / file.name for file in made], missing
 
 
 @contextlib.contextmanager
-def report_files(report: Report, audit: Path, formats: Collection[str]) -> Iterator[list[Path]]:
+def report_files(report: Report, audit: Path, formats: Collection[str]) -> Iterator[tuple[list[Path], tuple[NotWritten, ...]]]:
     """The report in these formats as files of a temporary folder, which is removed afterwards: all findings may be too many for memory.
 
+    Yields the files in the order of the table of formats, and the formats that could not be written.
     CollectionError (exit 1) when the temporary folder cannot hold them.
     """
     with tempfile.TemporaryDirectory(prefix="kafka-audit-report-") as folder:
         try:
-            names = write_formats(report, audit, formats, Path(folder))
+            missing = write_formats(report, audit, formats, Path(folder))
         except OSError as problem:
             raise write_failed(Path(folder), problem) from problem
-        yield [Path(folder) / name for name in names]
+        files = (Path(folder) / about.file for name, about in REPORT_FILES.items() if name in formats)
+        yield [file for file in files if file.exists()], missing
 
 
 def refuse_sealed_place(root: Path, target: Path) -> None:

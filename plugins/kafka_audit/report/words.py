@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import floor
 from typing import TYPE_CHECKING
 
-from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED
+from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED, VOID
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.policy.tiers import GroupRule, Tier, TopicRule
 from kafka_audit.safe_text import percent, utc
@@ -15,7 +15,7 @@ from kafka_audit.safe_text import percent, utc
 if TYPE_CHECKING:
     from kafka_audit.report.lag import Loss
     from kafka_audit.report.model import Report
-    from kafka_audit.report.tally import Acceptance
+    from kafka_audit.report.tally import Acceptance, AssessedShare
 
 _UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
@@ -66,8 +66,18 @@ def _verdict(report: "Report") -> str:
         return f"The policy is not met: {failures(report)}; {coverage(report)}."
     if verdict == INCOMPLETE:
         return f"There is no verdict yet: {coverage(report)}; {failures(report)}."
-    unfit = "The evidence is not fit to judge" if report.gates[0].ran else "Nothing shows that the evidence is fit to judge"
-    return f"{unfit}, so this audit is void: what follows is not a verdict."
+    return f"{_unfit(report)}, so this audit is void: what follows is not a verdict."
+
+
+def hints(report: "Report") -> str:
+    """What the results of a void audit are, as a sentence; empty if there are none, and for any other audit."""
+    if report.outcome.verdict != VOID or not report.counts.assessed:
+        return ""
+    return f"{_unfit(report)}, so these are hints, not results."
+
+
+def _unfit(report: "Report") -> str:
+    return "The evidence is not fit to judge" if report.gates[0].ran else "Nothing shows that the evidence is fit to judge"
 
 
 def let_through(report: "Report") -> str:
@@ -174,6 +184,13 @@ def loss(found: "Loss") -> str:
         else:
             said.append(f"At the rates seen, {found.within_a_day:,} partitions lose unread records within a day, the first {first}.")
     return " ".join(said)
+
+
+def assessed(share: "AssessedShare") -> str:
+    """How much was assessed of what the controls of a requirement judge."""
+    if not share.applicable:
+        return "no result counts as coverage"
+    return f"{percent(share.assessed, share.applicable)} assessed ({share.assessed:,} of {share.applicable:,})"
 
 
 _NOUNS = {"group_partition": "partition", "group_sla": "group"}

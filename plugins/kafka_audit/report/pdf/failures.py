@@ -1,13 +1,11 @@
 """The failing controls in the PDF: what is wrong, the resources with the same cause in one row, and what to do."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
-
 from kafka_audit import safe_text
+from kafka_audit.report.causes import Cause, by_cause, same_expected
 from kafka_audit.report.comparison import Change
 from kafka_audit.report.model import Report
 from kafka_audit.report.pdf.letters import Wide, cut, name
-from kafka_audit.report.results import ControlResult, Finding
+from kafka_audit.report.results import ControlResult
 from kafka_audit.report.words import counted, waiver_sentence
 
 _CAUSES = 8
@@ -15,17 +13,6 @@ _RESOURCES = 12
 _LONGEST_LIST = 900
 _OBSERVED = 420
 _PROSE = 1500
-
-
-class Cause(NamedTuple):
-    """What failures have in common, so that they share a row."""
-
-    severity: str
-    observed: str | None
-    expected: str | None
-    tier: str | None
-    loosened: str | None
-    waiver: str | None
 
 
 def content(report: Report) -> list[dict[str, object]]:
@@ -46,21 +33,11 @@ def content(report: Report) -> list[dict[str, object]]:
     return groups
 
 
-def causes(failures: Iterable[Finding]) -> list[tuple[Cause, list[Finding]]]:
-    """Failures grouped by what they have in common, in the order in which the causes appear."""
-    found: dict[Cause, list[Finding]] = {}
-    for one in failures:
-        cause = Cause(one.severity, one.observed, one.expected, one.tier, one.loosened, one.waiver)
-        found.setdefault(cause, []).append(one)
-    return list(found.items())
-
-
 def _card(result: ControlResult, report: Report) -> dict[str, object]:
     counts, control = result.counted, result.control
-    grouped = causes(result.failures)
+    grouped = by_cause(result.failures)
     shown = grouped[:_CAUSES]
-    expected = {cause.expected for cause, _ in grouped}
-    same = expected.pop() if len(expected) == 1 else None
+    same = same_expected(result.failures)
     return {
         "code": result.code,
         "title": result.title,
@@ -70,8 +47,8 @@ def _card(result: ControlResult, report: Report) -> dict[str, object]:
         "tally": _tally(result),
         "scenario": _prose(control.failure_scenario) if control else [],
         "expected": _value(same),
-        "causes": [_cause(cause, findings, result, report, same=same is not None) for cause, findings in shown],
-        "more": counts.failed - sum(len(findings) for _, findings in shown),
+        "causes": [_cause(cause, result, report, same=same is not None) for cause in shown],
+        "more": counts.failed - sum(len(cause.findings) for cause in shown),
         "fix": _prose(control.remediation.text) if control else [],
         "impact": _prose(control.remediation_impact) if control else [],
         "known": control is not None,
@@ -91,25 +68,27 @@ def _tally(result: ControlResult) -> str:
     return f"{said} {counts.waived:,} of the failures {verb} waived." if counts.waived else said
 
 
-def _cause(cause: Cause, findings: list[Finding], result: ControlResult, report: Report, *, same: bool) -> dict[str, object]:
+def _cause(cause: Cause, result: ControlResult, report: Report, *, same: bool) -> dict[str, object]:
+    first, findings = cause.first, cause.findings
     names = [name(one.resource) or "" for one in findings]
     shown = _that_fit(names)
-    severity = cause.severity if cause.severity != result.worst else None
     changes = [report.comparison.change_of(one.control_id, one.resource) for one in findings] if report.comparison else []
     new, worse = changes.count(Change.NEW), changes.count(Change.WORSE)
-    notes = [f"tier {cause.tier}"] if cause.tier else []
-    notes += [f"loosened: {cause.loosened}"] if cause.loosened else []
+    notes = [first.reason] if first.reason else []
+    notes += ["written of the first; the others say the same with their own names"] if cause.names_itself else []
+    notes += [f"tier {first.tier}"] if first.tier else []
+    notes += [f"loosened: {first.loosened}"] if first.loosened else []
     notes += [f"{new:,} new since the previous audit"] if new else []
     notes += [f"{worse:,} worse than in the previous audit"] if worse else []
-    waiver = report.waivers.find(cause.waiver)
-    notes += [f"waiver {cause.waiver} was not in force"] if cause.waiver is not None and waiver is None else []
+    waiver = report.waivers.find(first.waiver)
+    notes += [f"waiver {first.waiver} was not in force"] if first.waiver is not None and waiver is None else []
     return {
         "count": safe_text.grouped(len(findings)),
         "resources": shown,
         "more": len(names) - len(shown),
-        "observed": _value(cause.observed),
-        "expected": None if same else _value(cause.expected),
-        "severity": severity,
+        "observed": _value(first.observed),
+        "expected": None if same else _value(first.expected),
+        "severity": first.severity if first.severity != result.worst else None,
         "notes": [cut(note, _OBSERVED) for note in notes],
         "waived": f"waived by {waiver_sentence(waiver)}" if waiver else None,
     }
