@@ -22,7 +22,7 @@ def test_the_copies_of_controls_and_policy_ask_what_the_originals_ask(tmp_path):
 def test_controls_that_depend_on_the_policy_beyond_the_evidence_are_known():
     rules = rules_of(load_catalogue().controls)
     codes = {rule.code for rule in rules.values() if rule.reads_policy_itself}
-    assert {"SEC-01", "PRD-05", "OPS-01"} <= codes
+    assert {"SEC-01", "PRD-05", "OPS-01", "TOP-08", "CON-10"} <= codes
     assert "TOP-01" not in codes
     assert {rule.code for rule in rules.values() if rule.counts_loss} == {"CON-03"}
 
@@ -46,8 +46,8 @@ def test_evidence_that_does_not_say_what_was_asked_is_not_known(evidence):
 
 
 def test_only_policy_and_parameters_are_what_was_asked():
-    evidence = json.dumps({"lag": 3, "policy.max_lag": 1, "parameters.days": 2, "policyholder": 4, "lost": True})
-    assert asked_of(evidence) == '{"parameters.days": 2, "policy.max_lag": 1}'
+    evidence = json.dumps({"lag": 3, "policy.max_lag": 1, "parameters.days": 2, "policyholder": 4, "lost": True, "isolation": None})
+    assert asked_of(evidence) == '{"isolation": null, "parameters.days": 2, "policy.max_lag": 1}'
     assert lost_in(evidence) is None
 
 

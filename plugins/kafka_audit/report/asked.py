@@ -19,12 +19,13 @@ from kafka_audit.policy import Policy
 from kafka_audit.store.durable_files import sha256_of
 
 _ASKS = ("subject", "needs", "applies_when", "pass_when", "baseline_when", "undeclared_when", "evidence_of_row")
-_FROM_POLICY = re.compile(r"\b(attestations|undeclared|destructive_grant\w*)\b")
+_FROM_POLICY = re.compile(r"\b(attestations|attested_\w+|undeclared|declared_(consumers|producers)|destructive_grant\w*)\b")
 """Columns of a row in which values of the policy are, and not in ``policy`` or ``parameters``."""
 _COUNTS_LOSS = re.compile(r"\blost\b")
 _NO_ASK = ("frameworks/", "waivers.yaml")
 """Policy files that change no verdict."""
-_PREFIXES = ("policy", "parameters")
+_PREFIXES = ("policy", "parameters", "isolation")
+"""What the names of such values begin with; isolation is what clients.yaml declares, and decides which unread records count as lag."""
 
 
 @dataclass(frozen=True, kw_only=True)

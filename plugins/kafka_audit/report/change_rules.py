@@ -69,6 +69,9 @@ class FindingJudge:
         return Change.INCOMPARABLE, f"{said}: {row.reason}" if row.reason else said
 
     def _not_comparable(self, known: Row, before: Row | None, now: Row | None) -> str | None:
+        for side, which in ((self.before, "the previous audit"), (self.now, "this audit")):
+            if not side.fit:
+                return f"the evidence of {which} was not fit to be judged"
         if (known.control_id, known.resource) in self.twice:
             return "the control has two verdicts on this resource in one of the audits"
         of_control = self._of_controls.get(known.control_id, "the control is in no catalogue of the two audits")

@@ -92,7 +92,7 @@ def old_failures(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", polic
 
 def _compare(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", wanted: Collection[tuple[str, str]]) -> _Result:
     cluster = audit.path.parent.name
-    chosen = choose_previous(audit, snapshot.root, cluster, str(snapshot.manifest.get("cluster_id") or ""))
+    chosen = choose_previous(audit, snapshot)
     if chosen.seal is None:
         return _Result(chosen=chosen)
     folder = audit.path.parent / chosen.seal.audit_id

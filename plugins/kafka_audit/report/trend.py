@@ -37,7 +37,7 @@ def read_trend(audit: Audit, snapshot: Snapshot, verdict: str) -> Trend:
     An audit whose figures cannot be read, or were changed, is a gap and never a zero. So is one that was deleted, and it ends the trend,
     because only it named those before it.
     """
-    chosen = choose_previous(audit, snapshot.root, audit.path.parent.name, str(snapshot.manifest.get("cluster_id") or ""))
+    chosen = choose_previous(audit, snapshot)
     points, gaps = [figures_of(audit, verdict)], []
     for seal, folder in islice(sealed_before(chosen.newest, audit.path.parent), LONGEST - 1):
         found = _kept(seal, folder)
