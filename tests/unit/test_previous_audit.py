@@ -37,9 +37,13 @@ def test_audits_that_judged_nothing_are_passed_over_and_named(shop):
     )
 
 
-def test_an_audit_that_does_not_know_its_cluster_is_compared_with_nothing(shop):
-    shop.audit(PASSES)
-    assert shop.judge(FAILS, cluster_id=None).read().comparison is None
+def test_an_audit_that_does_not_know_its_cluster_is_compared_with_nothing_and_says_so(shop):
+    assert shop.judge(PASSES).read().comparison is None
+    first = shop.audit(PASSES)
+    found = shop.judge(FAILS, cluster_id=None).comparison()
+    assert (found.previous_audit_id, found.possible, dict(found.counts)) == (None, False, {})
+    said = "one of the two audits does not say which Kafka cluster it is of"
+    assert found.notes[:2] == ("No earlier audit can be compared with.", f"Audit {first.id} was passed over: {said}.")
 
 
 def test_the_verdict_and_the_time_of_the_previous_audit_are_told(shop):
@@ -206,8 +210,8 @@ def test_an_audit_that_was_sealed_late_is_not_compared_with_later_evidence(shop)
 @pytest.mark.parametrize("void", ["before", "now"])
 def test_results_on_evidence_that_is_not_fit_are_neither_new_nor_resolved(shop, void):
     unfit = {"evidence": ("FAIL", 4)}
-    before = Side.sealed(shop.audit(FAILS + [row(TOPIC, "new", "pass")], **unfit if void == "before" else {}).audit, shop.root, CLUSTER)
-    later = shop.audit(PASSES + [row(TOPIC, "new")], **unfit if void == "now" else {})
+    before = Side.sealed(shop.audit([*FAILS, row(TOPIC, "new", "pass")], **unfit if void == "before" else {}).audit, shop.root, CLUSTER)
+    later = shop.audit([*PASSES, row(TOPIC, "new")], **unfit if void == "now" else {})
     found = compare(before, Side.sealed(later.audit, shop.root, CLUSTER))
     assert dict(found.counts) == {"incomparable": 2}
     assert {one.why for one in found.listed} == {

@@ -133,18 +133,26 @@ def _unfit(seal: Seal, folder: Path, snapshot: Snapshot) -> str | None:
     """
     if changed(seal, folder) is not None:
         return None
-    audit, cluster_id = Audit(path=folder), str(snapshot.manifest.get("cluster_id") or "")
     manifest = read_manifest(folder)
     if any(not _is_sealed(folder, name, manifest["files"]) for name in _DECIDE):
         return None
     try:
-        if not was_fit(audit):
-            return "it was void: its evidence was not fit to be judged"
-        if not any(name.startswith(_FINDINGS) for name in manifest["files"]):
-            return "it judged nothing: it was cut short before the findings"
-        other = cluster_id_of(audit)
+        return _judged_nothing(folder, manifest) or _not_before(folder, manifest, snapshot)
     except IntegrityError as problem:
         return f"its results cannot be read ({problem})"
+
+
+def _judged_nothing(folder: Path, manifest: Mapping[str, Any]) -> str | None:
+    if not was_fit(Audit(path=folder)):
+        return "it was void: its evidence was not fit to be judged"
+    if not any(name.startswith(_FINDINGS) for name in manifest["files"]):
+        return "it judged nothing: it was cut short before the findings"
+    return None
+
+
+def _not_before(folder: Path, manifest: Mapping[str, Any], snapshot: Snapshot) -> str | None:
+    """Why an audit says nothing about how the cluster was before the snapshot; None if it does."""
+    cluster_id, other = str(snapshot.manifest.get("cluster_id") or ""), cluster_id_of(Audit(path=folder))
     if _taken(str(manifest["snapshot"]["snapshot_id"])) > _taken(snapshot.snapshot_id):  # this audit was begun first and sealed last
         return "its evidence was taken later than that of this audit, by the clocks of those who took it"
     if not other or not cluster_id:

@@ -43,20 +43,19 @@ def read_comparison(
     wanted: Collection[tuple[str, str]] = (),
     notes: Collection[str] = (),
 ) -> Comparison | None:
-    """Compare an audit with the previous one; None if no earlier audit judged this cluster.
+    """Compare an audit with the previous one; None if no earlier audit of this cluster is sealed.
 
-    ``wanted``: (control_id, resource) whose change is to be known one by one. ``notes``: sentences to be added. If the
-    previous audit is gone or was changed, the comparison says so and holds no counts.
+    ``wanted``: (control_id, resource) whose change is to be known one by one. ``notes``: sentences to be added. If no earlier audit can be
+    compared with, or the previous one is gone or was changed, the comparison says so and holds no counts.
     """
     found = _compare(audit, snapshot, catalogue, policy, wanted)
-    if found.chosen.seal is None:
+    if found.chosen.newest is None:
         return None
     passed = [f"Audit {audit_id} was passed over: {why}." for audit_id, why in found.chosen.passed_over]
-    previous = found.chosen.seal.audit_id
     if found.compared is None or found.before is None or found.now is None:
-        said = f"Nothing could be compared: {found.problem}."
+        said = f"Nothing could be compared: {found.problem}." if found.chosen.seal else "No earlier audit can be compared with."
         return Comparison(
-            previous_audit_id=previous,
+            previous_audit_id=found.chosen.seal.audit_id if found.chosen.seal else None,
             previous_started_at="",
             previous_verdict=_UNKNOWN_VERDICT,
             counts={},

@@ -9,6 +9,7 @@ from typing import Any
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.catalogue.rows import LAG, SUBJECTS
 from kafka_audit.findings import Status
+from kafka_audit.report.comparison import ChangedFinding
 from kafka_audit.report.frameworks import FrameworkResult, RequirementResult
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Counts, Finding
@@ -89,11 +90,16 @@ def judgement(finding: Finding) -> str:
     return f"{what}: {finding.reason or 'no reason was recorded'}."
 
 
+def no_longer(resolved: ChangedFinding) -> str:
+    """Why a failure is resolved, as the end of a sentence: what no longer exists did not pass."""
+    return f"is gone: {resolved.why}, and nothing was assessed" if resolved.why else "passes in this one"
+
+
 def counts_of(counts: Counts) -> dict[str, Any]:
     """The counts by status, with assessed and applicable results and their ratio: null if nothing applies, never 1."""
     names = ("population", "passed", "failed", "waived", "errored", "not_assessed", "not_applicable", "assessed", "applicable")
-    ratio = round(counts.assessed / counts.applicable, 6) if counts.applicable else None
-    return {**{name: getattr(counts, name) for name in names}, "waiting_for_attestation": counts.still_open, "coverage_ratio": ratio}
+    known = {name: getattr(counts, name) for name in names}
+    return {**known, "waiting_for_attestation": counts.still_open, "coverage_ratio": counts.coverage.ratio}
 
 
 def listed(result: ControlResult) -> tuple[tuple[str, tuple[Finding, ...], int], ...]:

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from kafka_audit.catalogue.rows.groups import STATUSES
 from kafka_audit.report.frozen import EXACT, IntByName
 from kafka_audit.report.lag_history import LagHistory
-from kafka_audit.report.rows import batches, positive
+from kafka_audit.report.rows import batches, loses, positive
 
 _LEAST_KNOWN = 0.5
 _WITH_NULLS = pc.ScalarAggregateOptions(skip_nulls=False)
@@ -145,6 +145,8 @@ def _per_group(table: pa.Table) -> list[dict[str, Any]]:
     unbounded = pc.or_(no_time, pc.fill_null(table["lag_ms_is_bound"], False))
     for name, flag in (("without", without), ("unknown", unknown), ("unbounded", unbounded)):
         table = table.append_column(name, pc.cast(flag, pa.int64()))
+    foreseen = pc.if_else(loses(table), table["time_to_loss_ms"], None)
+    table = table.set_column(table.column_names.index("time_to_loss_ms"), "time_to_loss_ms", foreseen)
     longest_first = table.sort_by([("lag_ms", "descending")])
     rows: list[dict[str, Any]] = longest_first.group_by("group_id", use_threads=False).aggregate(_AGGREGATES).to_pylist()
     return rows

@@ -7,10 +7,11 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from kafka_audit.audit.outcome import ERROR, FAILED, INCOMPLETE, PASSED, VOID
+from kafka_audit.report.control_status import is_fit
 from kafka_audit.report.lag_groups import GroupLag
 from kafka_audit.report.model import Report
+from kafka_audit.report.report_times import moment
 from kafka_audit.safe_text import visible
-from kafka_audit.times import parse_time
 
 _VERDICTS = (PASSED, FAILED, INCOMPLETE, VOID, ERROR)
 
@@ -51,12 +52,13 @@ class _Figures(Collector):
             self._sample(verdict, float(report.outcome.verdict == word), word)
         yield verdict
         yield self._sample(self._gauge("exit_code", "Exit code of the audit: 0 if the gate passed."), report.outcome.exit_code)
-        yield from self._of_results() if not report.missing else ()
+        yield from self._of_results() if not report.missing and is_fit(report) else ()
         taken = self._gauge("evidence_timestamp_seconds", "When the snapshot was begun, in Unix time.")
-        yield self._sample(taken, parse_time(report.collection.started_at).timestamp() if report.collection.started_at else None)
+        started = moment(report.collection.started_at)
+        yield self._sample(taken, started.timestamp() if started else None)
 
     def _of_results(self) -> Iterator[GaugeMetricFamily]:
-        """Counts of results; of an audit in which a part was not verified no count is known."""
+        """Counts of results; of a void audit, and of one in which a part was not verified, no count is known."""
         report = self._report
         counts = report.counts
         ratio = counts.assessed / counts.applicable if counts.applicable else None
@@ -73,11 +75,12 @@ class _Figures(Collector):
         yield results
 
     def _of_loss(self) -> Iterator[GaugeMetricFamily]:
-        lag = self._report.lag
+        lag, loss = self._report.lag, self._report.lag.loss
         if lag.ran:
-            yield self._sample(self._gauge("lost_records", "Records that retention deleted before a group read them."), lag.loss.records)
+            lost = self._gauge("lost_records", "Records that retention deleted before a group read them, where that is known.")
+            yield self._sample(lost, _unless_unknown(loss.records, not loss.known or bool(lag.unknown_count)))
             within = self._gauge("partitions_losing_within_a_day", "Partitions that lose unread records within a day at the rates seen.")
-            yield self._sample(within, lag.loss.within_a_day)
+            yield self._sample(within, _unless_unknown(loss.within_a_day, not loss.known or bool(lag.unknown_count or loss.rates_unknown)))
 
     def _of_groups(self) -> Iterator[GaugeMetricFamily]:
         groups = self._report.lag.groups
@@ -87,7 +90,11 @@ class _Figures(Collector):
             ("group_lag_records", "Records behind the log end, over the partitions whose lag is known.", _lag),
             ("group_lag_unknown_partitions", "Partitions with a commit whose lag is not known.", lambda one: one.unknown),
             ("group_lag_seconds", "The largest known lag in time.", lambda one: _seconds(one.lag_ms)),
-            ("group_lost_records", "Records that retention deleted before the group read them.", lambda one: one.lost),
+            (
+                "group_lost_records",
+                "Records that retention deleted before the group read them, over the partitions of which that is known.",
+                lambda one: _unless_unknown(one.lost, one.unknown > 0 or not one.known),
+            ),
             (
                 "group_time_to_loss_seconds",
                 "Until the first unread record is deleted, at the rates seen.",
@@ -124,6 +131,11 @@ def _label(text: str) -> str:
 def _lag(group: GroupLag) -> int | None:
     """The sum; not known if no partition's lag is."""
     return group.lag if group.known else None
+
+
+def _unless_unknown(number: int, incomplete: bool) -> int | None:
+    """A count; None for a 0 that is one only because not everything is known."""
+    return None if not number and incomplete else number
 
 
 def _seconds(milliseconds: int | None) -> float | None:

@@ -107,7 +107,7 @@ class _Result:
             ("rules-known", len(report.results)),
             ("rules-run", sum(result.counts is not None for result in report.results)),
             ("results-not-listed", sum(one.count for one in left_out(report))),
-            ("compared-with-audit", report.comparison.previous_audit_id if report.comparison else None),
+            ("compared-with-audit", report.comparison.compared_with if report.comparison else None),
         )
         return [*props(facts), *_counts(counts_of(report.counts))]
 

@@ -19,6 +19,7 @@ from kafka_audit.report.rows import batches
 SEVERITIES = [severity.value for severity in Severity]
 """The names of severities, worst first."""
 
+_MILLION = 1_000_000
 _JUDGED = (Status.PASS.value, Status.FAIL.value)
 
 
@@ -39,7 +40,7 @@ Tally = Mapping[Kind, int]
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
 class AssessedShare:
-    """How many of the applicable results were assessed; ``ratio`` is None if nothing applies, never 1."""
+    """How many of the applicable results were assessed; ``ratio`` is None if nothing applies, never 1, and 1 only if none is missing."""
 
     assessed: int
     applicable: int
@@ -47,7 +48,7 @@ class AssessedShare:
     @computed_field  # type: ignore[prop-decorator]
     @property
     def ratio(self) -> float | None:
-        return round(self.assessed / self.applicable, 6) if self.applicable else None
+        return self.assessed * _MILLION // self.applicable / _MILLION if self.applicable else None
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)

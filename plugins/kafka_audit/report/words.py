@@ -13,7 +13,7 @@ from kafka_audit.policy.tiers import GroupRule, Tier, TopicRule
 from kafka_audit.safe_text import percent, utc
 
 if TYPE_CHECKING:
-    from kafka_audit.report.lag import Loss
+    from kafka_audit.report.lag import LagTables, Loss
     from kafka_audit.report.model import Report
     from kafka_audit.report.tally import Acceptance
 
@@ -30,8 +30,10 @@ def coverage(report: "Report") -> str:
     counts = report.counts
     if not counts.applicable:
         return "nothing that applies was assessed"
+    idle = sum(result.counts is None for result in report.results)
+    not_run = f", by the controls that ran; {counted(idle, 'control')} did not" if idle else ""
     still_open = f", and {counted(counts.still_open, 'result')} can only be attested by a person" if counts.still_open else ""
-    return f"{percent(counts.assessed, counts.applicable)} of what applies was assessed{still_open}"
+    return f"{percent(counts.assessed, counts.applicable)} of what applies was assessed{still_open}{not_run}"
 
 
 def failures(report: "Report") -> str:
@@ -173,6 +175,19 @@ def loss(found: "Loss") -> str:
             said.append(f"At the rates seen, 1 partition loses unread records {first}.")
         else:
             said.append(f"At the rates seen, {found.within_a_day:,} partitions lose unread records within a day, the first {first}.")
+    return " ".join(said)
+
+
+def loss_not_known(lag: "LagTables") -> str:
+    """Of how many partitions it is not known whether records were or will be lost, as sentences; empty if all is known."""
+    if not lag.ran:
+        return "Whether records were lost is not known: verify left no lag results."
+    said = []
+    if lag.unknown_count:
+        said.append(f"Of {counted(lag.unknown_count, 'partition')} it is not known whether records were lost.")
+    if lag.loss.rates_unknown:
+        unread = counted(lag.loss.rates_unknown, "partition")
+        said.append(f"Of {unread} with unread records the rates are not known, so no loss can be foreseen there.")
     return " ".join(said)
 
 

@@ -1,6 +1,7 @@
 """The frameworks in the PDF: each requirement with its controls, what the results say and how much of it was assessed."""
 
 from kafka_audit import safe_text
+from kafka_audit.report import words
 from kafka_audit.report.frameworks import ControlSupport, FrameworkResult, RequirementResult, Support
 from kafka_audit.report.model import Report
 from kafka_audit.report.pdf.letters import Wide, cut, name
@@ -40,7 +41,8 @@ def _requirement(requirement: RequirementResult) -> dict[str, object]:
         "support": requirement.support.value,
         "strict": requirement.strict,
         "coverage": safe_text.percent(counts.assessed, counts.applicable),
-        "of": f"{counts.assessed:,} of {counts.applicable:,}",
+        "of": f"{counts.assessed:,} of {counts.applicable:,}"
+        + (f"; {words.counted(requirement.not_run, 'control')} did not run" if requirement.not_run else ""),
         "controls": [
             {"said": said, "codes": cut(", ".join(_control(one) for one in controls), 1200)} for said, controls in groups if controls
         ],
