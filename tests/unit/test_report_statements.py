@@ -10,6 +10,9 @@ from test_report_small_formats import samples
 
 from kafka_audit.findings import EvidenceClass
 from kafka_audit.report import Report, html, junit, markdown, openmetrics, pdf, read_report, words
+from kafka_audit.report.control_status import Standing, standing
+from kafka_audit.report.ocsf import as_ocsf
+from kafka_audit.report.oscal import as_oscal
 from kafka_audit.report.pdf import front
 
 HOUR = 3_600_000
@@ -120,3 +123,15 @@ def test_a_question_that_waits_for_a_person_is_not_called_not_applicable(tmp_pat
 def test_full_coverage_says_how_many_controls_did_not_run(tmp_path: Path) -> None:
     report = judged(tmp_path, [finding(TOPIC, "orders", "pass"), finding(REHEARSED, "cluster", "pass")], lag=False)
     assert "100.0% of what applies was assessed, by the controls that ran; 1 control did not" in words.summary(report)
+
+
+def test_a_control_with_results_that_were_set_aside_is_not_satisfied(tmp_path: Path) -> None:
+    aside = finding(TOPIC, "b", "not_applicable", reason="there is no earlier snapshot to compare with")
+    report = judged(tmp_path, [finding(TOPIC, "a", "pass"), aside])
+    [found] = [one for one in as_oscal(report)["assessment-results"]["results"][0]["findings"] if one["title"].startswith("TOP-01")]
+    assert found["target"]["status"]["state"] == "not-satisfied"
+    assert "pass_in_part" in [one["value"] for one in found["props"]]
+    [event] = [one for one in as_ocsf(report) if one["message"].startswith("TOP-01")]
+    assert event["compliance"]["status"] == "Warning"
+    whole = judged(tmp_path / "whole", [finding(TOPIC, "a", "pass"), finding(TOPIC, "b", "not_applicable")])
+    assert standing(next(one for one in whole.results if one.code == "TOP-01"), fit=True) is Standing.PASS

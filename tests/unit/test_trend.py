@@ -8,7 +8,7 @@ from compared_audits import CONTROLS, GROUP, TOPIC, Shop, row
 from report_audit import LAG_PARTITIONS, group_partition, spark_folder
 from test_report_html import Page
 
-from kafka_audit.report import html
+from kafka_audit.report import html, pdf
 from kafka_audit.report.pdf import front
 from kafka_audit.report.tally import AssessedShare
 from kafka_audit.report.trend_charts import failures_chart
@@ -34,6 +34,7 @@ def test_failures_and_coverage_of_an_audit_that_was_void_or_not_whole_are_not_kn
     assert str(failures_chart(report.trend)).count('class="gap"') == 1
     assert Page(html.render(report)).text.count("\N{EN DASH}\N{EN DASH}\N{EN DASH}\N{EN DASH}\N{EN DASH}") >= 1
     assert [one["total"] for one in front.content(report)["trend"]] == [2, None, 2]  # type: ignore[attr-defined]
+    assert pdf.render(report).startswith(b"%PDF")
 
 
 def test_an_audit_of_another_kafka_cluster_under_the_same_name_is_no_point_of_the_trend(shop: Shop) -> None:

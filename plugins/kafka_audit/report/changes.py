@@ -127,6 +127,8 @@ def _notes(before: Side, now: Side) -> Iterator[str]:
     if unknown[0] != unknown[1]:
         yield f"Results that were not assessed or raised an error: {unknown[0]:,} in the previous audit and {unknown[1]:,} in this one."
     for side, which in ((before, "The previous audit"), (now, "This audit")):
+        if not side.fit:
+            yield f"{which} was void: its evidence was not fit to be judged."
         for missing in sorted({str(side.part_missing(subject)) for subject in ("topic", "group") if side.part_missing(subject)}):
             yield f"{which} judged nothing about {missing}."
     if before.snapshot is None:

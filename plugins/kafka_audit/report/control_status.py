@@ -18,13 +18,18 @@ UNFIT_EVIDENCE = "The evidence of this audit is not fit to judge: this is no ver
 
 
 class Standing(str, Enum):
-    """How a control stands over all its resources, the worst first. UNFIT: it only passed, on evidence that is not fit to judge."""
+    """How a control stands over all its resources, the worst first.
+
+    UNFIT: it only passed, on evidence that is not fit to judge. IN_PART: it passed, and some of its results were set aside, because there
+    is no past to compare with, nobody declared what they judge, or the managed service hides it.
+    """
 
     FAIL = "fail"
     ERROR = "error"
     NOT_ASSESSED = "not_assessed"
     DID_NOT_RUN = "did_not_run"
     UNFIT = "unfit"
+    IN_PART = "pass_in_part"
     PASS = "pass"
     NOT_APPLICABLE = "not_applicable"
 
@@ -48,8 +53,9 @@ def is_fit(report: Report) -> bool:
 
 
 def standing(result: ControlResult, *, fit: bool) -> Standing:
-    """How a control stands. It passes only if it ran on fit evidence and every applicable result passed."""
-    return standing_by(result.counts, fit=fit)
+    """How a control stands. It passes only if it ran on fit evidence, every applicable result passed, and none was set aside."""
+    found = standing_by(result.counts, fit=fit)
+    return Standing.IN_PART if found is Standing.PASS and result.set_aside else found
 
 
 def standing_by(counts: Counts | None, *, fit: bool) -> Standing:
