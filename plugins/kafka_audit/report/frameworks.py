@@ -27,7 +27,7 @@ class Support(str, Enum):
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
 class ControlSupport:
-    """One control of a requirement; ``why`` says why it does not support the requirement."""
+    """One control of a requirement; ``why`` says why it does not support the requirement, or in spite of what it does."""
 
     code: str
     support: Support
@@ -119,7 +119,7 @@ def _said(result: ControlResult | None, strict: bool) -> tuple[Support, str]:
     if unknown := _unknown(result, counts, strict):
         return Support.NOT_KNOWN, unknown
     if counts.passed:
-        return Support.SUPPORTS, ""
+        return Support.SUPPORTS, f"{counts.failed:,} failing, and waived" if counts.failed else ""
     return (Support.NOT_KNOWN, "all failing, and waived") if counts.failed else (Support.NOT_APPLICABLE, "nothing to judge")
 
 

@@ -1,8 +1,9 @@
 """Writes the report as OSCAL 1.2.1 assessment results (NIST), which governance tools read.
 
 - A rule of the catalogue is an objective, and has one finding. Its status is ``satisfied`` (reason ``pass``) only if the rule ran on fit
-  evidence, all that applies passed, and nothing was set aside. Else it is ``not-satisfied``: reason ``fail`` for failures, ``other`` for what
-  is not known or did not apply, with the words in the remarks and in the prop ``status``. Nothing is satisfied because nothing was looked at.
+  evidence, all that applies passed, and nothing was set aside. Else it is ``not-satisfied``: reason ``fail`` for failures, ``other``
+  for what is not known or did not apply, with the words in the remarks and in the prop ``status``. Nothing is satisfied because nothing
+  was looked at.
 - A finding is never about a framework's control: results support a requirement and do not prove it. Which requirements, its props say.
 - Each failure, error and unassessed resource that the report lists is an observation; so are the counts of every rule.
 - Methods follow the evidence: EXAMINE for what was read from the cluster or follows from it, INTERVIEW for what a person declared or

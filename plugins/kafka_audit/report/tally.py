@@ -19,7 +19,7 @@ from kafka_audit.report.rows import batches
 SEVERITIES = [severity.value for severity in Severity]
 """The names of severities, worst first."""
 
-_MILLION = 1_000_000
+_NOT_ALL = 0.999999
 _JUDGED = (Status.PASS.value, Status.FAIL.value)
 
 
@@ -48,7 +48,9 @@ class AssessedShare:
     @computed_field  # type: ignore[prop-decorator]
     @property
     def ratio(self) -> float | None:
-        return self.assessed * _MILLION // self.applicable / _MILLION if self.applicable else None
+        if not self.applicable:
+            return None
+        return 1.0 if self.assessed == self.applicable else min(round(self.assessed / self.applicable, 6), _NOT_ALL)
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)

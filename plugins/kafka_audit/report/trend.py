@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow.compute as pc
 
+from kafka_audit.audit.inputs import policy_files
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.audit.previous import FIGURES, changed, choose_previous, sealed_before
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import EvidenceClass, Severity, Status
-from kafka_audit.report.asked import changes_verdicts, policy_hashes, rules_of
+from kafka_audit.report.asked import changes_verdicts, rules_of
 from kafka_audit.report.comparison import TrendPoint
 from kafka_audit.report.rows import all_rows, batches, exists
 from kafka_audit.report.tally import AssessedShare
 from kafka_audit.store.chain_state import Seal
-from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.durable_files import sha256_of, write_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, parse_object, read_manifest
 
@@ -72,9 +73,11 @@ def _marked(points: Sequence[TrendPoint]) -> Iterator[TrendPoint]:
 
 def asked_in(snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy") -> dict[str, str]:
     """The sha256 of what an audit covers and asks: scope, rules of the controls, and the files of the policy that change verdicts."""
+    proofs = {one.file: one.sha256 for one in policy.attestations}
+    files = {name: path for name, path in policy_files(policy).items() if changes_verdicts(name)}
     given = {
         "controls": sorted((name, rule.sha256) for name, rule in rules_of(catalogue.controls).items()),
-        "policy": sorted(one for one in policy_hashes(policy).items() if changes_verdicts(one[0])),
+        "policy": sorted((name, proofs.get(name) or sha256_of(path)) for name, path in files.items()),
         "scope": snapshot.manifest.get("scope"),
     }
     return {name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest() for name, value in given.items()}

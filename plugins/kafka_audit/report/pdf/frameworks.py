@@ -52,5 +52,5 @@ def _requirement(requirement: RequirementResult) -> dict[str, object]:
 
 
 def _control(one: ControlSupport) -> str:
-    told = one.why and one.support in (Support.DOES_NOT_SUPPORT, Support.NOT_KNOWN)
+    told = one.why and one.support is not Support.NOT_APPLICABLE
     return f"{one.code} ({one.why})" if told else one.code
