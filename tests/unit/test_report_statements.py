@@ -4,6 +4,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from lag_rows import group_sla, sla_table
 from report_audit import FakeAudit, control, finding, group_partition
 from test_report_html import Page
 from test_report_small_formats import samples
@@ -135,3 +136,25 @@ def test_a_control_with_results_that_were_set_aside_is_not_satisfied(tmp_path: P
     assert event["compliance"]["status"] == "Warning"
     whole = judged(tmp_path / "whole", [finding(TOPIC, "a", "pass"), finding(TOPIC, "b", "not_applicable")])
     assert standing(next(one for one in whole.results if one.code == "TOP-01"), fit=True) is Standing.PASS
+
+
+@pytest.mark.parametrize(
+    ("status", "met"), [("pass", True), ("fail", False), ("not_assessed", None), ("error", None), ("not_applicable", None)]
+)
+def test_a_target_is_met_only_if_the_control_of_targets_says_so(tmp_path: Path, status: str, met: bool | None) -> None:
+    kept = control("lag_sla_availability_kept", "CON-14", subject="group_sla")
+    fake = FakeAudit(tmp_path, (kept,))
+    fake.settings([])
+    fake.lag([finding(kept, "billing", status)], [group_partition("billing", "t", 0)], group_slas=sla_table([group_sla("billing")]))
+    report = read_report(*fake.inputs.args, **fake.inputs.kwargs)
+    assert report.lag.groups[0].slas[0].target_met is met
+
+
+def test_a_target_of_which_a_third_is_not_known_is_not_called_met(tmp_path: Path) -> None:
+    known = {"minutes_in": 28_800, "minutes_out": 0, "minutes_not_assessed": 14_400, "availability_percent": 100.0}
+    fake = FakeAudit(tmp_path, ())
+    fake.settings([])
+    fake.lag([], [group_partition("billing", "t", 0)], group_slas=sla_table([group_sla("billing", **known)]))
+    report = read_report(*fake.inputs.args, **fake.inputs.kwargs)
+    assert report.lag.groups[0].slas[0].target_met is None
+    assert "Target met" not in html.render(report)

@@ -134,7 +134,7 @@ def read_lag(folder: Path, groups: Path) -> LagTables:
         worst = first_rows(worst, rows, _WORST, SHOWN)
         loss.read(table)
         per_group.read(table)
-    listed = per_group.worst_first(read_group_slas(slas))
+    listed = per_group.worst_first(read_group_slas(slas, folder / "findings.parquet"))
     histories = read_histories(series, [one.group_id for one in listed[:SHOWN]])
     return LagTables(
         ran=True,
