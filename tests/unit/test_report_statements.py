@@ -66,6 +66,13 @@ def test_loss_that_is_not_known_is_said_where_loss_is(tmp_path: Path, partitions
     assert pdf.render(report).startswith(b"%PDF")
 
 
+def test_no_loss_is_said_only_of_the_partitions_of_which_it_is_known(tmp_path: Path) -> None:
+    lag = read(tmp_path, [group_partition("a", "t", 0), group_partition("a", "t", 1, **UNREAD)]).lag
+    assert words.no_loss(lag) == "No record was deleted unread on 1 partition, and none is foreseen to be within a day."
+    assert words.no_loss(read(tmp_path / "b", [group_partition("a", "t", 0, **UNREAD)]).lag) == ""
+    assert "No group was seen that reads a partition in scope" in words.no_loss(read(tmp_path / "c", []).lag)
+
+
 def test_without_lag_results_the_summary_says_that_loss_is_not_known(tmp_path: Path) -> None:
     fake = FakeAudit(tmp_path, (TOPIC,))
     fake.settings([finding(TOPIC, "orders", "pass")])

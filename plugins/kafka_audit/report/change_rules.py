@@ -142,7 +142,7 @@ class FindingJudge:
     def _first_seen(self, now: Row, subject: str) -> tuple[Change, str]:
         shown = self.before.existence
         if shown is None:
-            return Change.INCOMPARABLE, "the previous audit has no result for it, and its snapshot is no longer there"
+            return Change.INCOMPARABLE, "the previous audit has no result for it, and its snapshot is gone or was changed"
         of_topic = subject in _OF_TOPIC and now.topic is not None
         if of_topic and shown.without_topic(str(now.topic)):
             return Change.NEW, "the topic did not exist in the previous audit"

@@ -132,7 +132,7 @@ def _notes(before: Side, now: Side) -> Iterator[str]:
         for missing in sorted({str(side.part_missing(subject)) for subject in ("topic", "group") if side.part_missing(subject)}):
             yield f"{which} judged nothing about {missing}."
     if before.snapshot is None:
-        yield "The snapshot of the previous audit is no longer there, so it is not known what did not exist then."
+        yield "The snapshot of the previous audit is gone or was changed, so it is not known what did not exist then."
 
 
 def _catalogue_notes(before: Side, now: Side) -> Iterator[str]:

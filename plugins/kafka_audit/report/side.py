@@ -51,7 +51,7 @@ Rows = dict[str, dict[str, Row]]
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """``rules`` is None if the audit has no copies of its controls, ``snapshot`` if it is no longer there."""
+    """``rules`` is None if the audit has no copies of its controls, ``snapshot`` if it is gone or was changed."""
 
     audit: Audit
     rules: Mapping[str, Rule] | None

@@ -178,6 +178,17 @@ def loss(found: "Loss") -> str:
     return " ".join(said)
 
 
+def no_loss(lag: "LagTables") -> str:
+    """That no loss is known or foreseen, and of how many partitions, as a sentence; empty if there is a loss or it is not known of any."""
+    if not lag.ran or loss(lag.loss):
+        return ""
+    if not lag.partition_count:
+        return "No group was seen that reads a partition in scope, so there is no loss to know of."
+    if not lag.loss.known:
+        return ""
+    return f"No record was deleted unread on {counted(lag.loss.known, 'partition')}, and none is foreseen to be within a day."
+
+
 def loss_not_known(lag: "LagTables") -> str:
     """Of how many partitions it is not known whether records were or will be lost, as sentences; empty if all is known."""
     if not lag.ran:

@@ -64,7 +64,7 @@ def content(report: Report) -> dict[str, object]:
         "previous": _previous(report.comparison),
         "loss": words.loss(report.lag.loss),
         "loss_unknown": words.loss_not_known(report.lag),
-        "loss_partitions": words.counted(report.lag.loss.known, "partition") if report.lag.loss.known else None,
+        "no_loss": words.no_loss(report.lag),
         "worst": [_worst(one) for one in worst_failures(report)],
         "missing": list(report.missing),
         "severities": _severities(report),
