@@ -72,12 +72,13 @@ def _marked(points: Sequence[TrendPoint]) -> Iterator[TrendPoint]:
 
 
 def asked_in(snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy") -> dict[str, str]:
-    """The sha256 of what an audit covers and asks: scope, rules of the controls, and the files of the policy that change verdicts."""
+    """The sha256 of what an audit covers and asks: scope, rules, the files of the policy that change verdicts, and releases."""
     proofs = {one.file: one.sha256 for one in policy.attestations}
     files = {name: path for name, path in policy_files(policy).items() if changes_verdicts(name)}
     given = {
         "controls": sorted((name, rule.sha256) for name, rule in rules_of(catalogue.controls).items()),
         "policy": sorted((name, proofs.get(name) or sha256_of(path)) for name, path in files.items()),
+        "release": snapshot.manifest.get("versions"),
         "scope": snapshot.manifest.get("scope"),
     }
     return {name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest() for name, value in given.items()}
