@@ -1,5 +1,6 @@
 """No format says that nothing is lost, that something is near its loss, that all was assessed, or that a control passes, unless it is so."""
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -14,7 +15,8 @@ from kafka_audit.report import Report, html, junit, markdown, openmetrics, pdf, 
 from kafka_audit.report.control_status import Standing, standing
 from kafka_audit.report.ocsf import as_ocsf
 from kafka_audit.report.oscal import as_oscal
-from kafka_audit.report.pdf import front
+from kafka_audit.report.pdf import appendix, front
+from kafka_audit.report.snapshot_view import Broker
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -165,3 +167,16 @@ def test_a_target_of_which_a_third_is_not_known_is_not_called_met(tmp_path: Path
     report = read_report(*fake.inputs.args, **fake.inputs.kwargs)
     assert report.lag.groups[0].slas[0].target_met is None
     assert "Target met" not in html.render(report)
+
+
+def test_a_controller_that_is_not_known_is_not_denied(tmp_path: Path) -> None:
+    report = judged(tmp_path, [])
+    broker = Broker(broker_id=7, host="h", port=1, rack=None, alive=True, answered=True, is_controller=None)
+    shown = replace(report, collection=replace(report.collection, brokers=(broker,)))
+    assert 'data-label="Controller">not known</td>' in html.render(shown)
+    assert appendix.content(shown)["brokers"][0]["controller"] == "not known"  # type: ignore[index]
+
+
+def test_partitions_of_which_nothing_is_known_are_not_called_free_of_lag(tmp_path: Path) -> None:
+    text = Page(html.render(read(tmp_path, [group_partition("a", "t", 0, **UNREAD)]))).text
+    assert "Not known No partition with known offsets is behind" in text

@@ -75,10 +75,11 @@ def asked_in(snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy") -> di
     """The sha256 of what an audit covers and asks: scope, rules, the files of the policy that change verdicts, and releases."""
     proofs = {one.file: one.sha256 for one in policy.attestations}
     files = {name: path for name, path in policy_files(policy).items() if changes_verdicts(name)}
+    versions = snapshot.manifest.get("versions")
     given = {
         "controls": sorted((name, rule.sha256) for name, rule in rules_of(catalogue.controls).items()),
         "policy": sorted((name, proofs.get(name) or sha256_of(path)) for name, path in files.items()),
-        "release": snapshot.manifest.get("versions"),
+        "release": versions.get("kafka_audit") if isinstance(versions, Mapping) else None,
         "scope": snapshot.manifest.get("scope"),
     }
     return {name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest() for name, value in given.items()}
