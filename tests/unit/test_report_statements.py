@@ -115,14 +115,6 @@ def judged(root: Path, rows: list[dict[str, object]], evidence: tuple[str, int] 
     return read_report(*fake.inputs.args, **fake.inputs.kwargs)
 
 
-def test_in_a_void_audit_no_test_of_a_control_passes_and_no_result_is_a_metric(tmp_path: Path) -> None:
-    report = judged(tmp_path, [finding(TOPIC, "orders", "pass")], ("FAIL", 4))
-    suite = ET.fromstring(junit.render(report)).find("testsuite[@name='topic']")
-    assert suite is not None
-    assert (suite.get("tests"), suite.get("skipped")) == ("1", "1")
-    assert not any(key[0] in ("kafka_audit_results", "kafka_audit_coverage_ratio") for key in samples(openmetrics.render(report)))
-
-
 def test_a_question_that_waits_for_a_person_is_not_called_not_applicable(tmp_path: Path) -> None:
     report = judged(tmp_path, [finding(REHEARSED, "cluster", "not_assessed", reason="nobody attests it")])
     suite = ET.fromstring(junit.render(report)).find("testsuite[@name='cluster']")

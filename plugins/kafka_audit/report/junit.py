@@ -5,7 +5,6 @@ from xml.etree import ElementTree as ET
 
 from kafka_audit import safe_text as text
 from kafka_audit.audit.gate_result import GateResult
-from kafka_audit.report.control_status import UNFIT_EVIDENCE, is_fit
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
 from kafka_audit.report.tally import WaiverTable, WaiverUse
@@ -77,20 +76,15 @@ def _left_out(suite: ET.Element, result: ControlResult) -> None:
             ET.SubElement(case, tag, message=_safe(f"{result.code}: {count} more, {word}; see findings.parquet"))
 
 
-def _others(suite: ET.Element, result: ControlResult, *, fit: bool) -> None:
-    """Add a passed test case for a control that only passed, and a skipped one for a control that judged nothing.
-
-    On evidence that is not ``fit`` to judge nothing passes.
-    """
+def _others(suite: ET.Element, result: ControlResult) -> None:
+    """Add a passed test case for a control that only passed, and a skipped one for a control that judged nothing."""
     counts = result.counted
     if result.counts is None:
         ET.SubElement(_case(suite, result, result.title), "skipped", message="not assessed: the control did not run")
     elif counts.failed or counts.errored:
         return
     elif counts.passed:
-        case = _case(suite, result, f"{result.title} ({counts.passed} passed)")
-        if not fit:
-            ET.SubElement(case, "skipped", message=f"not assessed: {UNFIT_EVIDENCE}")
+        _case(suite, result, f"{result.title} ({counts.passed} passed)")
     elif not counts.applicable and not counts.still_open:
         ET.SubElement(_case(suite, result, result.title), "skipped", message="not applicable: nothing in scope to judge")
 
@@ -133,7 +127,7 @@ def render(report: Report) -> str:
             if result.subject == subject:
                 _failures(suite, result, report.waivers)
                 _left_out(suite, result)
-                _others(suite, result, fit=is_fit(report))
+                _others(suite, result)
     for suite in root:
         suite.attrib.update(_count([suite]))
     # The schema of Jenkins' xUnit plugin allows no count of skipped tests here.

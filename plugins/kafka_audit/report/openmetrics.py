@@ -7,11 +7,10 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from kafka_audit.audit.outcome import ERROR, FAILED, INCOMPLETE, PASSED, VOID
-from kafka_audit.report.control_status import is_fit
 from kafka_audit.report.lag_groups import GroupLag
 from kafka_audit.report.model import Report
-from kafka_audit.report.report_times import moment
 from kafka_audit.safe_text import visible
+from kafka_audit.times import parse_time
 
 _VERDICTS = (PASSED, FAILED, INCOMPLETE, VOID, ERROR)
 
@@ -52,13 +51,12 @@ class _Figures(Collector):
             self._sample(verdict, float(report.outcome.verdict == word), word)
         yield verdict
         yield self._sample(self._gauge("exit_code", "Exit code of the audit: 0 if the gate passed."), report.outcome.exit_code)
-        yield from self._of_results() if not report.missing and is_fit(report) else ()
+        yield from self._of_results() if not report.missing else ()
         taken = self._gauge("evidence_timestamp_seconds", "When the snapshot was begun, in Unix time.")
-        started = moment(report.collection.started_at)
-        yield self._sample(taken, started.timestamp() if started else None)
+        yield self._sample(taken, parse_time(report.collection.started_at).timestamp() if report.collection.started_at else None)
 
     def _of_results(self) -> Iterator[GaugeMetricFamily]:
-        """Counts of results; of a void audit, and of one in which a part was not verified, no count is known."""
+        """Counts of results; of an audit in which a part was not verified no count is known."""
         report = self._report
         counts = report.counts
         ratio = counts.assessed / counts.applicable if counts.applicable else None

@@ -161,23 +161,6 @@ def percentage(percent: float | None) -> str:
     return f"{floor(percent * 1000 + 1e-6) / 1000:g}%"
 
 
-def loss(found: "Loss") -> str:
-    """What was lost and what will be lost within a day, as sentences; empty if there is no known loss."""
-    said = []
-    if found.records:
-        where = f"{counted(found.partitions, 'partition')} of {counted(found.groups, 'group')}"
-        verb = "was" if found.records == 1 else "were"
-        said.append(f"Up to {counted(found.records, 'record')} {verb} deleted unread on {where}.")
-    if found.within_a_day:
-        soonest = found.next[0].time_to_loss_ms or 0
-        first = f"in {duration(soonest)}" if soonest > 0 else "now"
-        if found.within_a_day == 1:
-            said.append(f"At the rates seen, 1 partition loses unread records {first}.")
-        else:
-            said.append(f"At the rates seen, {found.within_a_day:,} partitions lose unread records within a day, the first {first}.")
-    return " ".join(said)
-
-
 def no_loss(lag: "LagTables") -> str:
     """That no loss is known or foreseen, and of how many partitions, as a sentence; empty if there is a loss or it is not known of any."""
     if not lag.ran or loss(lag.loss):
@@ -199,6 +182,23 @@ def loss_not_known(lag: "LagTables") -> str:
     if lag.loss.rates_unknown:
         unread = counted(lag.loss.rates_unknown, "partition")
         said.append(f"Of {unread} with unread records the rates are not known, so no loss can be foreseen there.")
+    return " ".join(said)
+
+
+def loss(found: "Loss") -> str:
+    """What was lost and what will be lost within a day, as sentences; empty if there is no known loss."""
+    said = []
+    if found.records:
+        where = f"{counted(found.partitions, 'partition')} of {counted(found.groups, 'group')}"
+        verb = "was" if found.records == 1 else "were"
+        said.append(f"Up to {counted(found.records, 'record')} {verb} deleted unread on {where}.")
+    if found.within_a_day:
+        soonest = found.next[0].time_to_loss_ms or 0
+        first = f"in {duration(soonest)}" if soonest > 0 else "now"
+        if found.within_a_day == 1:
+            said.append(f"At the rates seen, 1 partition loses unread records {first}.")
+        else:
+            said.append(f"At the rates seen, {found.within_a_day:,} partitions lose unread records within a day, the first {first}.")
     return " ".join(said)
 
 
