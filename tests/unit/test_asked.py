@@ -28,8 +28,8 @@ def test_evidence_that_does_not_say_what_was_asked_is_not_known(evidence):
 
 
 def test_only_policy_and_parameters_are_what_was_asked():
-    evidence = json.dumps({"lag": 3, "policy.max_lag": 1, "parameters.days": 2, "policyholder": 4, "lost": True})
-    assert asked_of(evidence) == '{"parameters.days": 2, "policy.max_lag": 1}'
+    evidence = json.dumps({"lag": 3, "policy.max_lag": 1, "parameters.days": 2, "policyholder": 4, "lost": True, "isolation": None})
+    assert asked_of(evidence) == '{"isolation": null, "parameters.days": 2, "policy.max_lag": 1}'
     assert lost_in(evidence) is None
 
 

@@ -90,3 +90,13 @@ def test_an_audit_that_is_not_there_is_refused(shop, named):
 def test_comparing_backwards_says_so(shop):
     first, second = shop.audit([row(TOPIC, "orders")]), shop.audit([row(TOPIC, "orders", "pass")])
     assert "A was sealed after B" in run(shop, second.id, first.id).output
+
+
+@pytest.mark.parametrize("less", [{"evidence": ("FAIL", 4)}, {"parts": ("settings",)}, {"parts": ()}])
+def test_an_audit_that_was_void_or_cut_short_never_ends_as_if_it_had_no_failures(shop, less):
+    first = shop.audit([row(TOPIC, "orders")])
+    second = shop.audit([row(TOPIC, "orders", "pass")], **less)
+    found = run(shop, first.id, second.id)
+    assert found.exit_code == 4
+    assert "This audit was void" in found.output or "This audit judged nothing about" in found.output
+    assert run(shop, second.id, first.id).exit_code == 3

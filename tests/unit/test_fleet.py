@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,12 @@ from kafka_audit.report.fleet import Fleet, FleetCluster, read_fleet
 from kafka_audit.report.fleet.page import as_html
 from kafka_audit.report.fleet.states import STATES, state_of
 from kafka_audit.report.fleet.table import as_csv
+from kafka_audit.store.chain_state import read_state, write_state
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.signing import new_key, read_public_key
 
+EARLIER = "20261101T231600Z-0badcafe0badcafe"
 LATER = "20261121T231600Z-0badcafe0badcafe"
 
 
@@ -254,3 +257,16 @@ def test_a_root_that_is_not_there_still_shows_the_clusters_that_are_listed(tmp_p
     done = run("--root", tmp_path / "none", "--to", tmp_path / "out")
     assert (done.exit_code, "orders: NO AUDIT" in done.output) == (0, True)
     assert "orders" in Page((tmp_path / "out" / "fleet.html").read_text()).text
+
+
+def test_an_audit_that_was_sealed_later_although_it_began_earlier_is_named(tmp_path: Path) -> None:
+    audit = fleet_audit(tmp_path / "root", "a", all_pass)
+    shutil.copytree(audit, audit.parent / EARLIER)
+    state = read_state(audit.parent)
+    assert state and state.head
+    state.head = replace(state.head, audit_id=EARLIER, sequence=2)
+    state.last = 2
+    write_state(audit.parent, state)
+    found = one(read(tmp_path / "root"), "a")
+    assert found.audit_id == AUDIT_ID
+    assert found.why[-1].startswith(f"Audit {EARLIER} was sealed after it, although it began earlier by its clock")

@@ -10,6 +10,8 @@ from sealed_audits import forge
 from kafka_audit.audit.check import check_audit
 from kafka_audit.audit.previous import FIGURES, PREVIOUS, read_choice
 from kafka_audit.report.changes import old_failures
+from kafka_audit.report.compare import compare
+from kafka_audit.report.side import Side
 from kafka_audit.report.trend import keep_figures
 
 
@@ -35,9 +37,13 @@ def test_audits_that_judged_nothing_are_passed_over_and_named(shop):
     )
 
 
-def test_an_audit_that_does_not_know_its_cluster_is_compared_with_nothing(shop):
-    shop.audit(PASSES)
-    assert shop.judge(FAILS, cluster_id=None).read().comparison is None
+def test_an_audit_that_does_not_know_its_cluster_is_compared_with_nothing_and_says_so(shop):
+    assert shop.judge(PASSES).read().comparison is None
+    first = shop.audit(PASSES)
+    found = shop.judge(FAILS, cluster_id=None).comparison()
+    assert (found.previous_audit_id, found.possible, dict(found.counts)) == (None, False, {})
+    said = "one of the two audits does not say which Kafka cluster it is of"
+    assert found.notes[:2] == ("No earlier audit can be compared with.", f"Audit {first.id} was passed over: {said}.")
 
 
 def test_the_verdict_and_the_time_of_the_previous_audit_are_told(shop):
@@ -169,3 +175,45 @@ def test_a_gate_on_new_failures_gets_none_if_the_previous_audit_is_gone(shop):
     assert (found.previous, found.counts) == (gone.id, {})
     assert "no longer there" in found.why_none
     assert shop.root.audits(CLUSTER).is_dir()
+
+
+@pytest.mark.parametrize("file", ["gate/evidence.json", FIGURES])
+def test_an_audit_that_was_changed_to_look_void_or_foreign_is_not_passed_over(shop, file):
+    shop.audit(FAILS)
+    changed = shop.audit(PASSES)
+    path = changed.audit.path / file
+    path.write_text(path.read_text().replace('"PASS"', '"FAIL"').replace('"one"', '"two"'))
+    found = shop.judge(FAILS).comparison()
+    assert (found.previous_audit_id, found.possible) == (changed.id, False)
+    assert file in found.notes[0]
+
+
+def test_an_audit_whose_findings_were_deleted_is_not_taken_for_one_that_was_cut_short(shop):
+    shop.audit(FAILS)
+    changed = shop.audit(PASSES)
+    for part in ("settings", "lag"):
+        shutil.rmtree(changed.audit.path / part)
+    found = shop.judge(FAILS).comparison()
+    assert (found.previous_audit_id, found.possible) == (changed.id, False)
+
+
+def test_an_audit_that_was_sealed_late_is_not_compared_with_later_evidence(shop):
+    first = shop.audit(PASSES)
+    begun_first = shop.judge(PASSES)
+    later = shop.audit(FAILS)
+    found = begun_first.comparison
+    assert found().previous_audit_id == first.id
+    said = "its evidence was taken later than that of this audit, by the clocks of those who took it"
+    assert found().notes[0] == f"Audit {later.id} was passed over: {said}."
+
+
+@pytest.mark.parametrize("void", ["before", "now"])
+def test_results_on_evidence_that_is_not_fit_are_neither_new_nor_resolved(shop, void):
+    unfit = {"evidence": ("FAIL", 4)}
+    before = Side.sealed(shop.audit([*FAILS, row(TOPIC, "new", "pass")], **unfit if void == "before" else {}).audit, shop.root, CLUSTER)
+    later = shop.audit([*PASSES, row(TOPIC, "new")], **unfit if void == "now" else {})
+    found = compare(before, Side.sealed(later.audit, shop.root, CLUSTER))
+    assert dict(found.counts) == {"incomparable": 2}
+    assert {one.why for one in found.listed} == {
+        f"the evidence of {'the previous' if void == 'before' else 'this'} audit was not fit to be judged"
+    }

@@ -100,7 +100,7 @@ def test_what_changed_is_counted_on_the_first_screen_and_listed_behind_it(tmp_pa
     assert "Since the previous audit 1 new 1 worse, 2 resolved, 3 unchanged; 4 cannot be compared." in front(report)
     text = Page(render(report)).text
     assert "ended FAILED. What was not assessed again is not called resolved. Differs The policy changed." in text
-    assert "2 resolved results that failed before and were assessed again without failing" in text
+    assert "2 resolved results that failed before, and were assessed again and pass, or whose topic no longer exists" in text
     assert "Listed: 1 of 2." in text
     assert "4 incomparable results that cannot be compared" in text
     assert "TOP-01 1 new" in text
@@ -163,7 +163,7 @@ def test_the_trend_draws_each_audit_and_gives_its_figures_as_a_table(tmp_path: P
     assert "2026-11-03 23:16:00 UTCaudit-3FAILED3001099.9% \u2013 \u2013" in text
     drawn = str(failures_chart(report.trend))
     assert drawn.count('class="sev-critical"') == drawn.count('class="sev-low"') == 3
-    assert "In the first of them 2 failing results, in this audit 4." in drawn
+    assert "Of those that are known, the first has 2 failing results, the last 4." in drawn
 
 
 def test_coverage_that_is_not_known_is_hatched_and_not_0() -> None:

@@ -198,7 +198,7 @@ def test_an_audit_that_was_cut_short_is_never_shown_as_passed(tmp_path: Path, ve
     assert isinstance(front, dict)
     assert front["verdict"]["kind"] == "void"
     assert front["coverage"]["percent"] is None
-    assert not front["loss_known"]
+    assert (front["no_loss"], front["loss_unknown"]) == ("", "Whether records were lost is not known: verify left no lag results.")
     assert render(report).startswith(b"%PDF-1.7")
 
 

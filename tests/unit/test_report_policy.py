@@ -198,7 +198,7 @@ WAIVED = [finding(TOPIC, "a", "pass"), finding(RACKS, "a", "pass"), finding(RACK
         (LOOSENED, True, "not known", "1 judged by a loosened requirement"),
         (LOOSENED, False, "supports", ""),
         (WAIVED, True, "does not support", "1 failing, 1 of them waived"),
-        (WAIVED, False, "supports", ""),
+        (WAIVED, False, "supports", "1 failing, and waived"),
         ([finding(TOPIC, "a", "pass"), finding(RACKS, "legacy", waiver="W-1")], False, "not known", "all failing, and waived"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.audit.formats import REPORT_FILES, ReportFile, not_written
-from kafka_audit.audit.outcome import ERROR, failures_of
+from kafka_audit.audit.outcome import ERROR, VOID, failures_of
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.safe_text import visible
@@ -47,7 +47,7 @@ class FoundAudit:
 
 @dataclass(frozen=True, kw_only=True)
 class ListedAudit(FoundAudit):
-    """One audit and what its report says; ``verdict`` is the report's, else ERROR after a failed step, else UNFINISHED.
+    """One audit and what its report says; ``verdict``: ERROR after a failed step, else the report's, else UNFINISHED.
 
     ``coverage`` is assessed / applicable between 0 and 1, None when it is not known. ``reasons`` are failed steps,
     and formats of the report that are missing.
@@ -171,13 +171,20 @@ def read_audit(found: FoundAudit) -> ListedAudit:
     coverage = report.get("coverage")
     return ListedAudit(
         **vars(found),
-        verdict=visible(str(report.get("verdict") or (ERROR if failures or broken else UNFINISHED))),
+        verdict=visible(_verdict(report.get("verdict"), failed=bool(failures or broken))),
         coverage=_ratio(coverage.get("ratio")) if isinstance(coverage, dict) else None,
         # An ISO time in UTC; the list needs no fractions of a second.
         generated_at=str(report.get("generated_at") or "")[:19].replace("T", " "),
         sealed=found.file(MANIFEST) is not None,
         reasons=(*broken, *failures, *(str(one) for one in not_written(report.get("not_written")))),
     )
+
+
+def _verdict(reported: object, *, failed: bool) -> str:
+    """As in the outcome of an audit: a step that failed decides, unless the evidence was void before."""
+    if failed and reported != VOID:
+        return ERROR
+    return str(reported or UNFINISHED)
 
 
 def _ratio(value: object) -> float | None:

@@ -5,17 +5,18 @@ compare with the same audit, whatever was sealed or deleted since. The manifest 
 names.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.audit.gate_result import GateResult, read_result
+from kafka_audit.audit.gate_result import read_result
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.chain import newest_before, previous_of
 from kafka_audit.store.chain_state import Seal, seal_in
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import Audit, EvidenceRoot
+from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, manifest_sha256, parse_object, read_manifest, tree_files
 
 COMPARISON = "comparison"
@@ -23,6 +24,9 @@ PREVIOUS = "comparison/previous.json"
 FIGURES = "comparison/figures.json"
 _COMPARED = ("run.json", "settings", "lag", "gate", "inputs/controls", "inputs/policy", COMPARISON)
 """What is read of an earlier audit."""
+_DECIDE = ("gate/evidence.json", FIGURES)
+"""The files that decide whether an earlier audit can be compared with."""
+_FINDINGS = tuple(f"{part}/findings.parquet/" for part in ("settings", "lag"))
 _LONGEST_WALK = 1_000
 _SCHEMA_VERSION = 1
 
@@ -39,18 +43,18 @@ class Chosen:
     passed_over: tuple[tuple[str, str], ...] = ()
 
 
-def choose_previous(audit: Audit, root: EvidenceRoot, cluster: str, cluster_id: str) -> Chosen:
-    """The choice of an audit, as it was kept; else it is made now and kept, unless the audit is sealed.
+def choose_previous(audit: Audit, snapshot: Snapshot) -> Chosen:
+    """The choice of an audit that judges ``snapshot``, as it was kept; else it is made now and kept, unless the audit is sealed.
 
-    It is the newest sealed audit that was not void, judged something, and is of the Kafka cluster ``cluster_id``.
+    It is the newest sealed audit that was not void, judged something, is of the same Kafka cluster, and stands on no later evidence.
     """
     if (audit.path / PREVIOUS).exists():
         return read_choice(audit)
     newest = newest_before(audit.path)
     passed: list[tuple[str, str]] = []
     seal = None
-    for one, folder in sealed_before(newest, root.audits(cluster)):
-        why = _unfit(one, folder, cluster_id)
+    for one, folder in sealed_before(newest, audit.path.parent):
+        why = _unfit(one, folder, snapshot)
         if why is None:
             seal = one
             break
@@ -123,25 +127,57 @@ def cluster_id_of(audit: Audit) -> str:
     return str(parse_object(path, bytes_of(path)).get("cluster_id") or "") if path.is_file() else ""
 
 
-def _unfit(seal: Seal, folder: Path, cluster_id: str) -> str | None:
-    """Why an audit is nothing to compare with; None if it is, also when it is gone: then that must be said, and no older one taken."""
+def _unfit(seal: Seal, folder: Path, snapshot: Snapshot) -> str | None:
+    """Why an audit is nothing to compare with; None if it is, also when it is gone or one of the files that decide is not as it was
+    sealed: then that must be said, and no older one taken.
+    """
     if changed(seal, folder) is not None:
         return None
-    audit = Audit(path=folder)
+    manifest = read_manifest(folder)
+    if any(not _is_sealed(folder, name, manifest["files"]) for name in _DECIDE):
+        return None
     try:
-        evidence = _gate(audit)
-        if evidence is None or not evidence.passed:
-            return "it was void: its evidence was not fit to be judged"
-        if not any((part / "findings.parquet").is_dir() for part in (audit.settings, audit.lag)):
-            return "it judged nothing: it was cut short before the findings"
-        other = cluster_id_of(audit)
+        return _judged_nothing(folder, manifest) or _not_before(folder, manifest, snapshot)
     except IntegrityError as problem:
         return f"its results cannot be read ({problem})"
+
+
+def _judged_nothing(folder: Path, manifest: Mapping[str, Any]) -> str | None:
+    if not was_fit(Audit(path=folder)):
+        return "it was void: its evidence was not fit to be judged"
+    if not any(name.startswith(_FINDINGS) for name in manifest["files"]):
+        return "it judged nothing: it was cut short before the findings"
+    return None
+
+
+def _not_before(folder: Path, manifest: Mapping[str, Any], snapshot: Snapshot) -> str | None:
+    """Why an audit says nothing about how the cluster was before the snapshot; None if it does."""
+    cluster_id, other = str(snapshot.manifest.get("cluster_id") or ""), cluster_id_of(Audit(path=folder))
+    if _taken(str(manifest["snapshot"]["snapshot_id"])) > _taken(snapshot.snapshot_id):  # this audit was begun first and sealed last
+        return "its evidence was taken later than that of this audit, by the clocks of those who took it"
     if not other or not cluster_id:
         return "one of the two audits does not say which Kafka cluster it is of"
     return f"it is of another Kafka cluster ({other})" if other != cluster_id else None
 
 
-def _gate(audit: Audit) -> GateResult | None:
+def was_fit(audit: Audit) -> bool:
+    """Whether the evidence gate of an audit found its evidence fit to be judged; IntegrityError when its file is broken."""
     path = audit.gate / "evidence.json"
-    return read_result(path) if path.is_file() else None
+    return path.is_file() and read_result(path).passed
+
+
+def _is_sealed(folder: Path, name: str, files: Mapping[str, Any]) -> bool:
+    """Whether a file is there as the manifest lists it, or neither there nor listed."""
+    path = folder / name
+    if not os.path.lexists(path):
+        return name not in files
+    try:
+        sha256, size = FileHashes().of(path)
+    except (IntegrityError, OSError):
+        return False
+    return bool(files.get(name) == {"sha256": sha256, "bytes": size})
+
+
+def _taken(snapshot_id: str) -> str:
+    """The time at which an id was made: the part of it that sorts by time."""
+    return snapshot_id.partition("-")[0]

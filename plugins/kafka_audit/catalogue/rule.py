@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ASKS = ("subject", "needs", "applies_when", "pass_when", "baseline_when", "undeclared_when", "evidence_of_row")
 """The fields of a control that decide which status a row gets, and of which class its evidence is."""
 
-_FROM_POLICY = re.compile(r"\b(attestations|undeclared|destructive_grant\w*)\b")
+_FROM_POLICY = re.compile(r"\b(attestations|attested_\w+|undeclared|declared_(consumers|producers)|destructive_grant\w*)\b")
 """Columns of a row in which values of the policy are, and not in ``policy`` or ``parameters``."""
 _COUNTS_LOSS = re.compile(r"\blost\b")
 _KEPT_RULES = 256

@@ -15,11 +15,11 @@ from rich.text import Text
 
 from kafka_audit.audit.previous import cluster_id_of
 from kafka_audit.cli.options import Cluster, Root
-from kafka_audit.errors import ConfigurationError, GateFailedError
+from kafka_audit.errors import ConfigurationError, GateFailedError, IncompleteError
 from kafka_audit.report.changes import comparison_of
 from kafka_audit.report.compare import compare
 from kafka_audit.report.comparison import Change, ChangedFinding, Comparison
-from kafka_audit.report.side import Side
+from kafka_audit.report.side import PARTS, Side
 from kafka_audit.safe_text import shortened, visible
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.layout import Audit, EvidenceRoot
@@ -46,8 +46,9 @@ def diff(
 ) -> None:
     """Print what changed from audit A to audit B: new, worse, resolved and incomparable failures. Checks the hashes of both first.
 
-    Exit code 0: every failure of B is an unchanged one of A. 3: some are new, worse or cannot be compared. 2: the audits are not of the
-    same cluster. 5: a file was changed after it was sealed.
+    Exit code 0: every failure of B is an unchanged one of A. 3: some are new, worse or cannot be compared. 4: B was void or judged a part
+    of the cluster only, so its failures are not all known. 2: the audits are not of the same cluster. 5: a file was changed after it was
+    sealed.
     """
     sides = earlier, later = [_side(_folder(one, root, cluster)) for one in (before, after)]
     ids = [_cluster_id(side) for side in sides]
@@ -56,7 +57,7 @@ def diff(
         said = " and ".join(f"{name} (Kafka cluster {one or 'not known'})" for name, one in zip(names, ids, strict=True))
         raise ConfigurationError(f"the audits are of different clusters, {visible(said)}: compare audits of the same cluster")
     found = comparison_of(earlier, later, compare(earlier, later), _order(earlier, later))
-    code = GateFailedError.exit_code if found.not_shown_old else 0
+    code = GateFailedError.exit_code if found.not_shown_old else 0 if _is_whole(later) else IncompleteError.exit_code
     if as_json:
         typer.echo(json.dumps({**_document(found), "audit_id": later.audit.path.name, "exit_code": code}, indent=2, sort_keys=True))
     else:
@@ -89,6 +90,11 @@ def _opened(folder: Path, place: Place) -> Side:
 
 def _cluster_id(side: Side) -> str:
     return str(side.snapshot.manifest.get("cluster_id") or "") if side.snapshot else cluster_id_of(side.audit)
+
+
+def _is_whole(side: Side) -> bool:
+    """Whether an audit could show all of its failures."""
+    return side.fit and side.judged_parts == PARTS.keys()
 
 
 def _order(earlier: Side, later: Side) -> list[str]:

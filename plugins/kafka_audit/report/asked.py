@@ -11,7 +11,8 @@ from kafka_audit.store.durable_files import sha256_of
 
 _NO_ASK = ("frameworks/", "waivers.yaml")
 """Policy files that change no verdict."""
-_PREFIXES = ("policy", "parameters")
+_PREFIXES = ("policy", "parameters", "isolation")
+"""What the names of such values begin with; isolation is what clients.yaml declares, and decides which unread records count as lag."""
 
 
 def policy_hashes(policy: Policy | Path) -> dict[str, str]:

@@ -70,6 +70,9 @@ class FindingJudge:
         return Change.INCOMPARABLE, f"{said}: {row.reason}" if row.reason else said
 
     def _not_comparable(self, known: Row, before: Row | None, now: Row | None) -> str | None:
+        for side, which in ((self.before, "the previous audit"), (self.now, "this audit")):
+            if not side.fit:
+                return f"the evidence of {which} was not fit to be judged"
         if (known.control_id, known.resource) in self.twice:
             return "the control has two verdicts on this resource in one of the audits"
         of_control = self._of_controls.get(known.control_id, "the control is in no catalogue of the two audits")
@@ -140,7 +143,7 @@ class FindingJudge:
     def _first_seen(self, now: Row, subject: str) -> tuple[Change, str]:
         shown = self.before.existence
         if shown is None:
-            return Change.INCOMPARABLE, "the previous audit has no result for it, and its snapshot is no longer there"
+            return Change.INCOMPARABLE, "the previous audit has no result for it, and its snapshot is gone or was changed"
         of_topic = subject in _OF_TOPIC and now.topic is not None
         if of_topic and shown.without_topic(str(now.topic)):
             return Change.NEW, "the topic did not exist in the previous audit"

@@ -43,20 +43,19 @@ def read_comparison(
     wanted: Collection[tuple[str, str]] = (),
     notes: Collection[str] = (),
 ) -> Comparison | None:
-    """Compare an audit with the previous one; None if no earlier audit judged this cluster.
+    """Compare an audit with the previous one; None if no earlier audit of this cluster is sealed.
 
-    ``wanted``: (control_id, resource) whose change is to be known one by one. ``notes``: sentences to be added. If the
-    previous audit is gone or was changed, the comparison says so and holds no counts.
+    ``wanted``: (control_id, resource) whose change is to be known one by one. ``notes``: sentences to be added. If no earlier audit can be
+    compared with, or the previous one is gone or was changed, the comparison says so and holds no counts.
     """
     found = _compare(audit, snapshot, catalogue, policy, wanted)
-    if found.chosen.seal is None:
+    if found.chosen.newest is None:
         return None
     passed = [f"Audit {audit_id} was passed over: {why}." for audit_id, why in found.chosen.passed_over]
-    previous = found.chosen.seal.audit_id
     if found.compared is None or found.before is None or found.now is None:
-        said = f"Nothing could be compared: {found.problem}."
+        said = f"Nothing could be compared: {found.problem}." if found.chosen.seal else "No earlier audit can be compared with."
         return Comparison(
-            previous_audit_id=previous,
+            previous_audit_id=found.chosen.seal.audit_id if found.chosen.seal else None,
             previous_started_at="",
             previous_verdict=_UNKNOWN_VERDICT,
             counts={},
@@ -92,7 +91,7 @@ def old_failures(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", polic
 
 def _compare(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", wanted: Collection[tuple[str, str]]) -> _Result:
     cluster = audit.path.parent.name
-    chosen = choose_previous(audit, snapshot.root, cluster, str(snapshot.manifest.get("cluster_id") or ""))
+    chosen = choose_previous(audit, snapshot)
     if chosen.seal is None:
         return _Result(chosen=chosen)
     folder = audit.path.parent / chosen.seal.audit_id
@@ -128,10 +127,12 @@ def _notes(before: Side, now: Side) -> Iterator[str]:
     if unknown[0] != unknown[1]:
         yield f"Results that were not assessed or raised an error: {unknown[0]:,} in the previous audit and {unknown[1]:,} in this one."
     for side, which in ((before, "The previous audit"), (now, "This audit")):
+        if not side.fit:
+            yield f"{which} was void: its evidence was not fit to be judged."
         for missing in sorted({str(side.part_missing(subject)) for subject in ("topic", "group") if side.part_missing(subject)}):
             yield f"{which} judged nothing about {missing}."
     if before.snapshot is None:
-        yield "The snapshot of the previous audit is no longer there, so it is not known what did not exist then."
+        yield "The snapshot of the previous audit is gone or was changed, so it is not known what did not exist then."
 
 
 def _catalogue_notes(before: Side, now: Side) -> Iterator[str]:

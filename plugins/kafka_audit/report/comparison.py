@@ -45,10 +45,11 @@ class Comparison:
     ``counts`` counts all results by change; ``listed`` are the first of each change, worst severity first. ``notes`` say what differs
     between the two audits (policy, catalogue, scope), in sentences. ``not_shown_old``: the failures of this audit that are new, worse or
     incomparable. ``possible``: False if the previous audit is gone or was changed, so that nothing was compared; then there are no counts,
-    and the time of the previous audit is empty. ``previous_verdict`` is UNKNOWN if it cannot be read.
+    and the time of the previous audit is empty. ``previous_audit_id`` is None if earlier audits are sealed and none can be compared with.
+    ``previous_verdict`` is UNKNOWN if it cannot be read.
     """
 
-    previous_audit_id: str
+    previous_audit_id: str | None
     previous_started_at: str
     previous_verdict: str
     counts: Mapping[str, int]
@@ -60,6 +61,11 @@ class Comparison:
     not_shown_old: int = 0
     possible: bool = True
 
+    @property
+    def compared_with(self) -> str | None:
+        """The audit that this one was compared with; None if nothing could be compared."""
+        return self.previous_audit_id if self.possible else None
+
     def change_of(self, control_id: str, resource: str) -> Change | None:
         """How a listed failure compares with the previous audit; None if that is not known."""
         return self.changes.get((control_id, resource))
@@ -69,14 +75,23 @@ class Comparison:
 class TrendPoint:
     """One sealed audit of the cluster: failures by severity, coverage (0 to 1, None if nothing applied), lost records, and availability.
 
-    ``started_at``: ISO time. ``availability_percent``: the lowest of all groups with an SLA; None if none was measured. ``lost_records``:
-    None if lag was not read.
+    ``started_at``: ISO time. All figures are None if the audit was void, and the first two if a part of it was not judged: fewer failures
+    would look like better ones. ``lost_records``: over the partitions of which it is known; None if there is none.
+    ``availability_percent``: the lowest that was measured; None if none was. ``asked``: hashes of what was covered and asked, by name;
+    ``differs``: the names of what differs from the point before.
     """
 
     audit_id: str
     started_at: str
     verdict: str
-    failed_by_severity: Mapping[str, int]
+    failed_by_severity: Mapping[str, int] | None
     coverage: float | None
     lost_records: int | None
     availability_percent: float | None
+    asked: Mapping[str, str] = field(default_factory=dict)
+    differs: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> int | None:
+        """The failing results of all severities."""
+        return None if self.failed_by_severity is None else sum(self.failed_by_severity.values())

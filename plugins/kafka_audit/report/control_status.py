@@ -9,6 +9,7 @@ from typing import Any
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.catalogue.rows import LAG, SUBJECTS
 from kafka_audit.findings import Status
+from kafka_audit.report.comparison import ChangedFinding
 from kafka_audit.report.frameworks import FrameworkResult, RequirementResult
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Counts, Finding
@@ -17,13 +18,18 @@ UNFIT_EVIDENCE = "The evidence of this audit is not fit to judge: this is no ver
 
 
 class Standing(str, Enum):
-    """How a control stands over all its resources, the worst first. UNFIT: it only passed, on evidence that is not fit to judge."""
+    """How a control stands over all its resources, the worst first.
+
+    UNFIT: it only passed, on evidence that is not fit to judge. IN_PART: it passed, and some of its results were set aside, because there
+    is no past to compare with, nobody declared what they judge, or the managed service hides it.
+    """
 
     FAIL = "fail"
     ERROR = "error"
     NOT_ASSESSED = "not_assessed"
     DID_NOT_RUN = "did_not_run"
     UNFIT = "unfit"
+    IN_PART = "pass_in_part"
     PASS = "pass"
     NOT_APPLICABLE = "not_applicable"
 
@@ -47,8 +53,9 @@ def is_fit(report: Report) -> bool:
 
 
 def standing(result: ControlResult, *, fit: bool) -> Standing:
-    """How a control stands. It passes only if it ran on fit evidence and every applicable result passed."""
-    return standing_by(result.counts, fit=fit)
+    """How a control stands. It passes only if it ran on fit evidence, every applicable result passed, and none was set aside."""
+    found = standing_by(result.counts, fit=fit)
+    return Standing.IN_PART if found is Standing.PASS and result.set_aside else found
 
 
 def standing_by(counts: Counts | None, *, fit: bool) -> Standing:
@@ -89,11 +96,16 @@ def judgement(finding: Finding) -> str:
     return f"{what}: {finding.reason or 'no reason was recorded'}."
 
 
+def no_longer(resolved: ChangedFinding) -> str:
+    """Why a failure is resolved, as the end of a sentence: what no longer exists did not pass."""
+    return f"is gone: {resolved.why}, and nothing was assessed" if resolved.why else "passes in this one"
+
+
 def counts_of(counts: Counts) -> dict[str, Any]:
     """The counts by status, with assessed and applicable results and their ratio: null if nothing applies, never 1."""
     names = ("population", "passed", "failed", "waived", "errored", "not_assessed", "not_applicable", "assessed", "applicable")
-    ratio = round(counts.assessed / counts.applicable, 6) if counts.applicable else None
-    return {**{name: getattr(counts, name) for name in names}, "waiting_for_attestation": counts.still_open, "coverage_ratio": ratio}
+    known = {name: getattr(counts, name) for name in names}
+    return {**known, "waiting_for_attestation": counts.still_open, "coverage_ratio": counts.coverage.ratio}
 
 
 def listed(result: ControlResult) -> tuple[tuple[str, tuple[Finding, ...], int], ...]:

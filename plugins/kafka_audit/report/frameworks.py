@@ -13,6 +13,8 @@ from kafka_audit.report.frozen import EXACT
 from kafka_audit.report.results import ControlResult, Counts, total
 from kafka_audit.report.tally import AssessedShare
 
+_DID_NOT_RUN = "did not run"
+
 
 class Support(str, Enum):
     """Whether the results of a control, or of all controls of a requirement, support the requirement."""
@@ -25,7 +27,7 @@ class Support(str, Enum):
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
 class ControlSupport:
-    """One control of a requirement; ``why`` says why it does not support the requirement."""
+    """One control of a requirement; ``why`` says why it does not support the requirement, or in spite of what it does."""
 
     code: str
     support: Support
@@ -47,6 +49,11 @@ class RequirementResult:
     support: Support
     controls: tuple[ControlSupport, ...]
     coverage: AssessedShare
+
+    @property
+    def not_run(self) -> int:
+        """How many of the controls did not run; the coverage says nothing of these."""
+        return sum(control.why == _DID_NOT_RUN for control in self.controls)
 
     def of(self, support: str) -> list[ControlSupport]:
         """The controls with this kind of support."""
@@ -109,7 +116,7 @@ def _control(code: str, result: ControlResult | None, strict: bool, void: bool) 
 def _said(result: ControlResult | None, strict: bool) -> tuple[Support, str]:
     """A failure decides first, then a result that is not known; a pass counts only if there is neither."""
     if result is None or result.counts is None:
-        return Support.NOT_KNOWN, "did not run"
+        return Support.NOT_KNOWN, _DID_NOT_RUN
     counts = result.counts
     against = counts.failed if strict else counts.failed - counts.waived
     if against:
@@ -118,7 +125,7 @@ def _said(result: ControlResult | None, strict: bool) -> tuple[Support, str]:
     if unknown := _unknown(result, counts, strict):
         return Support.NOT_KNOWN, unknown
     if counts.passed:
-        return Support.SUPPORTS, ""
+        return Support.SUPPORTS, f"{counts.failed:,} failing, and waived" if counts.failed else ""
     return (Support.NOT_KNOWN, "all failing, and waived") if counts.failed else (Support.NOT_APPLICABLE, "nothing to judge")
 
 

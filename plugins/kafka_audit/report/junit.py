@@ -90,7 +90,7 @@ def _others(suite: ET.Element, result: ControlResult, unfit: str) -> None:
         case = _case(suite, result, f"{result.title} ({counts.passed} passed)")
         if unfit:
             ET.SubElement(case, "skipped", message=unfit)
-    elif not counts.applicable:
+    elif not counts.applicable and not counts.still_open:
         ET.SubElement(_case(suite, result, result.title), "skipped", message="not applicable: nothing in scope to judge")
 
 

@@ -13,7 +13,7 @@ from kafka_audit.report import words
 from kafka_audit.report.frozen import EXACT
 from kafka_audit.report.lag_groups import GroupLag, GroupReader, read_group_slas
 from kafka_audit.report.lag_history import read_histories
-from kafka_audit.report.rows import batches, exists, first_rows, positive, rows_of
+from kafka_audit.report.rows import batches, exists, first_rows, loses, positive, rows_of
 
 SHOWN = 50
 """The largest numbers of partitions and of groups that are listed."""
@@ -78,8 +78,14 @@ COLUMNS = tuple(one.name for one in fields(GroupPartition))
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
 class Loss:
-    """Loss over all group partitions: what has been lost, and what will be lost next at the rates of the history."""
+    """Loss over all group partitions: what has been lost, and what will be lost next at the rates of the history.
 
+    ``known``: the partitions of which it is known whether records were lost. ``rates_unknown``: those with unread records whose rates are
+    not known, so that no loss can be foreseen.
+    """
+
+    known: int = 0
+    rates_unknown: int = 0
     partitions: int = 0
     groups: int = 0
     records: int = 0
@@ -128,7 +134,7 @@ def read_lag(folder: Path, groups: Path) -> LagTables:
         worst = first_rows(worst, rows, _WORST, SHOWN)
         loss.read(table)
         per_group.read(table)
-    listed = per_group.worst_first(read_group_slas(slas))
+    listed = per_group.worst_first(read_group_slas(slas, folder / "findings.parquet"))
     histories = read_histories(series, [one.group_id for one in listed[:SHOWN]])
     return LagTables(
         ran=True,
@@ -161,7 +167,7 @@ class _LossReader:
         self._happened: pa.Table | None = None
         self._next: pa.Table | None = None
         self._groups: set[str] = set()
-        self._partitions = self._records = self._within_a_day = 0
+        self._partitions = self._records = self._within_a_day = self._known = self._rates_unknown = 0
 
     def read(self, table: pa.Table) -> None:
         lost = table.filter(positive(table, "lost"))
@@ -169,12 +175,17 @@ class _LossReader:
         self._records += pc.sum(lost["lost"]).as_py() or 0
         self._groups.update(pc.unique(lost["group_id"]).to_pylist())
         self._happened = first_rows(self._happened, lost, _LOST, _LISTED)
-        losing = table.filter(pc.is_valid(table["time_to_loss_ms"]))
+        self._known += table.num_rows - table["lost"].null_count
+        no_rates = pc.and_(pc.is_null(table["consumed_per_s"]), pc.is_null(table["time_to_loss_ms"]))
+        self._rates_unknown += pc.sum(pc.and_(no_rates, positive(table, "lag"))).as_py() or 0
+        losing = table.filter(loses(table))
         self._within_a_day += pc.sum(pc.less_equal(losing["time_to_loss_ms"], DAY_MS)).as_py() or 0
         self._next = first_rows(self._next, losing, _NEXT, _LISTED)
 
     def loss(self) -> Loss:
         return Loss(
+            known=self._known,
+            rates_unknown=self._rates_unknown,
             partitions=self._partitions,
             groups=len(self._groups),
             records=self._records,

@@ -12,11 +12,14 @@ import pyarrow.compute as pc
 from pydantic.dataclasses import dataclass
 
 from kafka_audit.catalogue.rows.groups import STATUSES
+from kafka_audit.findings import Status
 from kafka_audit.report.frozen import EXACT, IntByName
 from kafka_audit.report.lag_history import LagHistory
-from kafka_audit.report.rows import batches, positive
+from kafka_audit.report.rows import batches, exists, loses, positive
 
-_LEAST_KNOWN = 0.5
+_LEAST_KNOWN = 0.95
+"""The share of the minutes that must be known, where no control judged the SLA: the default of CON-14."""
+_JUDGES_TARGETS = "lag_sla_availability_kept"
 _WITH_NULLS = pc.ScalarAggregateOptions(skip_nulls=False)
 _AGGREGATES: list[Any] = [
     ([], "count_all"),
@@ -39,7 +42,8 @@ class GroupSla:
     """One SLA of a group, over the partitions that it covers: limits, lag in records, and window. None: not known or not demanded.
 
     availability_percent is the share of the judged minutes that were within the limits; quiet minutes and minutes that were not assessed
-    are not judged. target_met is False if known minutes overspend the budget, and None without a target or with less than half known.
+    are not judged. target_met is what CON-14 says of the SLA; None without a target, and if it is not assessed. Where that control has no
+    result it is False if known minutes overspend the budget, and None with less than 95 % known.
     """
 
     resource: str
@@ -145,6 +149,8 @@ def _per_group(table: pa.Table) -> list[dict[str, Any]]:
     unbounded = pc.or_(no_time, pc.fill_null(table["lag_ms_is_bound"], False))
     for name, flag in (("without", without), ("unknown", unknown), ("unbounded", unbounded)):
         table = table.append_column(name, pc.cast(flag, pa.int64()))
+    foreseen = pc.if_else(loses(table), table["time_to_loss_ms"], None)
+    table = table.set_column(table.column_names.index("time_to_loss_ms"), "time_to_loss_ms", foreseen)
     longest_first = table.sort_by([("lag_ms", "descending")])
     rows: list[dict[str, Any]] = longest_first.group_by("group_id", use_threads=False).aggregate(_AGGREGATES).to_pylist()
     return rows
@@ -186,21 +192,32 @@ def _badness(group: GroupLag) -> tuple[float | str, ...]:
     return (-group.lost, -group.beyond_end, soonest, status, -broken, -group.lag, group.group_id)
 
 
-def read_group_slas(path: Path) -> dict[str, tuple[GroupSla, ...]]:
+def read_group_slas(path: Path, findings: Path) -> dict[str, tuple[GroupSla, ...]]:
     """Read the SLAs of each group, sorted by name, from ``group_slas.parquet``; a group that no SLA covers is absent.
 
-    IntegrityError if the file is broken.
+    ``findings``: the findings of the same part, which say whether a target was met. IntegrityError if a file is broken.
     """
+    judged = _statuses_of_targets(findings)
     found: dict[str, list[GroupSla]] = {}
     for table in batches(path, _COLUMNS, pc.field("policy", "sla").is_valid()):
         for row in table.to_pylist():
             policy = row.pop("policy")
             sla = row | {name: policy[name] for name in _OF_POLICY}
-            found.setdefault(row["group_id"], []).append(GroupSla(**sla, target_met=_target_met(sla)))
+            found.setdefault(row["group_id"], []).append(GroupSla(**sla, target_met=_target_met(sla, judged.get(row["resource"]))))
     return {group_id: tuple(sorted(slas, key=lambda one: one.sla)) for group_id, slas in found.items()}
 
 
-def _target_met(sla: Mapping[str, Any]) -> bool | None:
+def _statuses_of_targets(findings: Path) -> dict[str, str]:
+    """The status of each resource of the control that judges targets."""
+    if not exists(findings):
+        return {}
+    of_control = pc.field("control_id") == _JUDGES_TARGETS
+    return {row["resource"]: row["status"] for table in batches(findings, ("resource", "status"), of_control) for row in table.to_pylist()}
+
+
+def _target_met(sla: Mapping[str, Any], status: str | None) -> bool | None:
+    if status is not None and sla["target_percent"] is not None:
+        return {Status.PASS.value: True, Status.FAIL.value: False}.get(status)
     minutes = (sla["minutes_in"], sla["minutes_out"], sla["minutes_not_assessed"])
     if sla["target_percent"] is None or None in minutes:
         return None

@@ -48,11 +48,13 @@ def plain_sentence(text: str) -> str:
 def _loss(report: Report) -> list[str]:
     if not report.lag.ran:
         return ["**Loss:** not known: verify left no lag results.", ""]
-    said = words.loss(report.lag.loss)
+    said = " ".join(one for one in (words.loss(report.lag.loss), words.loss_not_known(report.lag)) if one)
     return [f"**Loss:** {plain_sentence(said)}", ""] if said else []
 
 
 def _comparison(comparison: Comparison) -> list[str]:
+    if not comparison.possible:
+        return [f"**Since the previous audit:** not known. {' '.join(plain(note) for note in comparison.notes[:1])}", ""]
     counts = [f"{comparison.counts.get(change.value, 0):,} {change.value}" for change in Change]
     return [f"**Since audit {plain(comparison.previous_audit_id)}:** {', '.join(counts)}.", ""]
 

@@ -42,7 +42,7 @@ from kafka_audit.report.tally import (
     waiver_table,
 )
 from kafka_audit.report.totals import FailedAt, Moment, Reasons, Tool, Totals
-from kafka_audit.report.trend import read_trend
+from kafka_audit.report.trend import asked_in, read_trend
 from kafka_audit.store.layout import Audit, Snapshot
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _read(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: Poli
     params: Mapping[str, Any] = run["params"] if isinstance(run.get("params"), Mapping) else {}
     outcome = judge(evidence_gate, findings_gate, missing)
     results = control_results(catalogue, summaries, findings, tally)
-    trend = read_trend(audit, snapshot, outcome.verdict)
+    trend = read_trend(audit, snapshot, outcome.verdict, asked_in(snapshot, catalogue, policy))
     return Report(
         audit_id=str(run.get("audit_id", audit.path.name)),
         cluster=str(run.get("cluster") or snapshot.manifest.get("cluster") or ""),

@@ -31,6 +31,7 @@ from kafka_audit.report.control_status import (
     coverage_sentence,
     is_fit,
     left_out_sentences,
+    no_longer,
     requirements,
     standing,
 )
@@ -237,7 +238,8 @@ class _Events:
         comparison = self._report.comparison
         for one in comparison.listed if comparison else ():
             if one.change is Change.RESOLVED and one.control_id in by_id:
-                result, text = by_id[one.control_id], f"{one.resource}: failed in the previous audit and no longer does."
+                result, text = by_id[one.control_id], f"{one.resource}: failed in the previous audit, and {no_longer(one)}."
+                status = ids.NOT_APPLICABLE if one.why else ids.PASS
                 severity = ids.SEVERITIES.get(one.severity_before or result.severity, (0, "Unknown"))
                 yield self._event(
                     "resolved",
@@ -245,7 +247,7 @@ class _Events:
                     state=ids.RESOLVED,
                     activity=ids.CLOSE,
                     severity=severity,
-                    compliance=self._compliance(result, ids.PASS if self._fit else ids.UNKNOWN, [text]),
+                    compliance=self._compliance(result, status if self._fit else ids.UNKNOWN, [text]),
                     finding={"title": line(f"{result.code} {result.title}: {one.resource}"), "desc": line(text)},
                     message=line(f"{result.code} resolved: {text}"),
                     resources=[self._resource(one.subject, one.resource)],

@@ -48,5 +48,12 @@ def facts_of_report(report: Report) -> dict[str, Any]:
         "sha256_of_catalogue": line(report.catalogue_sha256),
         "sha256_of_rule_set": line(report.rule_set_sha256),
         "sha256_of_policy": line(report.policy.sha256),
-        "compared_with_audit": line(report.comparison.previous_audit_id if report.comparison else None, "no earlier sealed audit"),
+        "compared_with_audit": _compared_with(report),
+        **({"changes": dict(report.comparison.counts)} if report.comparison and report.comparison.possible else {}),
     }
+
+
+def _compared_with(report: Report) -> str:
+    if report.comparison is None:
+        return "no earlier sealed audit"
+    return line(report.comparison.compared_with, f"none: {' '.join(report.comparison.notes[:1])}")

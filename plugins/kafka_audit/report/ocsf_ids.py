@@ -31,6 +31,7 @@ OF_STANDING: Mapping[Standing, Id] = {
     Standing.NOT_ASSESSED: WARNING,
     Standing.DID_NOT_RUN: WARNING,
     Standing.UNFIT: UNKNOWN,
+    Standing.IN_PART: WARNING,
     Standing.PASS: PASS,
     Standing.NOT_APPLICABLE: NOT_APPLICABLE,
 }

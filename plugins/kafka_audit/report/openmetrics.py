@@ -74,11 +74,12 @@ class _Figures(Collector):
         yield results
 
     def _of_loss(self) -> Iterator[GaugeMetricFamily]:
-        lag = self._report.lag
+        lag, loss = self._report.lag, self._report.lag.loss
         if lag.ran:
-            yield self._sample(self._gauge("lost_records", "Records that retention deleted before a group read them."), lag.loss.records)
+            lost = self._gauge("lost_records", "Records that retention deleted before a group read them, where that is known.")
+            yield self._sample(lost, _unless_unknown(loss.records, not loss.known or bool(lag.unknown_count)))
             within = self._gauge("partitions_losing_within_a_day", "Partitions that lose unread records within a day at the rates seen.")
-            yield self._sample(within, lag.loss.within_a_day)
+            yield self._sample(within, _unless_unknown(loss.within_a_day, not loss.known or bool(lag.unknown_count or loss.rates_unknown)))
 
     def _of_groups(self) -> Iterator[GaugeMetricFamily]:
         groups = self._report.lag.groups
@@ -88,7 +89,11 @@ class _Figures(Collector):
             ("group_lag_records", "Records behind the log end, over the partitions whose lag is known.", _lag),
             ("group_lag_unknown_partitions", "Partitions with a commit whose lag is not known.", lambda one: one.unknown),
             ("group_lag_seconds", "The largest known lag in time.", lambda one: _seconds(one.lag_ms)),
-            ("group_lost_records", "Records that retention deleted before the group read them.", lambda one: one.lost),
+            (
+                "group_lost_records",
+                "Records that retention deleted before the group read them, over the partitions of which that is known.",
+                lambda one: _unless_unknown(one.lost, one.unknown > 0 or not one.known),
+            ),
             (
                 "group_time_to_loss_seconds",
                 "Until the first unread record is deleted, at the rates seen.",
@@ -125,6 +130,11 @@ def _label(text: str) -> str:
 def _lag(group: GroupLag) -> int | None:
     """The sum; not known if no partition's lag is."""
     return group.lag if group.known else None
+
+
+def _unless_unknown(number: int, incomplete: bool) -> int | None:
+    """A count; None for a 0 that is one only because not everything is known."""
+    return None if not number and incomplete else number
 
 
 def _seconds(milliseconds: int | None) -> float | None:

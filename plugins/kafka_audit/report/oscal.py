@@ -1,8 +1,9 @@
 """Writes the report as OSCAL 1.2.1 assessment results (NIST), which governance tools read.
 
 - A rule of the catalogue is an objective, and has one finding. Its status is ``satisfied`` (reason ``pass``) only if the rule ran on fit
-  evidence and all that applies passed. Else it is ``not-satisfied``: reason ``fail`` for failures, ``other`` for what is not known or did
-  not apply, with the words in the remarks and in the prop ``status``. Nothing is satisfied because nothing was looked at.
+  evidence, all that applies passed, and nothing was set aside. Else it is ``not-satisfied``: reason ``fail`` for failures, ``other``
+  for what is not known or did not apply, with the words in the remarks and in the prop ``status``. Nothing is satisfied because nothing
+  was looked at.
 - A finding is never about a framework's control: results support a requirement and do not prove it. Which requirements, its props say.
 - Each failure, error and unassessed resource that the report lists is an observation; so are the counts of every rule.
 - Methods follow the evidence: EXAMINE for what was read from the cluster or follows from it, INTERVIEW for what a person declared or
@@ -53,6 +54,7 @@ _SAID = {
     Standing.NOT_ASSESSED: "It is not known, because evidence is missing.",
     Standing.DID_NOT_RUN: "It is not known, because the rule did not run.",
     Standing.UNFIT: "It is not known, because the evidence is not fit to judge.",
+    Standing.IN_PART: "It passes where it could be judged. Results were set aside, so the whole is not known.",
     Standing.PASS: "It passes.",
     Standing.NOT_APPLICABLE: "It does not apply, because there was nothing to judge. This does not satisfy it.",
 }
@@ -108,7 +110,7 @@ class _Result:
             ("rules-known", len(report.results)),
             ("rules-run", sum(result.counts is not None for result in report.results)),
             ("results-not-listed", sum(one.count for one in left_out(report))),
-            ("compared-with-audit", report.comparison.previous_audit_id if report.comparison else None),
+            ("compared-with-audit", report.comparison.compared_with if report.comparison else None),
         )
         return [*props(facts), *_counts(counts_of(report.counts))]
 

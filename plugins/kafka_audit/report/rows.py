@@ -53,6 +53,12 @@ def rows_of(table: pa.Table | None) -> tuple[dict[str, Any], ...]:
     return tuple(table.to_pylist()) if table is not None else ()
 
 
+def loses(table: pa.Table) -> pa.ChunkedArray:
+    """A boolean array: true where unread records are deleted at the rates seen, before the group has caught up."""
+    catches_up = pc.fill_null(pc.less_equal(table["catch_up_ms"], table["time_to_loss_ms"]), False)
+    return pc.and_not(pc.is_valid(table["time_to_loss_ms"]), catches_up)
+
+
 def positive(table: pa.Table, column: str) -> pa.ChunkedArray:
     """A boolean array: true where the column is known and above 0."""
     return pc.fill_null(pc.greater(table[column], 0), False)

@@ -22,7 +22,7 @@ from kafka_audit.audit.outcome import FAILED, PASSED
 from kafka_audit.findings import EvidenceClass
 from kafka_audit.report import words
 from kafka_audit.report.comparison import Change, ChangedFinding
-from kafka_audit.report.control_status import UNFIT_EVIDENCE, counts_of, is_fit, judgement, left_out
+from kafka_audit.report.control_status import UNFIT_EVIDENCE, counts_of, is_fit, judgement, left_out, no_longer
 from kafka_audit.report.inert_text import json_value, line, message
 from kafka_audit.report.model import Report
 from kafka_audit.report.report_times import times_of, zulu
@@ -150,7 +150,7 @@ class _Results:
     def _absent(self, result: ControlResult, one: ChangedFinding) -> dict[str, Any]:
         texts = [
             f"{one.resource}:",
-            f"Failed in the previous audit, and no longer does. Observed then: {one.observed_before or 'not known'}.",
+            f"Failed in the previous audit, and {no_longer(one)}. Observed then: {one.observed_before or 'not known'}.",
         ]
         made = self._made(result, "fail", texts, (one.subject, one.resource))
         severity = one.severity_before or result.severity
@@ -250,10 +250,12 @@ def as_sarif(report: Report) -> dict[str, Any]:
         "columnKind": "unicodeCodePoints",
         "properties": _properties(report),
     }
-    if report.comparison is not None:
-        run["baselineGuid"] = uuid_of("audit", report.comparison.previous_audit_id)
-        run["properties"]["comparedWith"] = line(report.comparison.previous_audit_id)
+    if report.comparison is not None and report.comparison.compared_with is not None:
+        run["baselineGuid"] = uuid_of("audit", report.comparison.compared_with)
+        run["properties"]["comparedWith"] = line(report.comparison.compared_with)
         run["properties"]["changes"] = dict(report.comparison.counts)
+    elif report.comparison is not None:
+        run["properties"]["notCompared"] = [line(note) for note in report.comparison.notes]
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 

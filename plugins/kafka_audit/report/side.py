@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.audit.inputs import CONTROLS, POLICY
-from kafka_audit.audit.previous import changed_files
+from kafka_audit.audit.previous import changed_files, was_fit
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
 from kafka_audit.catalogue.rule import Rule, read_rules
 from kafka_audit.collect.scope import Scope
@@ -52,7 +52,7 @@ Rows = dict[str, dict[str, Row]]
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """``rules`` is None if the audit has no copies of its controls, ``snapshot`` if it is no longer there."""
+    """``rules`` is None if the audit has no copies of its controls, ``snapshot`` if it is gone or was changed."""
 
     audit: Audit
     rules: Mapping[str, Rule] | None
@@ -84,6 +84,11 @@ class Side:
             snapshot=snapshot,
             scope=_scope(audit, snapshot),
         )
+
+    @cached_property
+    def fit(self) -> bool:
+        """Whether the evidence was fit to be judged; what a void audit passed or failed is no result."""
+        return was_fit(self.audit)
 
     @property
     def release(self) -> str | None:

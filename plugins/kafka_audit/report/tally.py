@@ -19,6 +19,7 @@ from kafka_audit.report.rows import batches
 SEVERITIES = [severity.value for severity in Severity]
 """The names of severities, worst first."""
 
+_NOT_ALL = 0.999999
 _JUDGED = (Status.PASS.value, Status.FAIL.value)
 
 
@@ -39,7 +40,7 @@ Tally = Mapping[Kind, int]
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
 class AssessedShare:
-    """How many of the applicable results were assessed; ``ratio`` is None if nothing applies, never 1."""
+    """How many of the applicable results were assessed; ``ratio`` is None if nothing applies, never 1, and 1 only if none is missing."""
 
     assessed: int
     applicable: int
@@ -47,7 +48,9 @@ class AssessedShare:
     @computed_field  # type: ignore[prop-decorator]
     @property
     def ratio(self) -> float | None:
-        return round(self.assessed / self.applicable, 6) if self.applicable else None
+        if not self.applicable:
+            return None
+        return 1.0 if self.assessed == self.applicable else min(round(self.assessed / self.applicable, 6), _NOT_ALL)
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)

@@ -23,12 +23,14 @@ _AXIS = 50  # room for the numbers of the scale
 def failures_chart(points: Sequence[TrendPoint]) -> Markup:
     """One column per audit, oldest first: its failing results by severity, the worst at the bottom."""
     shown = points[-SHOWN:]
-    top = max(1, *(sum(point.failed_by_severity.values()) for point in shown))
-    first, last = (sum(point.failed_by_severity.values()) for point in (shown[0], shown[-1]))
+    known = [point.failed for point in shown if point.failed is not None]
+    top = max([1, *known])
+    ends = f"the first has {counted(known[0], 'failing result')}, the last {known[-1]:,}" if known else "there is none"
+    other = " Some asked or covered something else than the one before." if any(point.differs for point in shown[1:]) else ""
     return framed(
         "trend-failures",
         title=f"Failing results by severity in {counted(len(shown), 'audit')}",
-        words=f"In the first of them {counted(first, 'failing result')}, in this audit {last:,}. The table below has all figures.",
+        words=f"Of those that are known, {ends}.{other} The table below has all figures.",
         shapes=_stacked(shown, top),
         top=top,
         unit="failing result",
@@ -73,12 +75,15 @@ def _columns(count: int) -> Iterator[tuple[str, str]]:
 
 def _stacked(points: Sequence[TrendPoint], top: int) -> Iterator[Markup]:
     for point, (x, width) in zip(points, _columns(len(points)), strict=True):
-        below = 0
+        below, at = 0, utc(point.started_at)[:16]
+        if point.failed_by_severity is None:
+            yield _GAP.format(id="trend-failures", x=x, width=width, height=PLOT, title=f"{at}: not known")
+            continue
         for severity in SEVERITIES:
             number = point.failed_by_severity.get(severity, 0)
             if number:
                 y, height = PLOT * (1 - (below + number) / top), PLOT * number / top
-                title = f"{utc(point.started_at)[:16]}: {number:,} {severity}"
+                title = f"{at}: {number:,} {severity}"
                 yield _BOX.format(kind=f"sev-{severity}", x=x, y=plain(y), width=width, height=plain(height), title=title)
             below += number
 

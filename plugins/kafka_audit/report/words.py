@@ -13,7 +13,7 @@ from kafka_audit.policy.tiers import GroupRule, Tier, TopicRule
 from kafka_audit.safe_text import percent, utc
 
 if TYPE_CHECKING:
-    from kafka_audit.report.lag import Loss
+    from kafka_audit.report.lag import LagTables, Loss
     from kafka_audit.report.model import Report
     from kafka_audit.report.tally import Acceptance, AssessedShare
 
@@ -30,8 +30,10 @@ def coverage(report: "Report") -> str:
     counts = report.counts
     if not counts.applicable:
         return "nothing that applies was assessed"
+    idle = sum(result.counts is None for result in report.results)
+    not_run = f", by the controls that ran; {counted(idle, 'control')} did not" if idle else ""
     still_open = f", and {counted(counts.still_open, 'result')} can only be attested by a person" if counts.still_open else ""
-    return f"{percent(counts.assessed, counts.applicable)} of what applies was assessed{still_open}"
+    return f"{percent(counts.assessed, counts.applicable)} of what applies was assessed{still_open}{not_run}"
 
 
 def failures(report: "Report") -> str:
@@ -169,6 +171,30 @@ def percentage(percent: float | None) -> str:
     return f"{floor(percent * 1000 + 1e-6) / 1000:g}%"
 
 
+def no_loss(lag: "LagTables") -> str:
+    """That no loss is known or foreseen, and of how many partitions, as a sentence; empty if there is a loss or it is not known of any."""
+    if not lag.ran or loss(lag.loss):
+        return ""
+    if not lag.partition_count:
+        return "No group was seen that reads a partition in scope, so there is no loss to know of."
+    if not lag.loss.known:
+        return ""
+    return f"No record was deleted unread on {counted(lag.loss.known, 'partition')}, and none is foreseen to be within a day."
+
+
+def loss_not_known(lag: "LagTables") -> str:
+    """Of how many partitions it is not known whether records were or will be lost, as sentences; empty if all is known."""
+    if not lag.ran:
+        return "Whether records were lost is not known: verify left no lag results."
+    said = []
+    if lag.unknown_count:
+        said.append(f"Of {counted(lag.unknown_count, 'partition')} it is not known whether records were lost.")
+    if lag.loss.rates_unknown:
+        unread = counted(lag.loss.rates_unknown, "partition")
+        said.append(f"Of {unread} with unread records the rates are not known, so no loss can be foreseen there.")
+    return " ".join(said)
+
+
 def loss(found: "Loss") -> str:
     """What was lost and what will be lost within a day, as sentences; empty if there is no known loss."""
     said = []
@@ -186,11 +212,12 @@ def loss(found: "Loss") -> str:
     return " ".join(said)
 
 
-def assessed(share: "AssessedShare") -> str:
-    """How much was assessed of what the controls of a requirement judge."""
+def assessed(share: "AssessedShare", not_run: int) -> str:
+    """How much was assessed of what the controls of a requirement judge, and how many of these controls did not run."""
+    said = f"{percent(share.assessed, share.applicable)} assessed ({share.assessed:,} of {share.applicable:,})"
     if not share.applicable:
-        return "no result counts as coverage"
-    return f"{percent(share.assessed, share.applicable)} assessed ({share.assessed:,} of {share.applicable:,})"
+        said = "no result counts as coverage"
+    return f"{said}; {counted(not_run, 'control')} did not run" if not_run else said
 
 
 _NOUNS = {"group_partition": "partition", "group_sla": "group"}

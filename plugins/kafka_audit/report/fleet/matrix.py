@@ -146,7 +146,9 @@ def _read(
     except (AuditError, OSError, KeyError, ValueError) as problem:
         why = f"Its newest audit cannot be used: {'. '.join(str(problem).splitlines())}"
         return FleetCluster(name=name, verdict=UNUSABLE, why=(why,), audit_id=audit_id), None
-    notes = (f"A newer audit, {newer}, is not sealed: it runs still, or was cut short.",) if newer else ()
+    notes = [f"A newer audit, {newer}, is not sealed: it runs still, or was cut short."] if newer else []
+    if head and head.audit_id != audit_id:
+        notes.append(f"Audit {head.audit_id} was sealed after it, although it began earlier by its clock: this one need not be the newest.")
     return replace(cluster, why=(*cluster.why, *notes)), report
 
 

@@ -59,7 +59,7 @@ def _broker(one: Broker) -> dict[str, object]:
         "rack": name(one.rack),
         "alive": _yes(one.alive, "yes", "no"),
         "answered": _yes(one.answered, "yes", "no"),
-        "controller": "controller" if one.is_controller else "",
+        "controller": "not known" if one.is_controller is None else "controller" if one.is_controller else "",
     }
 
 

@@ -14,7 +14,7 @@ _SAID = {
     Support.NOT_APPLICABLE: "nothing to judge",
 }
 
-_WITH_REASONS = (Support.DOES_NOT_SUPPORT, Support.NOT_KNOWN)
+_WITH_REASONS = (Support.DOES_NOT_SUPPORT, Support.NOT_KNOWN, Support.SUPPORTS)
 
 
 def content(report: Report) -> list[dict[str, object]]:
@@ -41,7 +41,7 @@ def _requirement(requirement: RequirementResult) -> dict[str, object]:
         "kind": _KINDS[requirement.support],
         "support": _VERDICTS[requirement.support],
         "strict": requirement.strict,
-        "coverage": assessed(requirement.coverage),
+        "coverage": assessed(requirement.coverage, requirement.not_run),
         "controls": [_group(requirement, support, controls) for support, controls in groups if controls],
         "rationale": Wide(cut(requirement.rationale, 600)),
         "cannot_show": Wide(cut(requirement.cannot_show, 600)),

@@ -65,7 +65,8 @@ def content(report: Report) -> dict[str, object]:
         "evidence": f"evidence/{report.cluster}/{report.collection.snapshot_id}",
         "previous": _previous(report.comparison),
         "loss": words.loss(report.lag.loss),
-        "loss_known": report.lag.ran,
+        "loss_unknown": words.loss_not_known(report.lag),
+        "no_loss": words.no_loss(report.lag),
         "worst": [_worst(one) for one in worst_failures(report)],
         "missing": list(report.missing),
         "not_written": [Wide(str(one)) for one in report.not_written],
@@ -101,10 +102,10 @@ def _facts(report: Report) -> list[dict[str, object]]:
 
 
 def _previous(comparison: Comparison | None) -> dict[str, object] | None:
-    if comparison is None:
+    if comparison is None or comparison.compared_with is None:
         return None
     started = safe_text.utc(comparison.previous_started_at)
-    return {"audit": name(comparison.previous_audit_id), "started": started, "verdict": comparison.previous_verdict}
+    return {"audit": name(comparison.compared_with), "started": started, "verdict": comparison.previous_verdict}
 
 
 def _worst(one: Worst) -> dict[str, object]:
@@ -187,6 +188,7 @@ def _changes(comparison: Comparison | None) -> dict[str, object] | None:
         (one for one in comparison.listed if one.change is not Change.UNCHANGED), key=lambda one: _CHANGE_ORDER.index(one.change)
     )
     return {
+        "possible": comparison.possible,
         "counts": [{"change": one.value, "count": safe_text.grouped(comparison.counts.get(one.value, 0))} for one in _CHANGE_ORDER],
         "notes": [cut(note, _SENTENCE) for note in comparison.notes],
         "listed": [_changed(one) for one in listed[:_CHANGES]],
@@ -213,9 +215,10 @@ def _trend(report: Report) -> list[dict[str, object]]:
             "started": safe_text.utc(point.started_at)[:16],
             "verdict": point.verdict,
             "kind": kind_of(point.verdict),
-            "failed": dict(point.failed_by_severity),
-            "alt": f"{safe_text.utc(point.started_at)[:16]} {sum(point.failed_by_severity.values()):,}",
-            "total": sum(point.failed_by_severity.values()),
+            "failed": dict(point.failed_by_severity or {}),
+            "alt": f"{safe_text.utc(point.started_at)[:16]} {'not known' if point.failed is None else f'{point.failed:,}'}",
+            "total": point.failed,
+            "differs": ", ".join(point.differs),
             "coverage": None if point.coverage is None else safe_text.percent(int(point.coverage * 1_000_000), 1_000_000),
             "lost": safe_text.grouped(point.lost_records),
             "availability": words.percentage(point.availability_percent),

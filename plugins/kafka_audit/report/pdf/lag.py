@@ -30,6 +30,8 @@ def content(report: Report) -> dict[str, object]:
     return {
         "ran": found.ran,
         "loss": words.loss(found.loss),
+        "no_loss": words.no_loss(found),
+        "loss_unknown": words.loss_not_known(found),
         "happened": [_partition(one) for one in found.loss.happened],
         "happened_more": max(0, found.loss.partitions - len(found.loss.happened)),
         "next": [_partition(one) for one in found.loss.next],
@@ -89,7 +91,7 @@ def _group(one: GroupLag) -> dict[str, object]:
 def _sla(sla: GroupSla) -> str:
     met = {True: "met", False: "not met", None: "not known whether it is met"}[sla.target_met]
     inside = words.percentage(sla.availability_percent)
-    return f"SLA {sla.sla}: {met}; inside in {inside} of the time, target {sla.target_percent:g}%"
+    return f"SLA {sla.sla}: {met}; inside in {inside} of the time that is known, target {sla.target_percent:g}%"
 
 
 def _partition(one: GroupPartition) -> dict[str, object]:
