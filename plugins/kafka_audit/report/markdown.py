@@ -13,12 +13,19 @@ _CONTROLS = 15
 _RESOURCES = 3
 _LONGEST = 120
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+.!|~@:&$-])")
+_REFERENCE = re.compile(r"((?:[@#!~&$%]+(?=[\w\"'.-])|\bgh-(?=\d)|:(?=[\w+-]+:)|://)+)", re.IGNORECASE)
+"""What GitHub and GitLab look for in the text after Markdown's escapes are gone: mentions, mail addresses, issues, labels, emoji, links."""
 
 
 def plain(value: object) -> str:
-    """Text that Markdown shows as it is, in at most 120 characters; no mention, link or markup comes of it."""
+    """Text that Markdown shows as it is, in at most 120 characters; no mention, link or markup comes of it.
+
+    A backslash does not keep GitHub from a mention or a mail address, and code does: what would begin one is code.
+    """
     kept, cut = shortened(str(value), _LONGEST)
-    return _SPECIAL.sub(r"\\\1", visible(kept)) + ("\N{HORIZONTAL ELLIPSIS}" if cut else "")
+    parts = _REFERENCE.split(visible(kept))
+    made = [f"`{part}`" if number % 2 else _SPECIAL.sub(r"\\\1", part) for number, part in enumerate(parts)]
+    return "".join(made) + ("\N{HORIZONTAL ELLIPSIS}" if cut else "")
 
 
 def render(report: Report) -> str:

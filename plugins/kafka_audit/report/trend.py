@@ -7,7 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kafka_audit.audit.previous import FIGURES, changed, choose_previous, sealed_before
+from kafka_audit.audit.outcome import VERDICTS
+from kafka_audit.audit.previous import FIGURES, changed, choose_previous, names_none_before, sealed_before
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import EvidenceClass, Severity, Status
 from kafka_audit.report.comparison import TrendPoint
@@ -16,12 +17,15 @@ from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, parse_object, read_manifest
+from kafka_audit.times import parse_time
 
 LONGEST = 100
 """The largest number of audits in a trend, this one included."""
 
 _COUNTED = ("evidence_class", "passed", "failed", "errored", "not_assessed")
 _SCHEMA_VERSION = 1
+_MOST = 2**53
+"""The largest count that every reader of a report reads as it is written."""
 
 
 class Trend(NamedTuple):
@@ -93,21 +97,35 @@ def _kept(seal: Seal, folder: Path) -> TrendPoint | str:
             return "it kept no figures"
         if read_manifest(folder)["files"].get(FIGURES, {}).get("sha256") != FileHashes().of(path)[0]:
             return "its figures were changed after it was sealed"
+        if why := names_none_before(seal, folder):
+            return why
         return _point(seal, parse_object(path, bytes_of(path)))
-    except (IntegrityError, OSError, KeyError, TypeError, ValueError, AttributeError) as problem:
+    except (IntegrityError, OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         return f"its figures cannot be read ({problem!s:.200})"
 
 
 def _point(seal: Seal, record: Mapping[str, Any]) -> TrendPoint:
+    """The figures in a record; ValueError for one that no release writes: a chart could not show it, or would show what never was."""
+    if record["started_at"]:
+        parse_time(record["started_at"])
+    if record["verdict"] not in VERDICTS:
+        raise ValueError(f"{record['verdict']!r:.80} is no verdict")
     return TrendPoint(
         audit_id=seal.audit_id,
         started_at=str(record["started_at"]),
         verdict=str(record["verdict"]),
-        failed_by_severity={str(name): int(number) for name, number in record["failed_by_severity"].items()},
-        coverage=None if record["coverage"] is None else float(record["coverage"]),
-        lost_records=None if record["lost_records"] is None else int(record["lost_records"]),
-        availability_percent=None if record["availability_percent"] is None else float(record["availability_percent"]),
+        failed_by_severity={Severity(name).value: int(_known(number, _MOST)) for name, number in record["failed_by_severity"].items()},
+        coverage=None if record["coverage"] is None else _known(record["coverage"], 1),
+        lost_records=None if record["lost_records"] is None else int(_known(record["lost_records"], _MOST)),
+        availability_percent=None if record["availability_percent"] is None else _known(record["availability_percent"], 100),
     )
+
+
+def _known(number: object, most: int) -> float:
+    """A number from 0 to ``most``; ValueError for anything else, also for what is no number (NaN)."""
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= most:
+        raise ValueError("a figure is out of its range")
+    return number
 
 
 def _lost(path: Path) -> int | None:
