@@ -142,7 +142,19 @@ def test_the_summary_says_verdict_loss_and_the_worst_controls_and_escapes_names(
 
 
 @pytest.mark.parametrize(
-    "name", ["@octo/team", "pay@example.com", "a@-b.com", "xmpp:a@b.com", "shop/orders#12", "gh-12", "https://@a.example", ":tada:", "`@a`", "@`@a"]
+    "name",
+    [
+        "@octo/team",
+        "pay@example.com",
+        "a@-b.com",
+        "xmpp:a@b.com",
+        "shop/orders#12",
+        "gh-12",
+        "https://@a.example",
+        ":tada:",
+        "`@a`",
+        "@`@a",
+    ],
 )
 def test_a_name_mentions_nobody_and_becomes_no_link_in_the_summary(name: str) -> None:
     """GitHub looks for mentions, mail addresses and issues in the rendered text, where backslashes are gone, but not in code."""
