@@ -75,6 +75,15 @@ def test_no_cell_of_the_csv_is_computed_by_a_spreadsheet_or_breaks_its_line(fake
         "a=1",
         "'\uff1d1",
     ]
+    assert [cell(name) for name in (" =1", '"=1', "a;=1", 'a; "@x', "a;\uff1d1", "a; b=1", "a-1")] == [
+        "' =1",
+        "'\"=1",
+        "a;'=1",
+        "a;' \"@x",
+        "a;'\uff1d1",
+        "a; b=1",
+        "a-1",
+    ]
     path = tmp_path / "findings.csv"
     cells = duckdb.sql(f"select columns(*) from read_csv('{path}', all_varchar = true)").fetchall()
     assert [one for row in cells for one in row if one and one[0] in "=+-@\t\r"] == []
