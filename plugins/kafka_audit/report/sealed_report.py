@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,8 @@ def report_of(found: CheckedAudit) -> Report:
     own = found.audit.report / "report.json"
     try:
         generated_at = parse_time(read_json(own)["generated_at"])
-    except (KeyError, ValueError) as problem:
+        generated_at.astimezone(timezone.utc)
+    except (KeyError, ValueError, OverflowError) as problem:
         raise IntegrityError(f"{own}: does not say when it was made ({problem!r}): start a new audit") from problem
     catalogue, policy = load_catalogue([found.audit.inputs / CONTROLS]), load_policy(found.audit.inputs / POLICY)
     return read_report(found.audit, found.snapshot, catalogue, policy, generated_at=generated_at)
