@@ -22,8 +22,8 @@ _ASKS = ("subject", "needs", "applies_when", "pass_when", "baseline_when", "unde
 _FROM_POLICY = re.compile(r"\b(attestations|undeclared|destructive_grant\w*)\b")
 """Columns of a row in which values of the policy are, and not in ``policy`` or ``parameters``."""
 _COUNTS_LOSS = re.compile(r"\blost\b")
-_NO_ASK = ("frameworks/", "waivers.yaml")
-"""Policy files that change no verdict."""
+_NO_ASK = re.compile(r"waivers\.yaml|frameworks/[^/]+\.yaml")
+"""Policy files that change no verdict. A client's settings file may have any other name, also in these folders."""
 _PREFIXES = ("policy", "parameters")
 
 
@@ -105,7 +105,7 @@ def policy_hashes(policy: Policy | Path) -> dict[str, str]:
 
 def changes_verdicts(name: str) -> bool:
     """Whether a policy file of that name can change what is asked."""
-    return not name.startswith(_NO_ASK)
+    return _NO_ASK.fullmatch(name) is None
 
 
 def asked_of(evidence: str | None) -> str | None:
