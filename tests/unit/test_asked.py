@@ -8,7 +8,7 @@ from kafka_audit.audit.inputs import keep_rules
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.catalogue.rule import read_rules
 from kafka_audit.policy import load_policy
-from kafka_audit.report.asked import asked_of, differences, lost_in, policy_hashes
+from kafka_audit.report.asked import asked_of, changes_verdicts, differences, lost_in, policy_hashes
 from kafka_audit.store.layout import Audit
 
 
@@ -35,3 +35,14 @@ def test_only_policy_and_parameters_are_what_was_asked():
 
 def test_differences_name_what_was_not_asked_before():
     assert differences('{"policy.a": 1}', '{"policy.a": 1, "policy.b": "x"}') == ['policy.b was not asked and is "x"']
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        *(("waivers.yaml", False), ("frameworks/dora.yaml", False), ("tiers.yaml", True), ("shop.properties", True)),
+        *(("waivers.yaml.properties", True), ("frameworks/shop.properties", True), ("frameworks/x/y.yaml", True)),
+    ],
+)
+def test_only_waivers_and_frameworks_change_no_verdict_and_no_settings_file_can_look_like_one(name: str, changes: bool) -> None:
+    assert changes_verdicts(name) is changes

@@ -77,6 +77,15 @@ def test_a_copy_that_says_nothing_known_of_itself_is_not_intact(whole: WholeAudi
     assert "the kind 'other', which this release does not know" in said("verify", copy, code=5)
 
 
+def test_a_line_break_in_a_name_does_not_look_like_another_answer(whole: WholeAudit, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.audit.path, copy)
+    forge(copy, {"cluster": "x\nintact: audit 1 of cluster prod"})
+    assert [line for line in said("verify", copy).splitlines() if line.startswith("intact: ")] == []
+    (whole.audit.path / "report" / "x\nintact: all").write_text("")
+    assert [line for line in said("verify", whole.audit.path, code=5).splitlines() if line.startswith("intact: ")] == []
+
+
 def test_a_link_in_the_place_of_a_folder_of_the_root_does_not_make_an_audit_a_copy(whole: WholeAudit) -> None:
     audits = whole.root.path / "audits"
     audits.rename(whole.root.path / "elsewhere")

@@ -95,7 +95,7 @@ def test_sha256sum_alone_finds_the_package_intact_and_names_what_was_changed_or_
 def test_every_command_of_the_readme_says_what_the_readme_says_that_it_does(tmp_path: Path, hostile: bool) -> None:
     bare_audit(tmp_path / "root", EARLIER_ID)
     folder = unpacked(packed(sealed_audit(tmp_path / "root", hostile=hostile), tmp_path / "a.zip"), tmp_path / "out")
-    whole, sealed, judged, chained, witness = steps(folder)
+    whole, sealed, judged, chained, witness, reports = steps(folder)
     for script in (whole, sealed):
         done = shell(script, folder)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -104,6 +104,8 @@ def test_every_command_of_the_readme_says_what_the_readme_says_that_it_does(tmp_
         done = shell(script, folder)
         sha256 = hashlib.sha256((folder / of / "manifest.json").read_bytes()).hexdigest()
         assert [sha256 in line for line in done.stdout.splitlines()] == [True] * lines
+    again = {one.file for one in REPORT_FILES.values()} - {path.name for path in (folder / AUDIT / "report").iterdir()}
+    assert shell(reports, folder).stdout.splitlines() == [f"not sealed: reports/{name}" for name in sorted(again)]
 
 
 def test_the_readmes_second_step_finds_files_that_agree_with_the_list_but_not_with_the_seal(tmp_path: Path) -> None:
@@ -115,15 +117,49 @@ def test_the_readmes_second_step_finds_files_that_agree_with_the_list_but_not_wi
     swapped = one.read_bytes()
     one.write_bytes(other.read_bytes())
     other.write_bytes(swapped)
-    shell("find . -type f ! -name SHA256SUMS | sed 's,^./,,' | sort | xargs -d '\\n' sha256sum > SHA256SUMS", folder)
+    _list_again(folder)
     whole, sealed, *_ = steps(folder)
-    assert shell(whole, folder).returncode == 0
+    assert shell(whole, folder).stdout == ""
     assert shell(sealed, folder).stdout.splitlines() == [
         f"not as it was sealed: {AUDIT}/run.json",
-        f"files are missing: {AUDIT}",
+        f"files were changed, removed or added: {AUDIT}",
         f"not as it was sealed: {SNAPSHOT}/brokers.parquet",
         f"not as it was sealed: {SNAPSHOT}/groups.parquet",
     ]
+
+
+def _list_again(folder: Path) -> None:
+    shell("find . -type f ! -name SHA256SUMS | sed 's,^./,,' | sort | xargs -d '\\n' sha256sum > SHA256SUMS", folder)
+
+
+def test_a_sealed_file_that_was_replaced_is_found_although_the_list_names_another_one_twice_in_its_place(tmp_path: Path) -> None:
+    folder = unpacked(packed(sealed_audit(tmp_path / "root"), tmp_path / "a.zip"), tmp_path / "out")
+    (folder / AUDIT / "report" / "report.html").write_text("PASSED")
+    lines = (folder / "SHA256SUMS").read_text().splitlines()
+    twice = next(line for line in lines if line.endswith(f"  {AUDIT}/run.json"))
+    (folder / "SHA256SUMS").write_text("".join(f"{twice if line.endswith('/report/report.html') else line}\n" for line in lines))
+    whole, sealed, *_ = steps(folder)
+    assert shell(whole, folder).stdout == f"not listed: ./{AUDIT}/report/report.html\n"
+    assert f"not as it was sealed: {AUDIT}/report/report.html" in shell(sealed, folder).stdout
+
+
+@pytest.mark.parametrize("name", ["report/read me first.html", "report/a%41.html", "report/.hidden"])
+def test_a_file_that_was_added_to_a_package_is_found(tmp_path: Path, name: str) -> None:
+    folder = unpacked(packed(sealed_audit(tmp_path / "root"), tmp_path / "a.zip"), tmp_path / "out")
+    shutil.copy(folder / AUDIT / "run.json", folder / AUDIT / name)
+    whole, sealed, *_ = steps(folder)
+    assert shell(whole, folder).stdout == f"not listed: ./{AUDIT}/{name}\n"
+    _list_again(folder)
+    assert shell(whole, folder).stdout == ""
+    assert f"files were changed, removed or added: {AUDIT}\n" in shell(sealed, folder).stdout
+
+
+def test_the_readme_names_a_report_that_is_not_the_sealed_one(tmp_path: Path) -> None:
+    """Whoever changes reports/ makes SHA256SUMS fit, and no seal covers it."""
+    folder = unpacked(packed(sealed_audit(tmp_path / "root"), tmp_path / "a.zip"), tmp_path / "out")
+    (folder / "reports" / "report.html").write_text("PASSED")
+    _list_again(folder)
+    assert "not sealed: reports/report.html" in shell(steps(folder)[5], folder).stdout.splitlines()
 
 
 def test_the_same_audit_gives_the_same_bytes_in_another_place_and_after_a_later_audit(tmp_path: Path) -> None:

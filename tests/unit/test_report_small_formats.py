@@ -4,10 +4,12 @@ import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
 import urllib.request
+from html import unescape
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -15,6 +17,7 @@ import duckdb
 import pytest
 from lag_rows import group_sla, series_table, sla_table
 from lxml import etree
+from markdown_it import MarkdownIt
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from report_audit import HOSTILE_GROUPS, FakeAudit, control, finding, group_partition
 
@@ -72,6 +75,15 @@ def test_no_cell_of_the_csv_is_computed_by_a_spreadsheet_or_breaks_its_line(fake
         "\\t=1",
         "a=1",
         "'\uff1d1",
+    ]
+    assert [cell(name) for name in (" =1", '"=1', "a;=1", 'a; "@x', "a;\uff1d1", "a; b=1", "a-1")] == [
+        "' =1",
+        "'\"=1",
+        "a;'=1",
+        "a;' \"@x",
+        "a;'\uff1d1",
+        "a; b=1",
+        "a-1",
     ]
     path = tmp_path / "findings.csv"
     cells = duckdb.sql(f"select columns(*) from read_csv('{path}', all_varchar = true)").fetchall()
@@ -138,6 +150,30 @@ def test_the_summary_says_verdict_loss_and_the_worst_controls_and_escapes_names(
     assert not any(character in text for character in "\u202e\u2066\u200b\x1b\x00")
     table = [line for line in text.splitlines() if line.startswith("| ")]
     assert all(line.count("|") - line.count("\\|") == 5 for line in table)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "@octo/team",
+        "pay@example.com",
+        "a@-b.com",
+        "xmpp:a@b.com",
+        "shop/orders#12",
+        "gh-12",
+        "https://@a.example",
+        ":tada:",
+        "`@a`",
+        "@`@a",
+    ],
+)
+def test_a_name_mentions_nobody_and_becomes_no_link_in_the_summary(name: str) -> None:
+    """GitHub looks for mentions, mail addresses and issues in the rendered text, where backslashes are gone, but not in code."""
+    page = MarkdownIt("gfm-like").render(markdown.plain(name))
+    assert unescape(re.sub(r"<[^>]+>", "", page)).strip() == name
+    outside = unescape(re.sub(r"<[^>]+>", "", re.sub(r"<code>.*?</code>", " ", page)))
+    assert "<a " not in page
+    assert not re.search(r"@[\w.-]|#\d|\bgh-\d|://|:\w+:", outside, re.IGNORECASE)
 
 
 def test_a_summary_of_a_void_audit_is_not_green_and_says_that_loss_is_not_known(tmp_path: Path) -> None:

@@ -71,6 +71,8 @@ def test_times_are_shown_in_utc_and_odd_ones_as_they_are() -> None:
     assert utc("2026-11-21T01:15:00+02:00") == "2026-11-20 23:15:00 UTC"
     assert utc(datetime(2026, 11, 20, tzinfo=timezone.utc)) == "2026-11-20 00:00:00 UTC"
     assert utc("yesterday") == "yesterday"
+    assert utc("9999-12-31T23:59:59-01:00") == "9999-12-31T23:59:59-01:00"
+    assert utc("0001-01-01T00:00:00+01:00") == "0001-01-01T00:00:00+01:00"
     assert utc(None) == "not known"
 
 

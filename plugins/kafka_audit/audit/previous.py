@@ -5,7 +5,6 @@ compare with the same audit, whatever was sealed or deleted since. The manifest 
 names.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,19 +12,19 @@ from typing import Any
 
 from kafka_audit.audit.gate_result import read_result
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store.chain import newest_before, previous_of
+from kafka_audit.store.chain import newest_before, previous_of, sealed_as
 from kafka_audit.store.chain_state import Seal, seal_in
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, manifest_sha256, parse_object, read_manifest, tree_files
+from kafka_audit.store.sealed import identity_problems, place_of
+from kafka_audit.store.signing_key import signing_key
 
 COMPARISON = "comparison"
 PREVIOUS = "comparison/previous.json"
 FIGURES = "comparison/figures.json"
 _COMPARED = ("run.json", "settings", "lag", "gate", "inputs/controls", "inputs/policy", COMPARISON)
 """What is read of an earlier audit."""
-_DECIDE = ("gate/evidence.json", FIGURES)
-"""The files that decide whether an earlier audit can be compared with."""
 _FINDINGS = tuple(f"{part}/findings.parquet/" for part in ("settings", "lag"))
 _LONGEST_WALK = 1_000
 _SCHEMA_VERSION = 1
@@ -80,35 +79,74 @@ def read_choice(audit: Audit) -> Chosen:
 
 
 def sealed_before(newest: Seal | None, audits: Path) -> Iterator[tuple[Seal, Path]]:
-    """The chain from its newest audit to the first: each audit's seal and its folder. It ends after one that is missing or was changed."""
+    """The chain from its newest audit to the first: each audit's seal and its folder.
+
+    It ends after one that is missing, was changed, or does not say which audit came before.
+    """
     seal = newest
     for _ in range(_LONGEST_WALK):
         if seal is None:
             return
         folder = audits / seal.audit_id
         yield seal, folder
-        if changed(seal, folder) is not None:
+        if changed(seal, folder) is not None or names_none_before(seal, folder) is not None:
             return
-        before = previous_of(read_manifest(folder), folder / MANIFEST)
-        if before is not None and before.sequence >= seal.sequence:
-            return
-        seal = before
+        seal = previous_of(read_manifest(folder), folder / MANIFEST)
 
 
 def changed(seal: Seal, folder: Path) -> str | None:
     """Why the manifest of a sealed audit is not the one that its seal names; None if it is."""
     if folder.is_symlink():
         return f"audit {seal.audit_id} is a link in the place of its folder"
-    found = manifest_sha256(folder)
+    try:
+        found = manifest_sha256(folder)
+    except IntegrityError as problem:
+        return str(problem)
     if found is None:
         return f"audit {seal.audit_id} is no longer there: it was deleted or moved away"
     return None if found == seal.manifest_sha256 else f"the manifest of audit {seal.audit_id} was changed after it was sealed"
 
 
+def not_signed(seal: Seal, folder: Path) -> str | None:
+    """Why an installation that signs cannot trust an earlier audit: it is not the one that was sealed there with the installation's key.
+
+    None if it is, or if the installation does not sign. ConfigurationError when its key cannot be used.
+    """
+    key = signing_key()
+    if key is None:
+        return None
+    from kafka_audit.store.signing import signature_problems  # noqa: PLC0415 - loads cryptography
+
+    try:
+        manifest = read_manifest(folder)
+        problems = [*identity_problems(manifest, folder.name, place_of(folder)), *signature_problems(folder, [key.private.public_key()])]
+        if not problems and sealed_as(folder) != seal:
+            problems = [f"{MANIFEST}: has another place in the chain than the one by which it was found"]
+    except IntegrityError as problem:
+        problems = [str(problem)]
+    return f"audit {seal.audit_id} has no signature of this installation ({problems[0]})" if problems else None
+
+
+def names_none_before(seal: Seal, folder: Path) -> str | None:
+    """Why the manifest of a sealed audit does not say which audit came before; None if it does, or is of the first audit."""
+    try:
+        before = previous_of(read_manifest(folder), folder / MANIFEST)
+    except IntegrityError as problem:
+        return str(problem)
+    if before is not None and before.sequence >= seal.sequence:
+        return f"{folder / MANIFEST}: the audit before it has the number {before.sequence}, and it has {seal.sequence} itself"
+    return None
+
+
 def changed_files(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """The files that a comparison reads of a sealed audit and that are not as they were sealed, by name."""
-    read = tuple(f"{part}/" for part in _COMPARED)
-    listed = {name: entry for name, entry in manifest["files"].items() if name in _COMPARED or name.startswith(read)}
+    """The files that a comparison reads of a sealed audit and that are not as they were sealed, by name.
+
+    IntegrityError when the manifest lists no files, or one of them is a link or a device.
+    """
+    read, files = tuple(f"{part}/" for part in _COMPARED), manifest.get("files")
+    if not isinstance(files, dict):
+        raise IntegrityError(f"{folder / MANIFEST}: has no list of files")
+    listed = {name: entry for name, entry in files.items() if name in _COMPARED or name.startswith(read)}
     found: dict[str, Any] = {}
     hashes = FileHashes()
     for part in _COMPARED:
@@ -128,18 +166,15 @@ def cluster_id_of(audit: Audit) -> str:
 
 
 def _unfit(seal: Seal, folder: Path, snapshot: Snapshot) -> str | None:
-    """Why an audit is nothing to compare with; None if it is, also when it is gone or one of the files that decide is not as it was
-    sealed: then that must be said, and no older one taken.
-    """
-    if changed(seal, folder) is not None:
+    """Why an audit is nothing to compare with; None if it is, also when it is gone or a file was changed: then that must be said, and no
+    older one taken, in which failures may be old that this one did not have."""
+    if not _intact(seal, folder):
         return None
     manifest = read_manifest(folder)
-    if any(not _is_sealed(folder, name, manifest["files"]) for name in _DECIDE):
-        return None
     try:
         return _judged_nothing(folder, manifest) or _not_before(folder, manifest, snapshot)
-    except IntegrityError as problem:
-        return f"its results cannot be read ({problem})"
+    except (IntegrityError, KeyError, TypeError) as problem:
+        return f"its results cannot be read ({problem!s:.200})"
 
 
 def _judged_nothing(folder: Path, manifest: Mapping[str, Any]) -> str | None:
@@ -160,22 +195,18 @@ def _not_before(folder: Path, manifest: Mapping[str, Any], snapshot: Snapshot) -
     return f"it is of another Kafka cluster ({other})" if other != cluster_id else None
 
 
+def _intact(seal: Seal, folder: Path) -> bool:
+    """Whether all that is read of an audit is as it was sealed."""
+    try:
+        return changed(seal, folder) is None and not changed_files(folder, read_manifest(folder))
+    except IntegrityError:
+        return False
+
+
 def was_fit(audit: Audit) -> bool:
     """Whether the evidence gate of an audit found its evidence fit to be judged; IntegrityError when its file is broken."""
     path = audit.gate / "evidence.json"
     return path.is_file() and read_result(path).passed
-
-
-def _is_sealed(folder: Path, name: str, files: Mapping[str, Any]) -> bool:
-    """Whether a file is there as the manifest lists it, or neither there nor listed."""
-    path = folder / name
-    if not os.path.lexists(path):
-        return name not in files
-    try:
-        sha256, size = FileHashes().of(path)
-    except (IntegrityError, OSError):
-        return False
-    return bool(files.get(name) == {"sha256": sha256, "bytes": size})
 
 
 def _taken(snapshot_id: str) -> str:

@@ -9,6 +9,7 @@ from kafka_audit.audit.clusters import dag_clusters
 from kafka_audit.cli import options
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.report.fleet import FORMATS, read_fleet, read_formats, write_fleet
+from kafka_audit.safe_text import visible
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.signing import read_public_key
 
@@ -38,4 +39,4 @@ def fleet(
         typer.echo(options.printable(str(file)))
     for cluster in found.clusters:
         why = f": {cluster.why[0]}" if cluster.why else ""
-        typer.echo(options.printable(f"{cluster.name}: {cluster.verdict}{why}"))
+        typer.echo(visible(f"{cluster.name}: {cluster.verdict}{why}"))

@@ -8,8 +8,9 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kafka_audit.audit.check import check_audit, check_files
-from kafka_audit.cli.options import Root, printable
+from kafka_audit.cli.options import Root
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.safe_text import visible
 from kafka_audit.store.chain_check import Checked, check_chain
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import FileHashes
@@ -86,12 +87,12 @@ def _verify_folder(path: Path, keys: Sequence[Ed25519PublicKey]) -> None:
     files = f"{len(manifest['files'])} files match their sha256"
     named = f"; checked {checked.counted('intact')} things, gone {checked.counted('gone')}" if is_audit else ""
     intact = "intact" if place else "intact by itself"
-    typer.echo(printable(f"{intact}: {manifest['kind']} {identity} of cluster {cluster}, {files}{named}"))
+    typer.echo(visible(f"{intact}: {manifest['kind']} {identity} of cluster {cluster}, {files}{named}"))
 
 
 def _print(checked: Checked) -> None:
     for state, text in checked.lines:
-        typer.echo(printable(f"{state:<8} {text}"))
+        typer.echo(visible(f"{state:<8} {text}"))  # a line each: a name with a line break must not look like another answer
 
 
 @keys_app.command(name="new")

@@ -1,6 +1,7 @@
 """What an audit asked of a resource beside the rule of the control (``catalogue/rule.py``): parameters, and what the policy demands."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from kafka_audit.audit.inputs import policy_files
 from kafka_audit.policy import Policy
 from kafka_audit.store.durable_files import sha256_of
 
-_NO_ASK = ("frameworks/", "waivers.yaml")
-"""Policy files that change no verdict."""
+_NO_ASK = re.compile(r"waivers\.yaml|frameworks/[^/]+\.yaml")
+"""Policy files that change no verdict. A client's settings file may have any other name, also in these folders."""
 _PREFIXES = ("policy", "parameters", "isolation")
 """What the names of such values begin with; isolation is what clients.yaml declares, and decides which unread records count as lag."""
 
@@ -26,7 +27,7 @@ def policy_hashes(policy: Policy | Path) -> dict[str, str]:
 
 def changes_verdicts(name: str) -> bool:
     """Whether a policy file of that name can change what is asked."""
-    return not name.startswith(_NO_ASK)
+    return _NO_ASK.fullmatch(name) is None
 
 
 def asked_of(evidence: str | None) -> str | None:

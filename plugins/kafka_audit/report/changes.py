@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_audit.audit.gate_result import OldFailures
-from kafka_audit.audit.previous import FIGURES, Chosen, changed, choose_previous
+from kafka_audit.audit.previous import FIGURES, Chosen, changed, choose_previous, not_signed
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Status
 from kafka_audit.report.compare import Compared, compare
@@ -80,13 +80,18 @@ def comparison_of(before: Side, now: Side, compared: Compared, notes: Collection
 
 
 def old_failures(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy") -> OldFailures:
-    """Which failures the previous audit had, too, for a gate that blocks on new ones only; none if there is nothing to compare with."""
+    """Which failures the previous audit had, too, for a gate that blocks on new ones only; none if there is nothing to compare with.
+
+    An installation that signs takes nothing from an audit without its signature: whoever may write into the folder could add one.
+    """
     found = _compare(audit, snapshot, catalogue, policy, ())
-    previous = found.chosen.seal.audit_id if found.chosen.seal else None
-    if found.compared is None:
+    seal = found.chosen.seal
+    if seal is None or found.compared is None:
         why = found.problem or "no earlier audit judged this cluster"
-        return OldFailures(previous=previous, why_none=why)
-    return OldFailures(previous=previous, counts=dict(found.compared.old))
+        return OldFailures(previous=seal.audit_id if seal else None, why_none=why)
+    if why_not := not_signed(seal, audit.path.parent / seal.audit_id):
+        return OldFailures(previous=seal.audit_id, why_none=why_not)
+    return OldFailures(previous=seal.audit_id, counts=dict(found.compared.old))
 
 
 def _compare(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", wanted: Collection[tuple[str, str]]) -> _Result:
@@ -99,6 +104,7 @@ def _compare(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "
     if problem is None:
         try:
             before, now = Side.sealed(Audit(path=folder), snapshot.root, cluster), Side.judged(audit, snapshot, catalogue, policy)
+            before.audit.run()
             return _Result(chosen=chosen, before=before, now=now, compared=compare(before, now, wanted))
         except IntegrityError as found:
             problem = str(found)

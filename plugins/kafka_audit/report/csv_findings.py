@@ -3,6 +3,7 @@
 Unlike the other formats it is not limited to the findings that a report lists: it reads the audit's Parquet files batch by batch.
 """
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +26,9 @@ COLUMNS = (
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """The first characters that make a spreadsheet compute a cell, also in their full-width form."""
+
+_AFTER_SEMICOLON = re.compile(rf"(?<=;)(?=[\s\"']*[{re.escape(''.join(_FORMULA))}])")
+"""Where a spreadsheet begins a cell that it computes if it takes the semicolon for the separator, as it does where commas are decimal."""
 
 
 def write(folder: Path, waivers: Collection[str], target: BinaryIO) -> None:
@@ -54,5 +58,5 @@ def _cells(column: pa.ChunkedArray) -> pa.Array:
 
 def cell(text: str) -> str:
     """Text that a spreadsheet shows as it is: invisible characters spelled out, and an apostrophe before what it would compute."""
-    shown = visible(text)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    shown = _AFTER_SEMICOLON.sub("'", visible(text))
+    return f"'{shown}" if shown.lstrip(" \"'").startswith(_FORMULA) else shown

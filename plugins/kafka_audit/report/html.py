@@ -50,7 +50,7 @@ def _evidence(value: str | None) -> list[tuple[str, str]]:
     """Evidence JSON as pairs of key and text; anything else as one pair without a key."""
     try:
         parsed = json.loads(value or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, dict):
         return [("", str(value))]

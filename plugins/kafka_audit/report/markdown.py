@@ -13,12 +13,25 @@ _CONTROLS = 15
 _RESOURCES = 3
 _LONGEST = 120
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+.!|~@:&$-])")
+_REFERENCE = re.compile(r"((?:@+(?=[\w\"'.-])|[#!~&$%]+(?=[\w\"'])|\bgh-(?=\d)|:(?=[\w+-]+:)|://)+)", re.IGNORECASE)
+"""What GitHub and GitLab look for in the text after Markdown's escapes are gone: mentions, mail addresses, issues, labels, emoji, links."""
+
+_MARKUP = re.compile(r"([\\`*_\[\]<>|])")
+_WORD = re.compile(r"[a-z]{1,20}|[A-Z]{3}-[0-9]{2,4}")
 
 
 def plain(value: object) -> str:
-    """Text that Markdown shows as it is, in at most 120 characters; no mention, link or markup comes of it."""
+    """Text that Markdown shows as it is, in at most 120 characters; no mention, link or markup comes of it.
+
+    A backslash does not keep GitHub from a mention or a mail address, and code does: what would begin one is code.
+    """
     kept, cut = shortened(str(value), _LONGEST)
-    return _SPECIAL.sub(r"\\\1", visible(kept)) + ("\N{HORIZONTAL ELLIPSIS}" if cut else "")
+    return _escaped(kept, _SPECIAL) + ("\N{HORIZONTAL ELLIPSIS}" if cut else "")
+
+
+def _word(text: str) -> str:
+    """A severity or a control's code; findings that no job wrote may have anything in its place."""
+    return text if _WORD.fullmatch(text) else plain(text)
 
 
 def render(report: Report) -> str:
@@ -42,7 +55,12 @@ def render(report: Report) -> str:
 
 def plain_sentence(text: str) -> str:
     """A sentence of our own, which may contain figures but no names: only what Markdown could take for markup is escaped."""
-    return re.sub(r"([\\`*_<>|])", r"\\\1", visible(text))
+    return _escaped(text, _MARKUP)
+
+
+def _escaped(text: str, special: re.Pattern[str]) -> str:
+    parts = _REFERENCE.split(visible(text))
+    return "".join(f"`{part}`" if number % 2 else special.sub(r"\\\1", part) for number, part in enumerate(parts))
 
 
 def _loss(report: Report) -> list[str]:
@@ -74,7 +92,7 @@ def _row(result: ControlResult) -> str:
     counts = result.counted
     named = ", ".join(plain(finding.resource) for finding in result.failures[:_RESOURCES])
     waived = f" ({counts.waived:,} waived)" if counts.waived else ""
-    return f"| {result.worst} | {result.code} {plain(result.title)} | {counts.failed:,}{waived} | {named} |"
+    return f"| {_word(result.worst)} | {_word(result.code)} {plain(result.title)} | {counts.failed:,}{waived} | {named} |"
 
 
 def _reasons(report: Report) -> list[str]:

@@ -6,13 +6,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from kafka_audit.audit.outcome import ERROR, FAILED, INCOMPLETE, PASSED, VOID
+from kafka_audit.audit.outcome import VERDICTS, VOID
 from kafka_audit.report.lag_groups import GroupLag
 from kafka_audit.report.model import Report
 from kafka_audit.safe_text import visible
 from kafka_audit.times import parse_time
-
-_VERDICTS = (PASSED, FAILED, INCOMPLETE, VOID, ERROR)
 
 
 def render(report: Report) -> str:
@@ -48,7 +46,7 @@ class _Figures(Collector):
     def _of_audit(self) -> Iterator[GaugeMetricFamily]:
         report = self._report
         verdict = self._gauge("verdict", "1 for how the audit ended, 0 for the other verdicts.", ("verdict",))
-        for word in _VERDICTS:
+        for word in VERDICTS:
             self._sample(verdict, float(report.outcome.verdict == word), word)
         yield verdict
         yield self._sample(self._gauge("exit_code", "Exit code of the audit: 0 if the gate passed."), report.outcome.exit_code)

@@ -49,7 +49,8 @@ Snapshot judged    {packed.snapshot_id}
 Seal (witness)     {packed.seal.manifest_sha256}
 Packed by          kafka-audit {packed.release}
 
-You need no kafka-audit to check this package, only a shell with sha256sum and grep (on macOS: write "shasum -a 256" for sha256sum).
+You need no kafka-audit to check this package, only a shell with sha256sum, find, grep and awk (on macOS: write "shasum -a 256" for
+sha256sum).
 
 
 WHAT IS IN IT
@@ -62,7 +63,7 @@ WHAT IS IN IT
 {packed.snapshot}/
     The snapshot: what was read from the cluster, as Parquet files, with a {MANIFEST} of its own.
 {_previous_listed(packed)}reports/
-    The report in every format that kafka-audit {packed.release} writes, made again from the files above.
+    The report in every format that kafka-audit {packed.release} writes, made again from the files above. These are not sealed: see 6.
 {_missing(missing)}chain.json
     The place of the audit among the audits of its cluster. "state" is "agrees" if the cluster's record of the chain did not contradict
     it when this package was made, and "missing" if there was no record.
@@ -76,24 +77,29 @@ In names of files, characters other than a-z A-Z 0-9 _ . - ~ + = , @ ( ) and spa
 
 HOW TO CHECK IT
 
-1.  Nothing was changed or lost since the package was made. In the folder of this file:
+1.  Nothing was changed, lost or added by accident since the package was made. In the folder of this file:
 
         sha256sum --check --quiet {SUMS}
+        find . ! -type d ! -path ./{SUMS} |
+          awk 'NR == FNR {{ listed["./" substr($0, 67)]; next }} !($0 in listed) {{ print "not listed: " $0 }}' {SUMS} -
 
-    prints nothing and ends with 0.
+    prints nothing. Whoever changes a file on purpose can change {SUMS}, too; the next steps find that.
 
-2.  The files are those that were sealed. {SUMS} was made for this package; the {MANIFEST} of the snapshot and of the audit were
-    written when each was sealed, and list the same files with the same hashes. This compares them, and must print nothing:
+2.  The files are those that were sealed. The {MANIFEST} of the snapshot and of the audit were written when each was sealed, and list
+    the sha256 of every file. This compares them with the files that are here, and must print nothing:
 
         for folder in {packed.audit} {packed.snapshot}; do
-          list=$(grep -F "  $folder/" {SUMS} | grep -v -E "  $folder/manifest(\\.dsse)?\\.json\\$")
-          echo "$list" | while read -r hash name; do
-            case "$name" in
+          files() {{ find "$folder" ! -type d ! -path "$folder/{MANIFEST}" ! -path "$folder/{SIGNATURE}" "$@"; }}
+          files | LC_ALL=C sort | while IFS= read -r file; do
+            hash=$(sha256sum < "$file" | cut -c 1-64)
+            case "$file" in
               *%*) grep -q "\\"$hash\\"" "$folder/{MANIFEST}" ;;
-              *) grep -F -A 3 "\\"${{name#"$folder/"}}\\": {{" "$folder/{MANIFEST}" | grep -q "\\"$hash\\"" ;;
-            esac || echo "not as it was sealed: $name"
+              *) grep -F -A 3 "\\"${{file#"$folder/"}}\\": {{" "$folder/{MANIFEST}" | grep -q "\\"$hash\\"" ;;
+            esac || echo "not as it was sealed: $file"
           done
-          [ "$(echo "$list" | wc -l)" -eq "$(grep -c '"sha256":' "$folder/{MANIFEST}")" ] || echo "files are missing: $folder"
+          here=$(files -exec sha256sum {{}} + | cut -c 1-64 | sort)
+          sealed=$(grep '"sha256":' "$folder/{MANIFEST}" | grep -o '[0-9a-f]\\{{64\\}}' | sort)
+          [ "$here" = "$sealed" ] || echo "files were changed, removed or added: $folder"
         done
 
 3.  The snapshot is the one that was judged. The manifest of the audit names the sha256 of the manifest of the snapshot:
@@ -113,6 +119,16 @@ HOW TO CHECK IT
     prints {packed.seal.manifest_sha256}.
     The installation wrote the same value to the logs of the tasks "report" and "gate" when the audit ended, and its command printed it.
     Ask for it over another channel than the one over which you got this package, and compare.
+
+6.  Which report to believe. Steps 2 to 5 cover {packed.audit}/ and {packed.snapshot}/,
+    and nothing else: not reports/, not chain.json, not this text. The sealed report is in {packed.audit}/report/.
+    This names the files in reports/ that are not the same as the sealed ones, also those of formats that were not written then:
+
+        for file in reports/*; do
+          cmp -s "$file" "{packed.audit}/report/${{file#reports/}}" || echo "not sealed: $file"
+        done
+
+    Nothing here shows that nobody changed those. kafka-audit can write them again from the files that were sealed (kafka-audit report).
 {_signature(packed)}"""
 
 
@@ -144,7 +160,7 @@ def _signature(packed: Packed) -> str:
         return "\nThe installation did not sign this audit.\n"
     sealed = packed.audit
     return f"""
-6.  The audit is signed. With the installation's public key, seal.key.pub, which you did not get with this package, openssl 3 and jq:
+7.  The audit is signed. With the installation's public key, seal.key.pub, which you did not get with this package, openssl 3 and jq:
 
         jq -r .payload {sealed}/{SIGNATURE} | base64 -d > payload
         jq -r '.signatures[0].sig' {sealed}/{SIGNATURE} | base64 -d > signature

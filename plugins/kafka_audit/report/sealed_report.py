@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,8 @@ def report_of(found: CheckedAudit) -> Report:
     said = read_json(own)
     try:
         generated_at = parse_time(said["generated_at"])
-    except (KeyError, ValueError) as problem:
+        generated_at.astimezone(timezone.utc)
+    except (KeyError, ValueError, OverflowError) as problem:
         raise IntegrityError(f"{own}: does not say when it was made ({problem!r}): start a new audit") from problem
     catalogue, policy = load_catalogue([found.audit.inputs / CONTROLS]), load_policy(found.audit.inputs / POLICY)
     report = read_report(found.audit, found.snapshot, catalogue, policy, generated_at=generated_at)

@@ -1,7 +1,7 @@
 """One of the two audits that are compared: what it asked, what it covered, and its findings."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +15,14 @@ from kafka_audit.audit.previous import changed_files, was_fit
 from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
 from kafka_audit.catalogue.rule import Rule, read_rules
 from kafka_audit.collect.scope import Scope
-from kafka_audit.errors import IntegrityError
+from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.findings import Status
 from kafka_audit.report.asked import policy_hashes
 from kafka_audit.report.existence import Existence
 from kafka_audit.report.rows import batches, exists
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
-from kafka_audit.store.manifest import read_manifest
+from kafka_audit.store.manifest import MANIFEST, read_manifest
+from kafka_audit.times import is_id
 
 if TYPE_CHECKING:
     from kafka_audit.catalogue.load import Catalogue
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 PARTS = {SETTINGS: "topics, partitions, brokers and the cluster", LAG: "consumer groups"}
 _COLUMNS = ("control_id", "resource", "status", "severity", "waiver", "tier", "reason", "topic", "partition", "group_id")
+
+_ALWAYS = frozenset({"control_id", "resource", "status", "severity"})
+"""What every finding says."""
 
 
 class Row(NamedTuple):
@@ -71,11 +75,14 @@ class Side:
     def sealed(cls, audit: Audit, root: EvidenceRoot, cluster: str) -> "Side":
         """A sealed audit, by its copies of controls and policy; IntegrityError when a file that is compared was changed."""
         manifest = read_manifest(audit.path)
+        named = manifest.get("snapshot")
+        if not isinstance(named, Mapping) or not is_id(str(named.get("snapshot_id"))):
+            raise IntegrityError(f"{audit.path / MANIFEST}: does not say which snapshot was judged")
         if differing := changed_files(audit.path, manifest):
             more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
             raise IntegrityError(f"{audit.path} is not as it was sealed: {', '.join(differing[:3])}{more}")
-        snapshot = root.find_snapshot(cluster, str(manifest["snapshot"]["snapshot_id"]))
-        if snapshot and snapshot.manifest_sha256 != manifest["snapshot"]["manifest_sha256"]:
+        snapshot = root.find_snapshot(cluster, str(named["snapshot_id"]))
+        if snapshot and snapshot.manifest_sha256 != named.get("manifest_sha256"):
             snapshot = None
         return cls(
             audit=audit,
@@ -115,9 +122,9 @@ class Side:
         found: Rows = {}
         twice: set[tuple[str, str]] = set()
         for part in sorted(self.judged_parts):
-            for table in batches(self._findings(part), ("status",)):
+            for table in self._tables(part, ("status",)):
                 self.statuses.update({one["values"]: one["counts"] for one in pc.value_counts(table["status"]).to_pylist()})
-            for table in batches(self._findings(part), _COLUMNS, pc.field("status") == Status.FAIL.value):
+            for table in self._tables(part, _COLUMNS, pc.field("status") == Status.FAIL.value):
                 for row in _rows(table):
                     of_control = found.setdefault(row.control_id, {})
                     if row.resource in of_control:
@@ -132,7 +139,7 @@ class Side:
             pc.field("status") != Status.FAIL.value
         )
         for part in sorted(self.judged_parts):
-            for table in batches(self._findings(part), _COLUMNS, wanted):
+            for table in self._tables(part, _COLUMNS, wanted):
                 named = zip(table["control_id"].to_pylist(), table["resource"].to_pylist(), strict=True)
                 places = [
                     place for place, (control, resource) in enumerate(named) if any(resource in one.get(control, ()) for one in failing)
@@ -148,12 +155,27 @@ class Side:
             return
         for part in sorted(self.judged_parts):
             columns = ("control_id", "resource", column)
-            for table in batches(self._findings(part), columns, pc.field("control_id").isin(pa.array(sorted(wanted), pa.string()))):
+            for table in self._tables(part, columns, pc.field("control_id").isin(pa.array(sorted(wanted), pa.string()))):
                 named = zip(table["control_id"].to_pylist(), table["resource"].to_pylist(), strict=True)
                 places = [place for place, (control_id, resource) in enumerate(named) if resource in wanted[control_id]]
                 if places:
                     for row in table.take(places).to_pylist():
                         yield row["control_id"], row["resource"], row[column]
+
+    def _tables(self, part: str, columns: Sequence[str], only: pc.Expression | None = None) -> Iterator[pa.Table]:
+        """Columns of the findings, batch by batch; IntegrityError when they are not what a job writes."""
+        path = self._findings(part)
+        for table in batches(path, columns, only):
+            try:
+                table.validate(full=True)
+            except pa.ArrowInvalid as problem:
+                raise IntegrityError(f"{path}: cannot be read ({problem!s:.200})") from problem
+            for name, column in zip(table.column_names, table.columns, strict=True):
+                if column.type != (pa.int32() if name == "partition" else pa.string()):
+                    raise IntegrityError(f"{path}: the column {name} is of the type {column.type!s:.80}, which no job writes")
+                if name in _ALWAYS and column.null_count:
+                    raise IntegrityError(f"{path}: has a finding without {name}")
+            yield table
 
     def _findings(self, part: str) -> Path:
         return self.audit.path / part / "findings.parquet"
@@ -172,6 +194,13 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 def _scope(audit: Audit, snapshot: Snapshot | None) -> Scope:
     """The topics and groups that an audit covered: as its snapshot says, else as it was asked for."""
+    try:
+        return _said_scope(audit, snapshot)
+    except (ConfigurationError, TypeError) as problem:
+        raise IntegrityError(f"{audit.path}: does not say which topics and groups were in scope ({problem!s:.200})") from problem
+
+
+def _said_scope(audit: Audit, snapshot: Snapshot | None) -> Scope:
     said = snapshot.manifest.get("scope") if snapshot else None
     if isinstance(said, Mapping) and said.get("topics") and said.get("groups"):
         return Scope(topics=tuple(map(str, said["topics"])), groups=tuple(map(str, said["groups"])))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow.compute as pc
 
 from kafka_audit.audit.inputs import policy_files
-from kafka_audit.audit.outcome import VOID
-from kafka_audit.audit.previous import FIGURES, changed, choose_previous, sealed_before
+from kafka_audit.audit.outcome import VERDICTS, VOID
+from kafka_audit.audit.previous import FIGURES, changed, choose_previous, names_none_before, sealed_before
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import EvidenceClass, Severity, Status
 from kafka_audit.report.asked import changes_verdicts
@@ -24,6 +24,7 @@ from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import sha256_of, write_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, parse_object, read_manifest
+from kafka_audit.times import parse_time
 
 if TYPE_CHECKING:
     from kafka_audit.catalogue.load import Catalogue
@@ -34,6 +35,8 @@ LONGEST = 100
 
 _COUNTED = ("evidence_class", "passed", "failed", "errored", "not_assessed")
 _SCHEMA_VERSION = 1
+_MOST = 2**53
+"""The largest count that every reader of a report reads as it is written."""
 
 
 class Trend(NamedTuple):
@@ -136,7 +139,7 @@ def _kept(seal: Seal, folder: Path, cluster_id: str) -> TrendPoint | str:
     """The figures that a sealed audit kept, if they are as they were sealed; else why there are none."""
     path = folder / FIGURES
     try:
-        if why := changed(seal, folder):
+        if why := changed(seal, folder) or names_none_before(seal, folder):
             return why
         if not path.is_file():
             return "it kept no figures"
@@ -147,22 +150,36 @@ def _kept(seal: Seal, folder: Path, cluster_id: str) -> TrendPoint | str:
         if not other or other != cluster_id:
             return f"it is of another Kafka cluster ({other})" if other and cluster_id else "its Kafka cluster is not known to be this one"
         return _point(seal, record)
-    except (IntegrityError, OSError, KeyError, TypeError, ValueError, AttributeError) as problem:
+    except (IntegrityError, OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         return f"its figures cannot be read ({problem!s:.200})"
 
 
 def _point(seal: Seal, record: Mapping[str, Any]) -> TrendPoint:
+    """The figures in a record; ValueError for one that no release writes: a chart could not show it, or would show what never was."""
+    if record["started_at"]:
+        parse_time(record["started_at"])
+    if record["verdict"] not in VERDICTS:
+        raise ValueError(f"{record['verdict']!r:.80} is no verdict")
     failed = record["failed_by_severity"]
+    if failed is not None:
+        failed = {Severity(name).value: int(_known(number, _MOST)) for name, number in failed.items()}
     return TrendPoint(
         audit_id=seal.audit_id,
         started_at=str(record["started_at"]),
         verdict=str(record["verdict"]),
-        failed_by_severity=None if failed is None else {str(name): int(number) for name, number in failed.items()},
-        coverage=None if record["coverage"] is None else float(record["coverage"]),
-        lost_records=None if record["lost_records"] is None else int(record["lost_records"]),
-        availability_percent=None if record["availability_percent"] is None else float(record["availability_percent"]),
+        failed_by_severity=failed,
+        coverage=None if record["coverage"] is None else _known(record["coverage"], 1),
+        lost_records=None if record["lost_records"] is None else int(_known(record["lost_records"], _MOST)),
+        availability_percent=None if record["availability_percent"] is None else _known(record["availability_percent"], 100),
         asked={str(name): str(sha256) for name, sha256 in record["asked"].items()},
     )
+
+
+def _known(number: object, most: int) -> float:
+    """A number from 0 to ``most``; ValueError for anything else, also for what is no number (NaN)."""
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= most:
+        raise ValueError("a figure is out of its range")
+    return number
 
 
 def _lost(path: Path) -> int | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.safe_text import visible
 from kafka_audit.store.chain_state import STATE, ChainState, Seal, number_in, read_state, replaced_in, seal_in
 from kafka_audit.store.locks import held_to_read
 from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, bytes_of, file_problems, parse_object
@@ -55,7 +56,7 @@ class Checked:
     def raise_problems(self, what: Path | str) -> None:
         """IntegrityError (exit 5) that lists every problem; nothing without one."""
         if self.problems:
-            listed = "\n  ".join(self.problems)
+            listed = "\n  ".join(map(visible, self.problems))  # a name with a line break must not look like another answer
             raise IntegrityError(f"{what} cannot be relied on:\n  {listed}\nDo not use it as evidence; restore it from a copy")
 
 
