@@ -9,16 +9,21 @@ from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult
 from kafka_audit.safe_text import shortened, utc, visible
 
+LONGEST_COMMENT = 65_536
+"""The longest comment that GitHub takes, in characters; a summary is always shorter, because everything in it is bounded."""
+
 _CONTROLS = 15
 _RESOURCES = 3
 _LONGEST = 120
+_LONGEST_SENTENCE = 2000
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+.!|~@:&$-])")
 
 
 def plain(value: object) -> str:
     """Text that Markdown shows as it is, in at most 120 characters; no mention, link or markup comes of it."""
-    kept, cut = shortened(str(value), _LONGEST)
-    return _SPECIAL.sub(r"\\\1", visible(kept)) + ("\N{HORIZONTAL ELLIPSIS}" if cut else "")
+    kept, cut = shortened(visible(str(value)[:_LONGEST]), _LONGEST)
+    more = cut or len(str(value)) > _LONGEST
+    return _SPECIAL.sub(r"\\\1", kept) + ("\N{HORIZONTAL ELLIPSIS}" if more else "")
 
 
 def render(report: Report) -> str:
@@ -41,7 +46,8 @@ def render(report: Report) -> str:
 
 def plain_sentence(text: str) -> str:
     """A sentence of our own, which may contain figures but no names: only what Markdown could take for markup is escaped."""
-    return re.sub(r"([\\`*_<>|])", r"\\\1", visible(text))
+    kept, cut = shortened(visible(text), _LONGEST_SENTENCE)
+    return re.sub(r"([\\`*_<>|])", r"\\\1", kept) + ("\N{HORIZONTAL ELLIPSIS}" if cut else "")
 
 
 def _loss(report: Report) -> list[str]:
@@ -75,4 +81,6 @@ def _reasons(report: Report) -> list[str]:
     """Why the gates did not pass, without the failures that the table lists."""
     if report.outcome.verdict == PASSED:
         return []
-    return ["Reasons:", "", *(f"- {plain(reason)}" for reason in report.outcome.reasons[:_CONTROLS]), ""]
+    reasons, more = report.outcome.reasons[:_CONTROLS], len(report.outcome.reasons) - _CONTROLS
+    rest = [f"- {words.counted(more, 'more reason')} in report.json"] if more > 0 else []
+    return ["Reasons:", "", *(f"- {plain(reason)}" for reason in reasons), *rest, ""]
