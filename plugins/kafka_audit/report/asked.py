@@ -25,6 +25,7 @@ _COUNTS_LOSS = re.compile(r"\blost\b")
 _NO_ASK = ("frameworks/", "waivers.yaml")
 """Policy files that change no verdict."""
 _PREFIXES = ("policy", "parameters")
+_ENCODER = json.JSONEncoder(sort_keys=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +117,8 @@ def asked_of(evidence: str | None) -> str | None:
         return None
     if not isinstance(value, dict):
         return None
-    return json.dumps({name: one for name, one in value.items() if name.split(".")[0] in _PREFIXES}, sort_keys=True)
+    asked = {name: one for name, one in value.items() if name.startswith(_PREFIXES) and name.split(".")[0] in _PREFIXES}
+    return _ENCODER.encode(asked) if asked else "{}"
 
 
 def differences(before: str, now: str) -> list[str]:

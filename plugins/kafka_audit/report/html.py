@@ -23,6 +23,7 @@ from kafka_audit.report.results import ControlResult, Finding
 LARGEST = 15_000_000
 """The largest page in bytes, which a browser opens within seconds."""
 
+_KEY, _VALUE, _NEXT = Markup("<b>"), Markup("</b> "), Markup("; ")
 _TEMPLATES = Path(__file__).parent / "templates"
 _PARAMS_SHOWN = {
     "fail_on": "fails at severity",
@@ -67,8 +68,8 @@ def _evidence_words(value: str | None) -> Markup:
     for key, one in _evidence(value):
         plain = one and one.isascii() and one.isprintable() and len(one) <= text.NAME_LENGTH
         shown = escape(one) if plain else name(one)
-        said.append(Markup("<b>{}</b> {}").format(sentence(key), shown) if key else shown)
-    return Markup("; ").join(said) if said else Markup('<span class="muted">none kept</span>')
+        said.append(_KEY + sentence(key) + _VALUE + shown if key else shown)
+    return _NEXT.join(said) if said else Markup('<span class="muted">none kept</span>')
 
 
 def _same_expected(findings: tuple[Finding, ...]) -> str | None:

@@ -13,7 +13,6 @@ A result's logical location is its ``kafka://`` name. Its physical location is t
 results without one, and whole files with another scheme than ``file``.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +23,7 @@ from kafka_audit.report import words
 from kafka_audit.report.comparison import Change, ChangedFinding
 from kafka_audit.report.control_status import UNFIT_EVIDENCE, counts_of, is_fit, judgement, left_out
 from kafka_audit.report.inert_text import json_value, line, message
+from kafka_audit.report.json_text import json_text
 from kafka_audit.report.model import Report
 from kafka_audit.report.report_times import times_of, zulu
 from kafka_audit.report.resource_names import cluster_segment, encoded, fingerprint, resource_name, uuid_of
@@ -35,6 +35,7 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 MOST_RESULTS = 25_000
 """GitHub refuses a run with more results. Where the report has more, each control and status gets an equal share."""
 _COUNTS_PER_CONTROL = 2
+_LEVELS = 4  # the log, its runs, the run, its results: each result is one line
 _BASELINE = {Change.NEW: "new", Change.WORSE: "updated", Change.UNCHANGED: "unchanged", Change.RESOLVED: "absent"}
 
 _NOTIFICATIONS = (
@@ -270,5 +271,8 @@ def as_sarif(report: Report) -> dict[str, Any]:
 
 
 def render(report: Report) -> str:
-    """Render the SARIF text in ASCII. The same report gives the same bytes; fingerprints are the same in every audit of the cluster."""
-    return json.dumps(as_sarif(report), indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
+    """Render the SARIF text in ASCII, a result on each line.
+
+    The same report gives the same bytes; fingerprints are the same in every audit of the cluster.
+    """
+    return json_text(as_sarif(report), _LEVELS)
