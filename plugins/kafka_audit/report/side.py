@@ -144,8 +144,8 @@ class Side:
                 named = zip(table["control_id"].to_pylist(), table["resource"].to_pylist(), strict=True)
                 places = [place for place, (control_id, resource) in enumerate(named) if resource in wanted[control_id]]
                 if places:
-                    for row in table.take(places).to_pylist():
-                        yield row["control_id"], row["resource"], row[column]
+                    taken = table.take(places)
+                    yield from zip(*(taken[name].to_pylist() for name in columns), strict=True)
 
     def _findings(self, part: str) -> Path:
         return self.audit.path / part / "findings.parquet"
