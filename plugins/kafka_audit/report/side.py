@@ -123,7 +123,8 @@ class Side:
     def others(self, *failing: Rows) -> Rows:
         """The findings that do not fail, of the controls and resources that fail in one of the audits."""
         found: Rows = {}
-        names = {control: frozenset().union(*(one.get(control, ()) for one in failing)) for control in set().union(*failing)}
+        controls = {control for one in failing for control in one}
+        names = {control: {resource for one in failing for resource in one.get(control, ())} for control in controls}
         wanted = pc.field("control_id").isin(pa.array(sorted(names), pa.string())) & (pc.field("status") != Status.FAIL.value)
         for part in sorted(self.judged_parts):
             for table in batches(self._findings(part), _COLUMNS, wanted):
