@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,8 @@ class Usage:
     output: str
 
 
-def run(command: list[str], *, log: Path, env: dict[str, str] | None = None) -> Usage:
-    """Run the command to its end; RuntimeError with the end of the log if the exit code is not 0."""
+def run(command: list[str], *, log: Path, env: dict[str, str] | None = None, accepted: Collection[int] = (0,)) -> Usage:
+    """Run the command to its end; RuntimeError with the end of the log if its exit code is not one of ``accepted``."""
     started = time.monotonic()
     with log.open("wb") as stream:
         process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})})
@@ -26,6 +27,6 @@ def run(command: list[str], *, log: Path, env: dict[str, str] | None = None) -> 
     wall = time.monotonic() - started
     output = log.read_text(encoding="utf-8", errors="replace")
     code = os.waitstatus_to_exitcode(status)
-    if code != 0:
+    if code not in accepted:
         raise RuntimeError(f"{command[0]} ended with {code}:\n{output[-2000:]}")
     return Usage(wall_s=wall, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024, output=output)

@@ -1,172 +1,155 @@
-"""Measure how long a report takes in every format, and the memory: of a real audit, and of one with the findings of a large cluster.
+"""Measure what a report costs in every format: of a real audit, and of a generated one of a large cluster with its comparison.
 
     .venv/bin/python bench/report_formats.py audit-root/audits/shop/20261120T231500Z-0123456789abcdef
-    .venv/bin/python bench/report_formats.py AUDIT --findings 963028
+    .venv/bin/python bench/report_formats.py AUDIT --findings 963028 --other-policy
 
-The large audit has the findings of the real one many times over, in the same proportions, with other names and other evidence; likewise its
-groups. Each audit is rendered in a new process, whose peak memory includes Python and all libraries.
+The large audit has the findings of the real one many times over (``enlarged_audit.py``), likewise its groups, and is compared with an
+earlier audit of the same size. Each audit is rendered in a new process, whose peak memory includes Python and all libraries. The gate that
+blocks on new failures only, and ``kafka-audit diff``, are measured as processes of their own.
+
+On a busy machine compare CPU seconds; wall seconds hold only where nothing else runs.
 """
 
 import argparse
+import gzip
 import json
-import math
 import multiprocessing
 import resource
-import shutil
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 # The commands run without numpy, too (cli/main.py). Before pyarrow is imported.
 sys.modules.setdefault("numpy", None)  # type: ignore[arg-type]
 
-import pyarrow as pa  # noqa: E402
-import pyarrow.compute as pc  # noqa: E402
-import pyarrow.dataset as ds  # noqa: E402
-import pyarrow.parquet as pq  # noqa: E402
+from enlarged_audit import make_pair  # noqa: E402
+from processes import run  # noqa: E402
 
 from kafka_audit.audit.formats import REPORT_FILES  # noqa: E402
 from kafka_audit.audit.inputs import CONTROLS, POLICY  # noqa: E402
-from kafka_audit.catalogue.load import load_catalogue  # noqa: E402
-from kafka_audit.findings import COUNTED_AS  # noqa: E402
-from kafka_audit.policy import load_policy  # noqa: E402
+from kafka_audit.catalogue.load import Catalogue, load_catalogue  # noqa: E402
+from kafka_audit.policy import Policy, load_policy  # noqa: E402
 from kafka_audit.report import read_report  # noqa: E402
+from kafka_audit.report.changes import old_failures  # noqa: E402
 from kafka_audit.report.formats import write_formats  # noqa: E402
 from kafka_audit.store.durable_files import read_json  # noqa: E402
-from kafka_audit.store.layout import Audit, EvidenceRoot  # noqa: E402
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot  # noqa: E402
 from kafka_audit.store.sealed import placed  # noqa: E402
 from kafka_audit.times import parse_time  # noqa: E402
 
+T = TypeVar("T")
 FINDINGS = 963_028
-_NAMES = ("resource", "topic", "group_id")
-_ROWS_AT_ONCE = 50_000
+_DIFFERENT = 3  # what ``kafka-audit diff`` ends with if something is new
+_PACKED = ("sarif",)  # formats whose size counts after gzip, because they are uploaded so
 
 
-def peak_mb() -> int:
-    """The peak memory of this process until now."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+@dataclass
+class Step:
+    """``peak_mb``: of the process until the end of the step. ``size``: bytes of the file, and as gzip."""
+
+    name: str
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    peak_mb: int = 0
+    size: str = ""
 
 
-def render(audit: Path, snapshot_of: Path) -> tuple[dict[str, float], dict[str, int], dict[str, int]]:
-    """Seconds for each step and format, bytes of each file, and the peak memory of this process in MB after each.
+@dataclass
+class Measured:
+    """The steps of one process, in order, and what it found."""
 
-    ``snapshot_of``: the sealed audit whose snapshot, policy and controls the report is made with.
-    """
-    seconds: dict[str, float] = {}
-    peaks: dict[str, int] = {}
-    _, place = placed(snapshot_of)
+    steps: list[Step] = field(default_factory=list)
+    said: str = ""
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[Step]:
+        one, wall, cpu = Step(name), time.monotonic(), time.process_time()
+        yield one
+        one.wall_s, one.cpu_s = time.monotonic() - wall, time.process_time() - cpu
+        one.peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        self.steps.append(one)
+
+
+def opened(audit: Path) -> tuple[Audit, Snapshot, Catalogue, Policy]:
+    """A sealed audit with its snapshot, controls and policy."""
+    _, place = placed(audit)
     if place is None:
-        sys.exit(f"{snapshot_of} is not the folder of an audit below a root")
-    manifest = read_json(snapshot_of / "manifest.json")
-    started = time.monotonic()
-    snapshot = EvidenceRoot(path=place.root).snapshot(place.cluster, manifest["snapshot"]["snapshot_id"])
-    inputs = Audit(path=snapshot_of).inputs
-    catalogue, policy = load_catalogue([inputs / CONTROLS]), load_policy(inputs / POLICY)
-    seconds["policy and controls"], peaks["policy and controls"] = time.monotonic() - started, peak_mb()
-    started = time.monotonic()
-    when = parse_time(read_json(snapshot_of / "report" / "report.json")["generated_at"])
-    report = read_report(Audit(path=audit), snapshot, catalogue, policy, generated_at=when)
-    seconds["results"], peaks["results"] = time.monotonic() - started, peak_mb()
-    sizes = {}
+        sys.exit(f"{audit} is not the folder of an audit below a root")
+    snapshot_id = read_json(audit / "manifest.json")["snapshot"]["snapshot_id"]
+    found = Audit(path=audit)
+    snapshot = EvidenceRoot(path=place.root).snapshot(place.cluster, snapshot_id)
+    return found, snapshot, load_catalogue([found.inputs / CONTROLS]), load_policy(found.inputs / POLICY)
+
+
+def render(audit: Path, keep: Path | None = None) -> Measured:
+    """Read the results of a sealed audit, compare it with the previous one, and write every format."""
+    made = Measured()
+    with made.step("policy and controls"):
+        inputs = opened(audit)
+    when = parse_time(read_json(audit / "report" / "report.json")["generated_at"])
+    with made.step("results and comparison"):
+        report = read_report(*inputs, generated_at=when)
+    made.said = f"compared: {dict(report.comparison.counts)}" if report.comparison else "nothing to compare with"
     with tempfile.TemporaryDirectory(prefix="kafka-audit-bench-") as folder:
+        to = keep or Path(folder)
+        to.mkdir(exist_ok=True)
         for name, about in REPORT_FILES.items():
-            started = time.monotonic()
-            write_formats(report, audit, [name], Path(folder))
-            seconds[name], peaks[name] = time.monotonic() - started, peak_mb()
-            sizes[name] = (Path(folder) / about.file).stat().st_size
-    return seconds, sizes, peaks
+            with made.step(name) as one:
+                write_formats(report, audit, [name], to)
+            one.size = f", {(to / about.file).stat().st_size:,} bytes"
+            if name in _PACKED:
+                one.size += f", {len(gzip.compress((to / about.file).read_bytes())):,} as gzip"
+    return made
 
 
-def enlarge(audit: Path, to: Path, findings: int) -> None:
-    """Copy an audit with its findings repeated until there are ``findings``."""
-    shutil.copytree(audit, to)
-    parts = {part: ds.dataset(audit / part / "findings.parquet", format="parquet").to_table() for part in ("settings", "lag")}
-    of_all = sum(table.num_rows for table in parts.values())
-    left = findings
-    for part, table in parts.items():
-        wanted = left if part == "lag" else round(findings * table.num_rows / of_all)
-        left -= wanted
-        _write(to / part / "findings.parquet", _repeated(table, wanted))
-        _summarize(to / part / "summary.parquet", table, wanted)
-    for name in ("group_partitions", "group_slas"):
-        table = ds.dataset(audit / "lag" / f"{name}.parquet", format="parquet").to_table()
-        _write(to / "lag" / f"{name}.parquet", _repeated(table, math.ceil(table.num_rows * findings / of_all)))
+def gate(audit: Path) -> Measured:
+    """What a gate that blocks on new failures only adds."""
+    made = Measured()
+    inputs = opened(audit)
+    with made.step("gate: failures that are old"):
+        old = old_failures(*inputs)
+    made.said = f"{sum(old.counts.values()):,} failures are old"
+    return made
 
 
-def _repeated(table: pa.Table, rows: int) -> Iterator[pa.Table]:
-    """The table again and again, each time with other names and evidence, until ``rows`` rows."""
-    waiting: list[pa.Table] = []
-    for number in range(-(-rows // table.num_rows)):
-        waiting.append(_renamed(table, number).slice(0, rows - number * table.num_rows))
-        if len(waiting) * table.num_rows >= _ROWS_AT_ONCE:
-            yield pa.concat_tables(waiting).combine_chunks()
-            waiting = []
-    if waiting:
-        yield pa.concat_tables(waiting).combine_chunks()
-
-
-def _renamed(table: pa.Table, number: int) -> pa.Table:
-    for name in (name for name in _NAMES if name in table.schema.names):
-        made = pc.binary_join_element_wise(f"{number:06}.", table[name], "")
-        table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), made)
-    if "evidence" in table.schema.names:
-        made = pc.replace_substring_regex(table["evidence"], r"^\{", f'{{"copy":{number},')
-        table = table.set_column(table.schema.get_field_index("evidence"), table.schema.field("evidence"), made)
-    return table
-
-
-def _write(folder: Path, tables: Iterator[pa.Table]) -> None:
-    shutil.rmtree(folder)
-    folder.mkdir()
-    for number, table in enumerate(tables):
-        pq.write_table(table, folder / f"part-{number:05}.parquet", compression="zstd")
-
-
-def _summarize(path: Path, table: pa.Table, rows: int) -> None:
-    """Write the summary that fits the repeated findings."""
-    copies, rest = divmod(rows, table.num_rows)
-    found = list(zip(table["control_id"].to_pylist(), table["status"].to_pylist(), strict=True))
-    counted = Counter({key: number * copies for key, number in Counter(found).items()}) + Counter(found[:rest])
-    summary = ds.dataset(path, format="parquet").to_table()
-    made = []
-    for row in summary.to_pylist():
-        counts = {column: counted[row["control_id"], status.value] for status, column in COUNTED_AS.items()}
-        all_of_it = dict.fromkeys(("population", "findings", "distinct_resources"), sum(counts.values()))
-        made.append({**row, **counts, **all_of_it})
-    _write(path, iter([pa.Table.from_pylist(made, schema=summary.schema)]))
-
-
-def alone(function, *arguments):
+def alone(function: Callable[..., T], *arguments: object, **options: object) -> T:
     """The result of a call in a new process."""
     with ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
+        return pool.submit(function, *arguments, **options).result()
 
 
-def say(title: str, audit: Path, snapshot_of: Path) -> None:
-    seconds, sizes, peaks = alone(render, audit, snapshot_of)
-    print(title)
-    for name, taken in seconds.items():
-        print(f"  {taken:7.2f} s  {peaks[name]:>5} MB  {name}" + (f", {sizes[name]:,} bytes" if name in sizes else ""))
-    print(f"  {sum(seconds.values()):7.2f} s  in all; peak memory {max(peaks.values())} MB", flush=True)
+def say(title: str, made: Measured) -> None:
+    print(f"{title}; {made.said}")
+    for one in made.steps:
+        print(f"  {one.wall_s:7.2f} s  {one.cpu_s:7.2f} CPU s  {one.peak_mb:>5} MB  {one.name}{one.size}")
+    wall, cpu = sum(one.wall_s for one in made.steps), sum(one.cpu_s for one in made.steps)
+    print(f"  {wall:7.2f} s  {cpu:7.2f} CPU s  {max(one.peak_mb for one in made.steps):>5} MB  in all", flush=True)
 
 
 def main() -> None:
     about = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     about.add_argument("audit", type=Path, help="folder of a sealed audit")
     about.add_argument("--findings", type=int, default=FINDINGS, help="findings of the large audit; 0: only the real one")
+    about.add_argument("--other-policy", action="store_true", help="the earlier large audit had another policy")
+    about.add_argument("--keep", type=Path, help="write the large report to this folder and leave it there")
     options = about.parse_args()
     audit = options.audit.resolve()
     totals = json.loads((audit / "report" / "report.json").read_text())["totals"]
-    say(f"{audit.name}: {totals['findings']:,} findings", audit, audit)
+    say(f"{audit.name}: {totals['findings']:,} findings", alone(render, audit))
     if options.findings:
         with tempfile.TemporaryDirectory(prefix="kafka-audit-bench-") as folder:
-            large = Path(folder) / audit.name
-            alone(enlarge, audit, large, options.findings)
-            say(f"generated: {options.findings:,} findings", large, audit)
+            earlier, later = alone(make_pair, audit, Path(folder) / "root", options.findings, other_policy=options.other_policy)
+            say(f"generated: {options.findings:,} findings", alone(render, later, options.keep))
+            say("the same audit", alone(gate, later))
+            command = [sys.executable, "-m", "kafka_audit.cli", "diff", str(earlier), str(later)]
+            used = run(command, log=Path(folder) / "log", accepted=(0, _DIFFERENT))
+            print(f"kafka-audit diff\n  {used.wall_s:7.2f} s  {used.cpu_s:7.2f} CPU s  {used.peak_mb:5.0f} MB")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ _NO_ASK = re.compile(r"waivers\.yaml|frameworks/[^/]+\.yaml")
 """Policy files that change no verdict. A client's settings file may have any other name, also in these folders."""
 _PREFIXES = ("policy", "parameters", "isolation")
 """What the names of such values begin with; isolation is what clients.yaml declares, and decides which unread records count as lag."""
+_ENCODER = json.JSONEncoder(sort_keys=True)
 
 
 def policy_hashes(policy: Policy | Path) -> dict[str, str]:
@@ -38,7 +39,8 @@ def asked_of(evidence: str | None) -> str | None:
         return None
     if not isinstance(value, dict):
         return None
-    return json.dumps({name: one for name, one in value.items() if name.split(".")[0] in _PREFIXES}, sort_keys=True)
+    asked = {name: one for name, one in value.items() if name.startswith(_PREFIXES) and name.split(".")[0] in _PREFIXES}
+    return _ENCODER.encode(asked) if asked else "{}"
 
 
 def differences(before: str, now: str) -> list[str]:

@@ -118,14 +118,17 @@ def listed(result: ControlResult) -> tuple[tuple[str, tuple[Finding, ...], int],
     )
 
 
-def left_out(report: Report) -> tuple[LeftOut, ...]:
-    """What the report does not list, per control and status, in the order of the controls."""
+def left_out(report: Report, most: int | None = None) -> tuple[LeftOut, ...]:
+    """What the report does not list, per control and status, in the order of the controls.
+
+    ``most``: how many of each a file lists, if that is less than the report has.
+    """
     parts = {part: f"{part}/findings.parquet of audit {report.audit_id}" for part in ("settings", "lag")}
     return tuple(
-        LeftOut(result=result, status=status, count=count - len(findings), file=parts["lag" if _is_lag(result) else "settings"])
+        LeftOut(result=result, status=status, count=rest, file=parts["lag" if _is_lag(result) else "settings"])
         for result in report.results
         for status, findings, count in listed(result)
-        if count > len(findings)
+        if (rest := count - len(findings[:most])) > 0
     )
 
 

@@ -29,6 +29,9 @@ _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 _AFTER_SEMICOLON = re.compile(rf"(?<=;)(?=[\s\"']*[{re.escape(''.join(_FORMULA))}])")
 """Where a spreadsheet begins a cell that it computes if it takes the semicolon for the separator, as it does where commas are decimal."""
+_MAY_COMPUTE = "^[ \"']*[=+@-]|;"
+"""In a text of printable ASCII: where a cell may need an apostrophe."""
+_ROWS_AT_ONCE = 8_192
 
 
 def write(folder: Path, waivers: Collection[str], target: BinaryIO) -> None:
@@ -43,17 +46,25 @@ def write(folder: Path, waivers: Collection[str], target: BinaryIO) -> None:
     with csv.CSVWriter(target, schema, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
         for part in (SETTINGS, LAG):
             path = folder / part / "findings.parquet"
-            for table in batches(path, COLUMNS) if exists(path) else ():
-                failed = pc.equal(table["status"], Status.FAIL.value)
-                waived = pc.and_(failed, pc.is_in(table["waiver"], value_set=ids))
-                columns = [_cells(table[name]) if schema.field(name).type == pa.string() else table[name] for name in COLUMNS]
-                writer.write_table(pa.table([*columns, waived], names=schema.names).cast(schema))
+            for table in batches(path, COLUMNS, rows=_ROWS_AT_ONCE) if exists(path) else ():
+                writer.write_table(_rows(table, ids, schema))
+
+
+def _rows(table: pa.Table, waivers: pa.Array, schema: pa.Schema) -> pa.Table:
+    failed = pc.equal(table["status"], Status.FAIL.value)
+    waived = pc.and_(failed, pc.is_in(table["waiver"], value_set=waivers))
+    columns = [_cells(table[name]) if schema.field(name).type == pa.string() else table[name] for name in COLUMNS]
+    return pa.table([*columns, waived], names=schema.names).cast(schema)
 
 
 def _cells(column: pa.ChunkedArray) -> pa.Array:
-    encoded = column.combine_chunks().dictionary_encode()
-    safe = pa.array([cell(value) for value in encoded.dictionary.to_pylist()], pa.string())
-    return safe.take(encoded.indices)
+    """The column with what :func:`cell` makes of each text; most texts are plain and stay as they are, without a look by Python."""
+    texts = column.combine_chunks()
+    plain = pc.and_(pc.ascii_is_printable(texts), pc.invert(pc.match_substring_regex(texts, _MAY_COMPUTE)))
+    odd = pc.fill_null(pc.invert(plain), False)
+    if not pc.any(odd).as_py():
+        return texts
+    return pc.replace_with_mask(texts, odd, pa.array([cell(value) for value in texts.filter(odd).to_pylist()], pa.string()))
 
 
 def cell(text: str) -> str:

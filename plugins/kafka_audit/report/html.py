@@ -14,13 +14,18 @@ from kafka_audit import __version__
 from kafka_audit import safe_text as text
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.report import charts, front, trend_charts, words
-from kafka_audit.report.causes import by_cause, same_expected
+from kafka_audit.report.causes import same_expected
 from kafka_audit.report.commands import commands_of, first_and_further, no_change_for
 from kafka_audit.report.html_text import attribute, brief, code, finalize, grouped, name, prose, sentence
 from kafka_audit.report.lag import DAY_MS
 from kafka_audit.report.model import Report
+from kafka_audit.report.page_lists import MOST_LISTED, listed_failures
 from kafka_audit.report.results import ControlResult
 
+LARGEST = 15_000_000
+"""The largest page in bytes, which a browser opens within seconds."""
+
+_KEY, _VALUE, _NEXT = Markup("<b>"), Markup("</b> "), Markup("; ")
 _TEMPLATES = Path(__file__).parent / "templates"
 _PARAMS_SHOWN = {
     "fail_on": "fails at severity",
@@ -41,7 +46,7 @@ _EVIDENCE_KEYS = 12
 _REASONS_SHOWN = 10
 _FILTERS: tuple[Callable[..., object], ...] = (
     *(words.patterns_of, words.parameters_of, words.demands, words.beat, words.duration, words.lag_time, words.rate, words.minutes),
-    *(words.assessed, words.percentage, words.several, text.utc, text.with_link, by_cause, same_expected),
+    *(words.assessed, words.percentage, words.several, text.utc, text.with_link, same_expected),
     *(attribute, brief, code, grouped, name, prose, sentence),
 )
 
@@ -65,8 +70,8 @@ def _evidence_words(value: str | None) -> Markup:
     for key, one in _evidence(value):
         plain = one and one.isascii() and one.isprintable() and len(one) <= text.NAME_LENGTH
         shown = escape(one) if plain else name(one)
-        said.append(Markup("<b>{}</b> {}").format(sentence(key), shown) if key else shown)
-    return Markup("; ").join(said) if said else Markup('<span class="muted">none kept</span>')
+        said.append(_KEY + sentence(key) + _VALUE + shown if key else shown)
+    return _NEXT.join(said) if said else Markup('<span class="muted">none kept</span>')
 
 
 def _commands(result: ControlResult) -> dict[str, object]:
@@ -157,7 +162,16 @@ def style() -> str:
 
 
 def render(report: Report) -> str:
-    """Render the page; the same report gives the same bytes."""
+    """Render the page; the same report gives the same bytes. It lists fewer failures where it would have 15 MB or more."""
+    most = MOST_LISTED
+    page = _page(report, most)
+    while most and len(page.encode("utf-8", "replace")) >= LARGEST:
+        most //= 2
+        page = _page(report, most)
+    return page
+
+
+def _page(report: Report, most: int) -> str:
     css = style()
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
     asked = {**dict(report.params), **{key: value for gate in report.gates for key, value in gate.parameter_texts}}
@@ -178,6 +192,7 @@ def render(report: Report) -> str:
         good="none" if report.outcome.verdict == VOID else "pass",
         idle=_idle(report),
         demands=[(label, str(asked[key])) for key, label in _PARAMS_SHOWN.items() if asked.get(key) is not None],
+        listed=listed_failures(report, _ROWS_OPEN, most),
         rows_open=_ROWS_OPEN,
         groups_open=_GROUPS_OPEN,
         losses_open=_LOSSES_OPEN,

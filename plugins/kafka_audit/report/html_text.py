@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from markupsafe import Markup, escape
 
@@ -13,6 +14,7 @@ BRIEF = 60
 
 _LONGEST_PROSE = 4000
 _LONGEST_SENTENCE = 500
+_START, _END = Markup('<bdi class="name" dir="ltr">'), Markup("</bdi>")
 _OPTION = re.compile(r"--[a-z-]{1,30}")
 
 
@@ -31,6 +33,7 @@ def finalize(value: object) -> object:
     return _cut(value, _LONGEST_PROSE)
 
 
+@lru_cache(maxsize=1024)
 def sentence(value: str) -> Markup:
     """A sentence that may contain names from the cluster, at most 500 characters."""
     return _cut(value, _LONGEST_SENTENCE)
@@ -53,8 +56,13 @@ def name(value: object, longest: int = text.NAME_LENGTH) -> Markup:
         return Markup('<span class="muted">\N{EN DASH}</span>')
     if value == "":
         return Markup('<span class="muted">(empty)</span>')
-    kept, cut = text.shortened(str(value), longest)
-    return Markup('<bdi class="name" dir="ltr">{}</bdi>{}').format(_marked(kept), _cut_note(cut))
+    return _isolated(str(value), longest)
+
+
+@lru_cache(maxsize=4096)  # what was observed and expected repeats from resource to resource
+def _isolated(value: str, longest: int) -> Markup:
+    kept, cut = text.shortened(value, longest)
+    return _START + _marked(kept) + _END + _cut_note(cut)
 
 
 def brief(value: object) -> Markup:

@@ -5,6 +5,7 @@ Names stay exact in their ``kafka://`` names; a text may spell out characters an
 
 import json
 import math
+from functools import lru_cache
 
 from kafka_audit import safe_text
 
@@ -14,7 +15,12 @@ _LINK = "]("
 
 def line(value: object, otherwise: str = "not known") -> str:
     """At most 2,000 characters in one line, no spaces at its ends, invisible characters spelled out; ``otherwise`` for nothing."""
-    kept, cut = safe_text.shortened("" if value is None else str(value), _LONGEST)
+    return _line("" if value is None else str(value), otherwise)
+
+
+@lru_cache(maxsize=1024)  # a control's texts stand in each of its results
+def _line(text: str, otherwise: str) -> str:
+    kept, cut = safe_text.shortened(text, _LONGEST)
     return (safe_text.visible(kept) + (f" ... {cut} more characters" if cut else "")).strip() or otherwise
 
 

@@ -1,12 +1,13 @@
 """Writes the report as JSON for programs: the report model's own JSON, whose form ``report.schema.json`` defines."""
 
-import json
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from kafka_audit.report.json_text import json_text
 from kafka_audit.report.model import Report
 
+_LEVELS = 2
 REPORT = TypeAdapter(Report)
 
 
@@ -17,5 +18,8 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def render(report: Report) -> str:
-    """Render the JSON text in ASCII: control and bidi characters in names are ``\\u`` escapes, so the file can be printed safely."""
-    return json.dumps(as_json(report), indent=2, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
+    """Render the JSON text in ASCII, a finding on each line.
+
+    Control and bidi characters in names are ``\\u`` escapes, so the file can be printed safely.
+    """
+    return json_text(as_json(report), _LEVELS)

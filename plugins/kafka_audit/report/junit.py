@@ -7,9 +7,14 @@ from kafka_audit import safe_text as text
 from kafka_audit.audit.gate_result import GateResult
 from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Finding
+from kafka_audit.report.shares import share_per_status
 from kafka_audit.report.tally import WaiverTable, WaiverUse
 from kafka_audit.report.words import hints, waiver_sentence
 
+MOST_CASES = 10_000
+"""The largest number of test cases. GitLab refuses a file of 30 MB or more; a test case has 1 to 2 KB."""
+_GATE_CASES = 3
+_CASES_PER_CONTROL = 4  # one for the failures beyond the listed ones, one for errors, one for what was not assessed, one for the rest
 _LONGEST = 1000
 
 
@@ -43,9 +48,9 @@ def _details(result: ControlResult, finding: Finding, waiver: WaiverUse | None =
     return "\n".join(_safe(line) for line in lines)
 
 
-def _failures(suite: ET.Element, result: ControlResult, waivers: WaiverTable) -> None:
-    """Add the failures; a waived failure is still a failure, with its own type and message."""
-    for finding in result.failures:
+def _failures(suite: ET.Element, result: ControlResult, waivers: WaiverTable, most: int) -> None:
+    """Add the failures, ``most`` of each kind; a waived failure is still a failure, with its own type and message."""
+    for finding in result.failures[:most]:
         observed, expected = finding.observed or "not known", finding.expected or "not known"
         waiver = waivers.find(finding.waiver)
         waived = f", waived by {waiver.id} until {waiver.expires}" if waiver else ""
@@ -53,22 +58,22 @@ def _failures(suite: ET.Element, result: ControlResult, waivers: WaiverTable) ->
         kind = f"waived {finding.severity}" if waiver else finding.severity
         failure = ET.SubElement(_case(suite, result, finding.resource), "failure", type=_safe(kind), message=_safe(message))
         failure.text = _details(result, finding, waiver)
-    for finding in result.errors:
+    for finding in result.errors[:most]:
         message = finding.reason or "the rule raised an error"
         error = ET.SubElement(_case(suite, result, finding.resource), "error", type="error", message=_safe(message))
         error.text = _details(result, finding)
-    for finding in result.not_assessed:
+    for finding in result.not_assessed[:most]:
         message = f"not assessed: {finding.reason or 'no reason was recorded'}"
         ET.SubElement(_case(suite, result, finding.resource), "skipped", message=_safe(message))
 
 
-def _left_out(suite: ET.Element, result: ControlResult) -> None:
+def _left_out(suite: ET.Element, result: ControlResult, most: int) -> None:
     """Add one test case for the failures beyond the listed ones, so that no failure is missing from the suite."""
     counts = result.counted
     rest = (
-        ("failure", "failing", counts.failed - len(result.failures)),
-        ("error", "failed to run on", counts.errored - len(result.errors)),
-        ("skipped", "not assessed", counts.not_assessed - len(result.not_assessed)),
+        ("failure", "failing", counts.failed - len(result.failures[:most])),
+        ("error", "failed to run on", counts.errored - len(result.errors[:most])),
+        ("skipped", "not assessed", counts.not_assessed - len(result.not_assessed[:most])),
     )
     for tag, word, count in rest:
         if count > 0:
@@ -121,6 +126,7 @@ def _count(elements: Sequence[ET.Element]) -> dict[str, str]:
 def render(report: Report) -> str:
     """Render the XML text. Missing evidence is a skipped test. A gate that did not pass is a failed test, so such an audit is not green."""
     stamp = report.generated_at.isoformat()
+    most = share_per_status(report, MOST_CASES - _GATE_CASES - _CASES_PER_CONTROL * len(report.results))
     root = ET.Element("testsuites", name=_safe(f"kafka-audit {report.cluster}"))
     gates = ET.SubElement(root, "testsuite", name="gate", timestamp=stamp, time="0")
     _verdict(gates, report)
@@ -130,8 +136,8 @@ def render(report: Report) -> str:
         suite = ET.SubElement(root, "testsuite", name=_safe(subject), timestamp=stamp, time="0")
         for result in report.results:
             if result.subject == subject:
-                _failures(suite, result, report.waivers)
-                _left_out(suite, result)
+                _failures(suite, result, report.waivers, most)
+                _left_out(suite, result, most)
                 _others(suite, result, hints(report))
     for suite in root:
         suite.attrib.update(_count([suite]))

@@ -69,7 +69,7 @@ def read_histories(path: Path, groups: Collection[str]) -> dict[str, LagHistory]
         return {}
     only = pc.field("group_id").isin(list(groups)) & pc.field("bucket_ms").is_valid()
     seen: set[int] = set()
-    for table in batches(path, ("bucket_ms",), only):
+    for table in batches(path, ("group_id", "bucket_ms"), only):
         seen.update(pc.unique(table["bucket_ms"]).to_pylist())
     if not seen:
         return {}

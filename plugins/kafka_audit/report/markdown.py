@@ -9,9 +9,13 @@ from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult
 from kafka_audit.safe_text import shortened, utc, visible
 
+LONGEST_COMMENT = 65_536
+"""The longest comment that GitHub takes, in characters; a summary is always shorter, because everything in it is bounded."""
+
 _CONTROLS = 15
 _RESOURCES = 3
 _LONGEST = 120
+_LONGEST_SENTENCE = 2000
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+.!|~@:&$-])")
 _REFERENCE = re.compile(r"((?:@+(?=[\w\"'.-])|[#!~&$%]+(?=[\w\"'])|\bgh-(?=\d)|:(?=[\w+-]+:)|://)+)", re.IGNORECASE)
 """What GitHub and GitLab look for in the text after Markdown's escapes are gone: mentions, mail addresses, issues, labels, emoji, links."""
@@ -25,8 +29,9 @@ def plain(value: object) -> str:
 
     A backslash does not keep GitHub from a mention or a mail address, and code does: what would begin one is code.
     """
-    kept, cut = shortened(str(value), _LONGEST)
-    return _escaped(kept, _SPECIAL) + ("\N{HORIZONTAL ELLIPSIS}" if cut else "")
+    kept, cut = shortened(visible(str(value)[:_LONGEST]), _LONGEST)
+    more = cut or len(str(value)) > _LONGEST
+    return _escaped(kept, _SPECIAL) + ("\N{HORIZONTAL ELLIPSIS}" if more else "")
 
 
 def _word(text: str) -> str:
@@ -55,11 +60,12 @@ def render(report: Report) -> str:
 
 def plain_sentence(text: str) -> str:
     """A sentence of our own, which may contain figures but no names: only what Markdown could take for markup is escaped."""
-    return _escaped(text, _MARKUP)
+    kept, cut = shortened(visible(text), _LONGEST_SENTENCE)
+    return _escaped(kept, _MARKUP) + ("\N{HORIZONTAL ELLIPSIS}" if cut else "")
 
 
 def _escaped(text: str, special: re.Pattern[str]) -> str:
-    parts = _REFERENCE.split(visible(text))
+    parts = _REFERENCE.split(text)
     return "".join(f"`{part}`" if number % 2 else special.sub(r"\\\1", part) for number, part in enumerate(parts))
 
 
@@ -99,4 +105,6 @@ def _reasons(report: Report) -> list[str]:
     """Why the gates did not pass, without the failures that the table lists."""
     if report.outcome.verdict == PASSED:
         return []
-    return ["Reasons:", "", *(f"- {plain(reason)}" for reason in report.outcome.reasons[:_CONTROLS]), ""]
+    reasons, more = report.outcome.reasons[:_CONTROLS], len(report.outcome.reasons) - _CONTROLS
+    rest = [f"- {words.counted(more, 'more reason')} in report.json"] if more > 0 else []
+    return ["Reasons:", "", *(f"- {plain(reason)}" for reason in reasons), *rest, ""]

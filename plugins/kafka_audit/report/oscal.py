@@ -31,6 +31,7 @@ from kafka_audit.report.control_status import (
     standing,
 )
 from kafka_audit.report.inert_text import json_value, line, markdown
+from kafka_audit.report.json_text import json_text
 from kafka_audit.report.model import Report
 from kafka_audit.report.oscal_parts import prop, props, token
 from kafka_audit.report.oscal_sources import Sources
@@ -40,6 +41,7 @@ from kafka_audit.report.results import ControlResult, Finding
 from kafka_audit.report.tally import WaiverUse
 
 OSCAL_VERSION = "1.2.1"
+_LEVELS = 5  # the document, the assessment, its results, the result, its observations: each is one line
 
 _METHODS = {
     EvidenceClass.OBSERVED.value: "EXAMINE",
@@ -243,5 +245,5 @@ def as_oscal(report: Report) -> dict[str, Any]:
 
 
 def render(report: Report) -> str:
-    """Render the OSCAL text in ASCII. The same report gives the same bytes."""
-    return json.dumps(as_oscal(report), indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
+    """Render the OSCAL text in ASCII, an observation on each line. The same report gives the same bytes."""
+    return json_text(as_oscal(report), _LEVELS)

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from kafka_audit.errors import IntegrityError
 
@@ -22,17 +23,25 @@ def exists(path: Path) -> bool:
     return path.is_file() or (path.is_dir() and any(path.glob("*.parquet")))
 
 
-def batches(path: Path, columns: Sequence[str], only: pc.Expression | None = None) -> Iterator[pa.Table]:
-    """Tables of at most 32,768 rows with exactly ``columns``, filtered by ``only``; IntegrityError if the file cannot be used."""
+def batches(path: Path, columns: Sequence[str], only: pc.Expression | None = None, rows: int = _BATCH_ROWS) -> Iterator[pa.Table]:
+    """Tables of at most ``rows`` rows with exactly ``columns``, filtered by ``only``, which reads these columns alone.
+
+    IntegrityError if the file cannot be used.
+    One batch is read after the other: Arrow's dataset scanner reads ahead in threads, and needs three times the memory where a batch takes
+    longer to use than to read.
+    """
     try:
         dataset = ds.dataset(path, format="parquet")
-        absent = sorted(set(columns) - set(dataset.schema.names))
-        if absent:
-            raise _broken(path, f"it has no columns {', '.join(absent)}")
-        bounded = {"batch_size": _BATCH_ROWS, "batch_readahead": 1, "fragment_readahead": 1}
-        for batch in dataset.to_batches(columns=list(columns), filter=only, **bounded):
-            if batch.num_rows:
-                yield pa.Table.from_batches([batch])
+        for fragment in sorted(dataset.get_fragments(), key=lambda one: str(one.path)):
+            with pq.ParquetFile(fragment.path) as file:
+                if absent := sorted(set(columns) - set(file.schema_arrow.names)):
+                    raise _broken(path, f"it has no columns {', '.join(absent)}")
+                groups = None if only is None else [one.id for part in fragment.split_by_row_group(only) for one in part.row_groups]
+                for batch in file.iter_batches(batch_size=rows, row_groups=groups, columns=list(columns), use_threads=False):
+                    table = pa.Table.from_batches([batch]).select(list(columns))
+                    table = table if only is None else table.filter(only)
+                    if table.num_rows:
+                        yield table
     except (OSError, pa.ArrowException) as problem:
         raise _broken(path, problem) from problem
 

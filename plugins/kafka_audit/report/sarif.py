@@ -13,7 +13,6 @@ A result's logical location is its ``kafka://`` name. Its physical location is t
 results without one, and whole files with another scheme than ``file``.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,13 +23,19 @@ from kafka_audit.report import words
 from kafka_audit.report.comparison import Change, ChangedFinding
 from kafka_audit.report.control_status import UNFIT_EVIDENCE, counts_of, is_fit, judgement, left_out, no_longer
 from kafka_audit.report.inert_text import json_value, line, message
+from kafka_audit.report.json_text import json_text
 from kafka_audit.report.model import Report
 from kafka_audit.report.report_times import times_of, zulu
 from kafka_audit.report.resource_names import cluster_segment, encoded, fingerprint, resource_name, uuid_of
 from kafka_audit.report.results import ControlResult, Finding
 from kafka_audit.report.sarif_rules import level_of, rules
+from kafka_audit.report.shares import share_per_status
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+MOST_RESULTS = 25_000
+"""GitHub refuses a run with more results. Where the report has more, each control and status gets an equal share."""
+_COUNTS_PER_CONTROL = 2
+_LEVELS = 4  # the log, its runs, the run, its results: each result is one line
 _BASELINE = {Change.NEW: "new", Change.WORSE: "updated", Change.UNCHANGED: "unchanged", Change.RESOLVED: "absent"}
 
 _NOTIFICATIONS = (
@@ -43,8 +48,9 @@ _NOTIFICATIONS = (
 class _Results:
     """Makes the results of one report, each with its rule, location and fingerprint."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, most: int) -> None:
         self._report = report
+        self._most = most
         self._cluster = cluster_segment(report.collection.cluster_id, report.cluster)
         self._rules = {result.control_id: number for number, result in enumerate(report.results)}
         self._fit = is_fit(report)
@@ -55,8 +61,9 @@ class _Results:
         return [*made, *self._resolved()]
 
     def _of_control(self, result: ControlResult) -> Iterator[dict[str, Any]]:
-        yield from (self._failure(result, finding) for finding in result.failures)
-        yield from (self._undecided(result, finding) for finding in (*result.errors, *result.not_assessed))
+        most = self._most
+        yield from (self._failure(result, finding) for finding in result.failures[:most])
+        yield from (self._undecided(result, finding) for finding in (*result.errors[:most], *result.not_assessed[:most]))
         counts = result.counted
         if result.counts is None:
             yield self._count(result, "open", "did_not_run", 0, "The control did not run: nothing was assessed.")
@@ -158,7 +165,13 @@ class _Results:
         return {**made, "level": level_of(severity), "baselineState": "absent", "properties": properties}
 
 
-def _notifications(report: Report) -> list[dict[str, Any]]:
+def _listed_of_each(report: Report) -> int:
+    """How many findings per control and status the run lists, so that it has at most 25,000 results."""
+    resolved = sum(one.change is Change.RESOLVED for one in report.comparison.listed) if report.comparison else 0
+    return share_per_status(report, MOST_RESULTS - _COUNTS_PER_CONTROL * len(report.results) - resolved)
+
+
+def _notifications(report: Report, most: int) -> list[dict[str, Any]]:
     """What went wrong while judging, and which results are not listed."""
     indexes = {result.control_id: number for number, result in enumerate(report.results)}
     found: list[dict[str, Any]] = []
@@ -170,9 +183,9 @@ def _notifications(report: Report) -> list[dict[str, Any]]:
                 **_notification("rule-error", "error", f"{result.code} {one.resource}: {one.reason or 'the rule raised an error'}"),
                 "associatedRule": {"id": line(result.code), "index": indexes[result.control_id]},
             }
-            for one in result.errors
+            for one in result.errors[:most]
         ]
-    for rest in left_out(report):
+    for rest in left_out(report, most):
         found.append(
             {
                 **_notification("not-listed", "error" if rest.status == "error" else "warning", str(rest)),
@@ -187,9 +200,9 @@ def _notification(name: str, level: str, text: str) -> dict[str, Any]:
     return {"descriptor": {"id": name}, "level": level, "message": {"text": message(text)}}
 
 
-def _invocation(report: Report) -> dict[str, Any]:
+def _invocation(report: Report, most: int) -> dict[str, Any]:
     when, outcome = times_of(report), report.outcome
-    notifications = _notifications(report)
+    notifications = _notifications(report, most)
     return {
         "startTimeUtc": zulu(when.started),
         "endTimeUtc": zulu(when.generated),
@@ -201,7 +214,7 @@ def _invocation(report: Report) -> dict[str, Any]:
     }
 
 
-def _properties(report: Report) -> dict[str, Any]:
+def _properties(report: Report, most: int) -> dict[str, Any]:
     made = report.collection
     return {
         "verdict": report.outcome.verdict,
@@ -223,13 +236,14 @@ def _properties(report: Report) -> dict[str, Any]:
             "ruleSet": line(report.rule_set_sha256),
             "policy": line(report.policy.sha256),
         },
-        "findingsPerControlAndStatus": report.limit,
+        "findingsPerControlAndStatus": min(report.limit, most),
         "missing": [line(one) for one in report.missing],
     }
 
 
 def as_sarif(report: Report) -> dict[str, Any]:
     """The SARIF log as plain JSON values: one run."""
+    most = _listed_of_each(report)
     driver = {
         "name": "kafka-audit",
         "semanticVersion": __version__,
@@ -245,10 +259,10 @@ def as_sarif(report: Report) -> dict[str, Any]:
             "guid": uuid_of("audit", report.audit_id),
             "description": {"text": message(f"Audit {report.audit_id} of the Kafka cluster {report.cluster}.")},
         },
-        "invocations": [_invocation(report)],
-        "results": _Results(report).all(),
+        "invocations": [_invocation(report, most)],
+        "results": _Results(report, most).all(),
         "columnKind": "unicodeCodePoints",
-        "properties": _properties(report),
+        "properties": _properties(report, most),
     }
     if report.comparison is not None and report.comparison.compared_with is not None:
         run["baselineGuid"] = uuid_of("audit", report.comparison.compared_with)
@@ -260,5 +274,8 @@ def as_sarif(report: Report) -> dict[str, Any]:
 
 
 def render(report: Report) -> str:
-    """Render the SARIF text in ASCII. The same report gives the same bytes; fingerprints are the same in every audit of the cluster."""
-    return json.dumps(as_sarif(report), indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
+    """Render the SARIF text in ASCII, a result on each line.
+
+    The same report gives the same bytes; fingerprints are the same in every audit of the cluster.
+    """
+    return json_text(as_sarif(report), _LEVELS)

@@ -135,15 +135,13 @@ class Side:
     def others(self, *failing: Rows) -> Rows:
         """The findings that do not fail, of the controls and resources that fail in one of the audits."""
         found: Rows = {}
-        wanted = pc.field("control_id").isin(pa.array(sorted(set().union(*failing)), pa.string())) & (
-            pc.field("status") != Status.FAIL.value
-        )
+        controls = {control for one in failing for control in one}
+        names = {control: {resource for one in failing for resource in one.get(control, ())} for control in controls}
+        wanted = pc.field("control_id").isin(pa.array(sorted(names), pa.string())) & (pc.field("status") != Status.FAIL.value)
         for part in sorted(self.judged_parts):
             for table in self._tables(part, _COLUMNS, wanted):
                 named = zip(table["control_id"].to_pylist(), table["resource"].to_pylist(), strict=True)
-                places = [
-                    place for place, (control, resource) in enumerate(named) if any(resource in one.get(control, ()) for one in failing)
-                ]
+                places = [place for place, (control, resource) in enumerate(named) if resource in names[control]]
                 if places:
                     for row in _rows(table.take(places)):
                         found.setdefault(row.control_id, {})[row.resource] = row
@@ -159,8 +157,8 @@ class Side:
                 named = zip(table["control_id"].to_pylist(), table["resource"].to_pylist(), strict=True)
                 places = [place for place, (control_id, resource) in enumerate(named) if resource in wanted[control_id]]
                 if places:
-                    for row in table.take(places).to_pylist():
-                        yield row["control_id"], row["resource"], row[column]
+                    taken = table.take(places)
+                    yield from zip(*(taken[name].to_pylist() for name in columns), strict=True)
 
     def _tables(self, part: str, columns: Sequence[str], only: pc.Expression | None = None) -> Iterator[pa.Table]:
         """Columns of the findings, batch by batch; IntegrityError when they are not what a job writes."""
