@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.report.fleet.document import as_pdf
 from kafka_audit.report.fleet.matrix import Fleet
 from kafka_audit.report.fleet.page import as_html
 from kafka_audit.report.fleet.table import as_csv
@@ -12,10 +13,10 @@ from kafka_audit.report.sealed_report import refuse_sealed_place
 from kafka_audit.store.durable_files import make_folder, new_file, write_failed
 from kafka_audit.store.layout import EvidenceRoot
 
-FORMATS: Mapping[str, str] = {"html": "fleet.html", "csv": "fleet.csv"}
+FORMATS: Mapping[str, str] = {"html": "fleet.html", "pdf": "fleet.pdf", "csv": "fleet.csv"}
 """The formats and their files."""
 
-_RENDERERS = {"html": as_html, "csv": as_csv}
+_RENDERERS = {"html": as_html, "pdf": as_pdf, "csv": as_csv}
 
 
 def read_formats(text: str) -> tuple[str, ...]:
