@@ -105,10 +105,10 @@ def utc(when: datetime | str | None) -> str:
         return "not known"
     try:
         moment = parse_time(when) if isinstance(when, str) else when
-    except ValueError:
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+        return aware.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError):  # no time, or one that in UTC has no year of four digits
         return str(when)
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    return aware.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def paragraphs(text: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Fleets without files, as they are read from sealed audits: all shipped controls on any number of clusters, in all states."""
 
 from datetime import datetime, timedelta, timezone
+from functools import cache
 from random import Random
 
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
@@ -30,6 +31,7 @@ _RESULTS = (
 )
 
 
+@cache
 def shipped() -> tuple[FleetControl, ...]:
     """All controls of the catalogue, as a fleet has them."""
     found = load_catalogue([shipped_controls()]).controls

@@ -33,8 +33,10 @@ def behind(cluster: FleetCluster, newest: datetime | None) -> str | None:
 
 
 def _taken(cluster: FleetCluster) -> datetime | None:
-    try:
-        moment = parse_time(cluster.evidence_at) if cluster.evidence_at else None
-    except ValueError:
+    if not cluster.evidence_at:
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).astimezone(timezone.utc) if moment else None
+    try:
+        moment = parse_time(cluster.evidence_at)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+    except (ValueError, OverflowError):  # no time, or one that has no year in UTC
+        return None
