@@ -172,7 +172,7 @@ def test_the_numbers_of_narrow_columns_have_at_most_four_characters() -> None:
         for one in numbers
     ]
     clusters = [replace(fleet.clusters[0], cells={fleet.controls[0].control_id: cell}) for cell in cells]
-    (block,) = content(replace(fleet, clusters=tuple(clusters), controls=fleet.controls[:1]))["blocks"]  # type: ignore[misc]
+    (block,) = content(replace(fleet, clusters=tuple(clusters), controls=fleet.controls[:1]))["blocks"]
     shown = [cell["number"] for cell in block["groups"][0]["rows"][0]["cells"]]
     assert shown == ["1", "999", "1.0k", "9.9k", "10k", "999k", "1.0M", "45M"]
 
