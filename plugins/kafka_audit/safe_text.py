@@ -107,7 +107,7 @@ def utc(when: datetime | str | None) -> str:
         moment = parse_time(when) if isinstance(when, str) else when
         aware = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
         return aware.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (ValueError, OverflowError):  # also a time that is in UTC of a year that there is not
+    except (ValueError, OverflowError):  # no time, or one that in UTC has no year of four digits
         return str(when)
 
 

@@ -1,75 +1,22 @@
 """The report in a real browser: it loads nothing, runs no scripts, cuts nothing off, has no barriers, and is legible on screen and paper."""
 
-import importlib.util
-import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from chromium import LOWEST_CONTRAST, NEEDS_BROWSER, unit
 
 from kafka_audit.report import write_report
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed, so no browser can be driven")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"),
-]
-
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-    "--disable-sync",
-]
-
-# The lowest contrast of any text on the page with what is painted behind it (WCAG 2.2, 1.4.3), and the text that has it.
-LOWEST_CONTRAST = """() => {
-  const parse = value => (value.match(/[\\d.]+/g) || []).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = element => {
-    for (let one = element; one; one = one.parentElement) {
-      const colour = parse(getComputedStyle(one).backgroundColor);
-      if (colour.length === 3 || colour[3] === 1) return colour;
-    }
-    return [255, 255, 255];
-  };
-  let worst = [21, ''];
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    const element = texts.currentNode.parentElement;
-    if (!texts.currentNode.data.trim() || !element.getClientRects().length) continue;
-    const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))].sort((x, y) => y - x);
-    const contrast = (a + 0.05) / (b + 0.05);
-    if (contrast < worst[0]) worst = [contrast, texts.currentNode.data.trim()];
-  }
-  return worst;
-}"""
-
-
-def _unit(name: str) -> ModuleType:
-    """A builder of audits that the unit tests use; their folder is not on the path of this one."""
-    path = Path(__file__).parents[1] / "unit" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+pytestmark = NEEDS_BROWSER
 
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    lag, made = _unit("lag_rows"), _unit("report_audit")  # the second imports the first
+    lag, made = unit("lag_rows"), unit("report_audit")  # the second imports the first
     topic, group = made.control("replication_factor_sufficient", "TOP-01"), made.control("lag_within_sla", "CON-01", subject="group")
     fake = made.FakeAudit(tmp_path_factory.mktemp("audit"), (group, topic))
     names = made.HOSTILE_GROUPS
@@ -85,14 +32,6 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fake.lag([*failing, *unassessed], partitions, group_slas=lag.sla_table(slas), lag_series=lag.series_table(series))
     fake.gates(reasons=list(names))
     return write_report(*fake.inputs.args, **fake.inputs.kwargs)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture
@@ -113,7 +52,7 @@ def open_page(browser: Any, page_file: Path, request: pytest.FixtureRequest) -> 
 @pytest.fixture(scope="module")
 def large_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report as of a cluster in a bad state: 60 failing controls on 10 topics each, the same cause, and 12 groups."""
-    made = _unit("report_audit")
+    made = unit("report_audit")
     topics = tuple(made.control(f"control_{number:02}", f"TOP-{number:02}") for number in range(60))
     fake = made.FakeAudit(tmp_path_factory.mktemp("large"), topics)
     fake.settings([made.finding(one, f"topic-{number}") for one in topics for number in range(10)])

@@ -177,7 +177,7 @@ def test_a_hostile_title_is_shown_as_text_and_runs_nothing(tmp_path: Path, title
     fleet = read(tmp_path / "root")
     page = Page(as_html(fleet).decode())
     assert {tag for tag, _ in page.tags} & {"script", "img", "a"} == {"a"}
-    assert [attributes["href"] for tag, attributes in page.tags if tag == "a"] == ["#clusters"]
+    assert [attributes["href"] for tag, attributes in page.tags if tag == "a"] == ["#clusters", "#clusters", "#matrix", "#cluster-1"]
     assert not any(name.startswith("on") or name in {"src", "style"} for _, attributes in page.tags for name in attributes)
     assert not any(character in page.text for character in "\u202e\u2066\u200b\x1b\x00\x85")
     shown = next(row["title"] for row in rows_of(as_csv(fleet)) if row["code"] == "TOP-01")
@@ -229,7 +229,7 @@ def test_the_command_writes_the_files_and_says_each_verdict(mixed: Path, tmp_pat
     monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "healthy=a,not-audited=b")
     done = run("--root", mixed, "--to", tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["fleet.csv", "fleet.html"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["fleet.csv", "fleet.html", "fleet.pdf"]
     assert "healthy: PASSED\n" in done.output
     assert "not-audited: NO AUDIT: No audit of it is sealed.\n" in done.output
     assert run("--root", mixed, "--to", tmp_path / "csv", "--formats", "csv").exit_code == 0

@@ -22,6 +22,7 @@ from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityErr
 from kafka_audit.report import csv_findings, pdf, read_report, write_report
 from kafka_audit.report import formats as written_formats
 from kafka_audit.report.formats import RENDERERS
+from kafka_audit.report.pdf import typesetter
 from kafka_audit.store.durable_files import write_json
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
@@ -156,9 +157,9 @@ def test_results_that_are_broken_cost_the_whole_report(tmp_path: Path, monkeypat
 def test_a_typesetter_that_cannot_be_loaded_costs_the_pdf_only() -> None:
     run = (
         "import sys; sys.path[:0] = sys.argv[1:3]; sys.modules['typst'] = None\n"
-        "from kafka_audit.report import pdf, html, formats\n"
-        "print(pdf.NOT_INSTALLED, callable(html.render))\n"
-        "try: pdf.render(None)\n"
+        "from kafka_audit.report import html, formats\n"
+        "from kafka_audit.report.pdf.typesetter import typeset\n"
+        "try: typeset('report.typ', {}, title='', keywords=(), made_at=None, file='report.pdf', source='report.json')\n"
         "except Exception as problem: print(type(problem).__name__, problem)\n"
     )
     root = Path(__file__).parents[2]
@@ -170,7 +171,7 @@ def test_a_template_or_a_font_that_is_missing_costs_the_pdf_only(tmp_path: Path,
     fake = an_audit(tmp_path / "root")
     (tmp_path / "templates").mkdir()
     (tmp_path / "templates" / "report.typ").write_text('#import "style.typ": *')
-    monkeypatch.setattr(pdf, "TEMPLATES", tmp_path / "templates")
+    monkeypatch.setattr(typesetter, "TEMPLATES", tmp_path / "templates")
     write_report(*fake.inputs.args, **fake.inputs.kwargs)
     (one,) = report_json(fake)["not_written"]
     assert (one["format"], "report.pdf could not be set (file not found" in one["reason"]) == ("pdf", True)

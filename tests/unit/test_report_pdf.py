@@ -17,8 +17,9 @@ from report_audit import AUDIT_ID, HOSTILE_GROUPS, FakeAudit, control, finding, 
 
 from kafka_audit.report import Report, html, read_report
 from kafka_audit.report.comparison import Change, ChangedFinding, Comparison, TrendPoint
-from kafka_audit.report.pdf import TEMPLATES, content, fonts, render
+from kafka_audit.report.pdf import content, render
 from kafka_audit.report.pdf.letters import GLYPHS, cut, drawable, prepared, spelled
+from kafka_audit.report.pdf.typesetter import TEMPLATES, fonts
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 GROUP = control("lag_within_sla", "CON-01", subject="group")

@@ -1,4 +1,4 @@
-"""The newest audit of each cluster below a root, as one matrix of controls by clusters: HTML, CSV.
+"""The newest audit of each cluster below a root, as one matrix of controls by clusters: HTML, PDF, CSV.
 
 A cluster without an audit that can be used keeps its place and says why.
 """

@@ -60,6 +60,13 @@ def cut(text: str, longest: int) -> str:
     return f"{kept}\N{HORIZONTAL ELLIPSIS} ({left_out:,} more characters)" if left_out else kept
 
 
+def brief(text: str, longest: int) -> str:
+    """Text, cut to at most ``longest`` printed characters, the ellipsis at its end included: for a place where others have it whole."""
+    if _fitting(text, longest) == len(text):
+        return text
+    return f"{text[: _fitting(text, longest - 1)]}\N{HORIZONTAL ELLIPSIS}"
+
+
 def _fitting(text: str, longest: int) -> int:
     """How many characters of the text are at most ``longest`` when they are printed."""
     printed = place = 0
