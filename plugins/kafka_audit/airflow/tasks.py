@@ -158,7 +158,8 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
                 {**hashes, "snapshot": evidence, "not_written": [asdict(one) for one in missing]},
                 file_hashes,
             )
-    return {"report": str(made.audit.report / "report.html"), **tell_seal(made, log)}
+    page = made.audit.report / "report.html"
+    return {"report": str(page if page.is_file() else page.with_name("report.json")), **tell_seal(made, log)}
 
 
 def _now() -> datetime:
