@@ -24,6 +24,7 @@ class Steps:
         self.findings = ("PASS", 0)
         self.policies: list[Path] = []
         self.arguments: list[str] = []
+        self.not_written: list[dict[str, str]] = []
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
@@ -108,6 +109,7 @@ class Steps:
             "generated_at": generated_at.isoformat(),
             "coverage": {"ratio": 0.975},
             "reasons": [],
+            "not_written": self.not_written,
         }
         audit.report.mkdir()
         (audit.report / "report.html").write_text(f"<p>{said.verdict}</p>", encoding="utf-8")

@@ -203,6 +203,18 @@ def test_the_seal_is_in_the_log_and_in_the_xcom_of_report_and_gate(dag, root: Pa
     assert {record.name.rsplit(".", 1)[-1] for record in told} >= {"tasks", "gate"}
 
 
+def test_a_format_that_is_missing_keeps_the_run_green_and_is_named_by_the_seal_and_as_a_warning_of_the_gate(
+    dag, root: Path, steps: Steps, caplog: pytest.LogCaptureFixture
+) -> None:
+    steps.not_written = [{"format": "pdf", "file": "report.pdf", "reason": "CollectionError: no font"}]
+    run = Run(dag)
+    assert (run.state, run.failed) == ("success", set())
+    audit = only_audit(root)
+    assert Sealed.verified(audit).manifest["not_written"] == steps.not_written
+    (told,) = [record for record in caplog.records if "report.pdf could not be written" in record.getMessage()]
+    assert (told.levelname, f"kafka-audit report {audit} --formats pdf" in told.getMessage()) == ("WARNING", True)
+
+
 def test_a_red_gate_has_told_the_seal_in_its_log(dag, root: Path, steps: Steps, caplog: pytest.LogCaptureFixture) -> None:
     steps.findings = ("FAIL", 3)
     Run(dag)

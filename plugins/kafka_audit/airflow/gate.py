@@ -52,5 +52,5 @@ class AuditGate(BaseOperator):
         seal = tell_seal(plan, log)
         if result.exit_code:
             raise AirflowFailException(str(result))
-        self.log.log(logging.WARNING if result.notices else logging.INFO, "%s", result)
+        log.log(logging.WARNING if result.notices else logging.INFO, "%s", result)
         return {"verdict": result.verdict, "exit_code": result.exit_code, "report": str(result.report), **seal}

@@ -152,7 +152,8 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
             evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
             about = {**rules_record(policy, catalogue), "snapshot": evidence, "not_written": [asdict(one) for one in missing]}
             seal_audit(made.evidence_root, made.cluster, made.audit_id, about, file_hashes)
-    return {"report": str(made.audit.report / "report.html"), **tell_seal(made, log)}
+    page = made.audit.report / "report.html"
+    return {"report": str(page if page.is_file() else page.with_name("report.json")), **tell_seal(made, log)}
 
 
 def _now() -> datetime:

@@ -115,11 +115,9 @@ def not_signed(seal: Seal, folder: Path) -> str | None:
     key = signing_key()
     if key is None:
         return None
-    from kafka_audit.store.signing import signature_problems  # noqa: PLC0415 - loads cryptography
-
     try:
         manifest = read_manifest(folder)
-        problems = [*identity_problems(manifest, folder.name, place_of(folder)), *signature_problems(folder, [key.private.public_key()])]
+        problems = [*identity_problems(manifest, folder.name, place_of(folder)), *key.problems(folder)]
         if not problems and sealed_as(folder) != seal:
             problems = [f"{MANIFEST}: has another place in the chain than the one by which it was found"]
     except IntegrityError as problem:

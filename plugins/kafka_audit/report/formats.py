@@ -50,9 +50,9 @@ def write_formats(report: Report, audit: Path, formats: Collection[str], folder:
         if made is not None:
             with target.open("xb") as stream:
                 stream.write(made if isinstance(made, bytes) else made.encode("utf-8", "replace"))
-        elif (broken := _csv(report, audit, target)) is not None:
+        elif (fault := _csv(report, audit, target)) is not None:
             target.unlink()
-            missing.append(_not_written(name, broken))
+            missing.append(_not_written(name, fault))
     return tuple(missing)
 
 

@@ -69,6 +69,10 @@ class SigningKey:
         """Write the signature of a folder whose manifest is, or is going to be, the file ``manifest``."""
         write_json(folder / SIGNATURE, self.envelope(bytes_of(manifest)))
 
+    def problems(self, folder: Path) -> list[str]:
+        """Why the signature of a sealed folder is not one of this key; empty when it is."""
+        return signature_problems(folder, [self.private.public_key()])
+
 
 def signed_bytes(payload: bytes) -> bytes:
     """What DSSE signs: the payload with its type and both lengths before it (pre-authentication encoding)."""
