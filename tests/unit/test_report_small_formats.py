@@ -181,7 +181,7 @@ def test_a_summary_of_a_void_audit_is_not_green_and_says_that_loss_is_not_known(
     text = markdown.render(read_report(*made.inputs.args, **made.inputs.kwargs))
     assert "\N{WHITE HEAVY CHECK MARK}" not in text
     assert "void" in text
-    assert "**Loss:** not known: verify left no lag results." in text
+    assert "**Loss:** Whether records were lost is not known: verify left no lag results." in text
 
 
 @pytest.fixture

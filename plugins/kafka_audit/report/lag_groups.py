@@ -212,7 +212,11 @@ def _statuses_of_targets(findings: Path) -> dict[str, str]:
     if not exists(findings):
         return {}
     of_control = pc.field("control_id") == _JUDGES_TARGETS
-    return {row["resource"]: row["status"] for table in batches(findings, ("resource", "status"), of_control) for row in table.to_pylist()}
+    return {
+        row["resource"]: row["status"]
+        for table in batches(findings, ("control_id", "resource", "status"), of_control)
+        for row in table.to_pylist()
+    }
 
 
 def _target_met(sla: Mapping[str, Any], status: str | None) -> bool | None:

@@ -17,7 +17,9 @@ _RESOURCES = 3
 _LONGEST = 120
 _LONGEST_SENTENCE = 2000
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+.!|~@:&$-])")
-_REFERENCE = re.compile(r"((?:@+(?=[\w\"'.-])|[#!~&$%]+(?=[\w\"'])|\bgh-(?=\d)|:(?=[\w+-]+:)|://)+)", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"((?:@+(?=[\w\"'.-])|[#!~&$%]+(?=[\w\"'])|\bgh-(?=\d)|:(?=(?:100|1234|[\w+-]*[A-Za-z_+-][\w+-]*):)|://)+)", re.IGNORECASE
+)
 """What GitHub and GitLab look for in the text after Markdown's escapes are gone: mentions, mail addresses, issues, labels, emoji, links."""
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>|])")
@@ -70,8 +72,6 @@ def _escaped(text: str, special: re.Pattern[str]) -> str:
 
 
 def _loss(report: Report) -> list[str]:
-    if not report.lag.ran:
-        return ["**Loss:** not known: verify left no lag results.", ""]
     said = " ".join(one for one in (words.loss(report.lag.loss), words.loss_not_known(report.lag)) if one)
     return [f"**Loss:** {plain_sentence(said)}", ""] if said else []
 
