@@ -35,7 +35,7 @@ class ControlSummary:
 
     @property
     def old_failures(self) -> int:
-        """How many failures at or above the limit do not block because the previous audit had them, too."""
+        """How many failures at or above the limit do not block because the baseline had them, too."""
         return sum(found for row in self.controls.rows if isinstance(found := row.get("old_fails"), int))
 
 

@@ -44,10 +44,8 @@ def judged(made: Judged, *, fail_on_new: bool = True) -> GateResult:
     about = {"snapshot_id": made.snapshot.snapshot_id, "manifest_sha256": made.snapshot.manifest_sha256}
     write_json(made.audit.gate / "evidence.json", gate("evidence", "PASS", 0, snapshot=about))
     for part in (SETTINGS, LAG):
-        for path in (made.audit.path / part / "findings.parquet").glob("*.parquet"):
-            table = pq.read_table(path)
-            own = pa.array([made.snapshot.snapshot_id] * len(table), pa.string())
-            pq.write_table(table.set_column(table.schema.get_field_index("snapshot_id"), "snapshot_id", own), path)
+        _fill(made.audit.path / part / "findings.parquet", "snapshot_id", made.snapshot.snapshot_id, pa.string())
+        _fill(made.audit.path / part / "summary.parquet", "waived", 0, pa.int64())
     return judge_findings(
         *(made.audit, made.snapshot, made.audit.gate),
         fail_on=Severity.HIGH,
@@ -55,6 +53,15 @@ def judged(made: Judged, *, fail_on_new: bool = True) -> GateResult:
         controls={control.id: control.severity for control in made.catalogue.controls},
         old=old_failures(*made.inputs) if fail_on_new else None,
     )
+
+
+def _fill(folder: Path, column: str, value: object, kind: pa.DataType) -> None:
+    """Give all rows one value, as a job would write it."""
+    for path in folder.glob("*.parquet"):
+        table = pq.read_table(path)
+        values = pa.array([value] * len(table), kind)
+        others = table.drop_columns([column]) if column in table.column_names else table
+        pq.write_table(others.append_column(column, values), path)
 
 
 def run(shop: Shop, rows: Rows, *, fail_on_new: bool = True) -> tuple[Judged, GateResult]:
