@@ -35,7 +35,7 @@ class ControlSummary:
 
     @property
     def old_failures(self) -> int:
-        """How many failures at or above the limit do not block because the previous audit had them, too."""
+        """How many failures at or above the limit do not block because the baseline had them, too."""
         return sum(found for row in self.controls.rows if isinstance(found := row.get("old_fails"), int))
 
 
@@ -51,7 +51,7 @@ def summarise(
 ) -> ControlSummary:
     """Read ``settings`` and ``lag`` of an audit; ``controls`` is the catalogue as id -> severity, ``waivers`` those in force.
 
-    ``old``: the failures that do not block, because the previous audit had them, too; None if every failure blocks.
+    ``old``: the failures that do not block, because the baseline had them, too; None if every failure blocks.
 
     A column that both summaries lack is left out of table ``controls``, so that the rules on it end in ERROR.
     IntegrityError when a table cannot be read.
@@ -79,6 +79,7 @@ def summarise(
         "coverage_ratio": coverage.ratio,
         "evidence_verdict": evidence_verdict,
         "not_compared": (old.why_none if old else None) or "none",
+        "older_baseline": _older_baseline(old),
     }
     of_totals = kinds(totals, texts=totals.keys() - {"foreign_findings", "coverage_ratio"}, numbers=("coverage_ratio",))
     return ControlSummary(
@@ -159,10 +160,16 @@ def _derived(row: Row, recount: Recount, fail_on: Severity, old: OldFailures | N
 
 
 def _old(control_id: Value, fail_on: Severity, old: OldFailures | None) -> int:
-    """How many failures of a control at or above the limit the previous audit had, too; those of an unknown severity always block."""
+    """How many failures of a control at or above the limit the baseline had, too; those of an unknown severity always block."""
     found = old.counts if old else {}
     known = ((severity, n) for (control, severity), n in found.items() if control == control_id and severity in _SEVERITIES)
     return sum(n for severity, n in known if Severity(severity).at_least(fail_on))
+
+
+def _older_baseline(old: OldFailures | None) -> str:
+    if old is None or old.baseline is None or old.not_previous is None:
+        return "none"
+    return f"audit {old.baseline}, not the previous audit {old.previous}: {old.not_previous}"
 
 
 def _waived(found: Mapping[FindingKind, int]) -> int:

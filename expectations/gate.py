@@ -78,7 +78,7 @@ def judge_findings(
     )
     validation = validate(suite, (summary.controls, summary.totals), {"min_coverage": min_coverage})
     parameters = {"fail_on": fail_on.value, "min_coverage": min_coverage, **({"fail_on_new": True} if old else {})}
-    let_through = LetThrough(previous=old.previous, failures=summary.old_failures, why_none=old.why_none) if old else None
+    let_through = LetThrough(**old.model_dump(exclude={"counts"}), failures=summary.old_failures) if old else None
     return _conclude(
         FINDINGS,
         out,

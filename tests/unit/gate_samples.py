@@ -148,7 +148,8 @@ class Case:
 
     def knowing(self, **old):
         """Let the gate block on new failures only."""
-        self.old = OldFailures(**{"previous": "20261119T231500Z-ab12cd34ab12cd34", **old})
+        previous = old.pop("previous", "20261119T231500Z-ab12cd34ab12cd34")
+        self.old = OldFailures(**{"previous": previous, "baseline": previous, **old})
         return self
 
     def row(self, control):

@@ -59,6 +59,11 @@ MUTATIONS = {
     "GAT-17": (lambda: Case({**HEALTHY, "racks_are_set": ["pass", "fail"]}).waive(id="W-2"), 1, "unfounded_waivers=W-1 on BRK-03"),
     "GAT-18": (lambda: lagging().knowing(counts={("lag_within_sla", "high"): 1}), 0, "CON-01 lag_within_sla (old_fails=1)"),
     "GAT-19": (lambda: Case().knowing(why_none="no earlier audit judged this cluster"), 0, "not_compared=no earlier audit judged"),
+    "GAT-20": (
+        lambda: Case().knowing(baseline="A-1", not_previous="it was blocked"),
+        0,
+        "older_baseline=audit A-1, not the previous audit",
+    ),
 }
 
 
@@ -84,7 +89,7 @@ def test_a_mutation_fails_its_rule_and_sets_the_exit_code(tmp_path, rule_id):
     assert row.status is Verdict.FAIL
     assert part in row.detail
     assert row.reason in result.reasons
-    assert row.exit_code == (exit_code or {"GAT-03": 4, "GAT-16": 3, "GAT-18": 3, "GAT-19": 4}[rule_id])
+    assert row.exit_code == (exit_code or {"GAT-03": 4, "GAT-16": 3, "GAT-18": 3, "GAT-19": 4, "GAT-20": 4}[rule_id])
     if rule_id != "GAT-08":
         assert result.exit_code == exit_code
 

@@ -8,13 +8,14 @@ from kafka_audit.findings import Severity, Verdict
 pytestmark = pytest.mark.usefixtures("without_data_docs")
 
 PREVIOUS = "20261119T231500Z-ab12cd34ab12cd34"
+THROUGH = {"previous": PREVIOUS, "baseline": PREVIOUS, "not_previous": None, "failures": 0, "why_none": None}
 OLD = {("lag_within_sla", "high"): 1}
 
 
 def test_a_failure_that_the_previous_audit_had_does_not_block_and_is_counted(tmp_path):
     result = judge(tmp_path, lagging().knowing(counts=OLD))
     assert (result.verdict, result.exit_code) == (Verdict.PASS, 0)
-    assert result.let_through.model_dump() == {"previous": PREVIOUS, "failures": 1, "why_none": None}
+    assert result.let_through.model_dump() == {**THROUGH, "failures": 1}
     assert result.parameters["fail_on_new"] is True
     [reason] = result.reasons
     assert reason.startswith("GAT-18 FAIL (does not block)")
@@ -38,7 +39,8 @@ def test_without_a_previous_audit_every_failure_blocks_and_the_reason_is_told(tm
     result = judge(tmp_path, lagging().knowing(previous=None, why_none="no earlier audit judged this cluster"))
     assert result.exit_code == 3
     assert {reason.split()[0] for reason in result.reasons} == {"GAT-01", "GAT-19"}
-    assert result.let_through.model_dump() == {"previous": None, "failures": 0, "why_none": "no earlier audit judged this cluster"}
+    why = "no earlier audit judged this cluster"
+    assert result.let_through.model_dump() == {**THROUGH, "previous": None, "baseline": None, "why_none": why}
 
 
 @pytest.mark.parametrize("counts", [{("durable_topics", "high"): 1}, {("lag_within_sla", "low"): 9}, {("lag_within_sla", "unheard_of"): 9}])

@@ -12,6 +12,7 @@ from kafka_audit.store.durable_files import write_json
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 GROUP = control("lag_within_sla", "CON-01", subject="group")
+BEFORE = "20261119T231500Z-ab12cd34ab12cd34"
 
 
 def audit(root: Path) -> FakeAudit:
@@ -129,20 +130,23 @@ def test_the_sentence_of_an_empty_audit_claims_no_coverage(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("through", "said"),
     [
+        ({"failures": 12}, f"12 failures that audit {BEFORE} had, too, were let through and still fail."),
         (
-            {"previous": "20261119T231500Z-ab12cd34ab12cd34", "failures": 12, "why_none": None},
-            "12 failures that audit 20261119T231500Z-ab12cd34ab12cd34 had, too, were let through and still fail.",
-        ),
-        (
-            {"previous": None, "failures": 0, "why_none": "no earlier audit judged this cluster"},
+            {"previous": None, "baseline": None, "why_none": "no earlier audit judged this cluster"},
             "counts every failure as new: no earlier audit judged this cluster.",
         ),
-        ({"previous": "20261119T231500Z-ab12cd34ab12cd34", "failures": 0, "why_none": None}, "had, too, was let through."),
+        ({}, "had, too, was let through."),
+        (
+            {"baseline": "20261118T231500Z-ab12cd34ab12cd34", "not_previous": "it was blocked"},
+            "none that audit 20261118T231500Z-ab12cd34ab12cd34 had, too, was let through. "
+            "Failures of the previous audit do not count as old: it was blocked.",
+        ),
     ],
 )
 def test_a_report_says_what_a_gate_on_new_failures_only_let_through(tmp_path: Path, through: dict[str, object], said: str) -> None:
     fake = audit(tmp_path)
-    fake.gates(findings=("PASS", 0), let_through=through, parameters={"fail_on": "high", "fail_on_new": True})
+    given = {"previous": BEFORE, "baseline": BEFORE, "not_previous": None, "failures": 0, "why_none": None, **through}
+    fake.gates(findings=("PASS", 0), let_through=given, parameters={"fail_on": "high", "fail_on_new": True})
     report = read(fake)
     assert summary(report).endswith(said)
     page = html.render(report)

@@ -92,8 +92,9 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
             False,
             type="boolean",
             title="Fail on new failures only",
-            description_md="Failures that the previous audit of the cluster had, too, do not turn the run red. One that cannot be shown to "
-            "be old does: in the first audit, that is every one. The report counts what was let through.",
+            description_md="Only new failures turn the run red. Old are those of the newest earlier audit of the cluster that was not "
+            "blocked for new failures itself, so that running an audit again makes nothing old. To begin, run one audit without this. The "
+            "report counts what was let through.",
             section="Gate",
         ),
         "min_coverage": Param(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafka_audit.audit.baseline import BASELINE, read_baseline
 from kafka_audit.audit.formats import not_written
 from kafka_audit.audit.inputs import CONTROLS, Used, rule_hashes, used_by
 from kafka_audit.audit.previous import PREVIOUS, changed, read_choice
@@ -167,12 +168,16 @@ def _copy_problem(copy: Path, used: Used, known: FileHashes) -> str | None:
 
 
 def _compared(folder: Path, manifest: dict[str, Any], checked: Checked) -> None:
-    """The audit that this one was compared with must be an earlier one, and still be as it was."""
-    if not (folder / PREVIOUS).is_file():
-        return
-    chosen = read_choice(Audit(path=folder))
-    if (seal := chosen.seal or chosen.newest) is not None:
-        what = f"audit {seal.audit_id}, which this one was compared with"
+    """The audits that the report and the gate compared this one with must be earlier ones, and still be as they were."""
+    audit, named = Audit(path=folder), {}
+    if (folder / BASELINE).is_file() and (baseline := read_baseline(audit).seal) is not None:
+        named[baseline] = "whose failures count as old in the gate of this one"
+    if (folder / PREVIOUS).is_file():
+        chosen = read_choice(audit)
+        if (previous := chosen.seal or chosen.newest) is not None:
+            named[previous] = "which this one was compared with"
+    for seal, role in named.items():
+        what = f"audit {seal.audit_id}, {role}"
         if seal.sequence >= number_in(manifest.get("sequence")) or seal.audit_id == folder.name:
             checked.problem(f"{what}: is not an earlier audit")
         elif (why := changed(seal, folder.parent / seal.audit_id)) is not None:

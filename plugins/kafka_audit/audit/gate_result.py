@@ -79,21 +79,31 @@ class Judged(_Stored):
 
 
 class OldFailures(_Stored):
-    """The failures that the previous audit had, too: what a gate lets through that blocks on new failures only.
+    """The failures that an earlier audit had, too: what a gate lets through that blocks on new failures only.
 
-    ``previous``: the audit that was compared with. ``counts``: the number of unchanged failures without a waiver, by (control id,
-    severity). ``why_none``: why none is known, so that every failure counts as new; None if the comparison was possible.
+    ``baseline``: the audit whose failures count as old; None if there is none. ``previous``: the one that the report compares with.
+    ``not_previous``: why its failures do not count as old; None if the two are the same. ``counts``: the number of failures that are
+    unchanged since the baseline and have no waiver, by (control id, severity). ``why_none``: why none is known, so that every failure
+    counts as new; None if the comparison was possible.
     """
 
     previous: str | None
+    baseline: str | None
+    not_previous: str | None = None
     counts: dict[tuple[str, str], int] = Field(default_factory=dict)
     why_none: str | None = None
 
 
 class LetThrough(_Stored):
-    """What a gate that blocks on new failures only did not block on: ``failures`` at or above the limit that ``previous`` had, too."""
+    """What a gate that blocks on new failures only did not block on: ``failures`` at or above the limit that ``baseline`` had, too.
+
+    ``previous``: the audit that the report compares with. ``not_previous``: why its failures do not count as old; None if it is the
+    baseline. ``why_none``: why every failure counts as new; None if some could be old.
+    """
 
     previous: str | None
+    baseline: str | None
+    not_previous: str | None
     failures: int
     why_none: str | None
 

@@ -53,8 +53,8 @@ def choose_previous(audit: Audit, snapshot: Snapshot) -> Chosen:
     passed: list[tuple[str, str]] = []
     seal = None
     for one, folder in sealed_before(newest, audit.path.parent):
-        why = _unfit(one, folder, snapshot)
-        if why is None:
+        why = unfit(folder, snapshot) if intact(one, folder) else None
+        if why is None:  # one that is gone or was changed is chosen, too: that must be said, and an older one may have more failures
             seal = one
             break
         passed.append((one.audit_id, why))
@@ -163,11 +163,8 @@ def cluster_id_of(audit: Audit) -> str:
     return str(parse_object(path, bytes_of(path)).get("cluster_id") or "") if path.is_file() else ""
 
 
-def _unfit(seal: Seal, folder: Path, snapshot: Snapshot) -> str | None:
-    """Why an audit is nothing to compare with; None if it is, also when it is gone or a file was changed: then that must be said, and no
-    older one taken, in which failures may be old that this one did not have."""
-    if not _intact(seal, folder):
-        return None
+def unfit(folder: Path, snapshot: Snapshot) -> str | None:
+    """Why an audit that is as it was sealed is nothing to compare with; None if it is."""
     manifest = read_manifest(folder)
     try:
         return _judged_nothing(folder, manifest) or _not_before(folder, manifest, snapshot)
@@ -195,7 +192,7 @@ def _not_before(folder: Path, manifest: Mapping[str, Any], snapshot: Snapshot) -
     return f"it is of another Kafka cluster ({other})" if other != cluster_id else None
 
 
-def _intact(seal: Seal, folder: Path) -> bool:
+def intact(seal: Seal, folder: Path) -> bool:
     """Whether all that is read of an audit is as it was sealed."""
     try:
         return changed(seal, folder) is None and not changed_files(folder, read_manifest(folder))

@@ -79,7 +79,7 @@ class AuditRequest(OffsetsRequest):
     """The folders of controls beside the shipped ones, separated by commas: those that may be named, or else the installation's."""
     fail_on: Literal["critical", "high", "medium", "low", "info"] = "high"
     fail_on_new: bool = False
-    """Whether failures that the previous audit had, too, do not turn the run red."""
+    """Whether failures that the baseline (``audit.baseline``) had, too, do not turn the run red."""
     min_coverage: Annotated[float, Field(ge=0, le=1)] = 0.9
     max_age_seconds: Annotated[int, Field(ge=1)] = 3600
     formats: str = ",".join(DEFAULT_FORMATS)

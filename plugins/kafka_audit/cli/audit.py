@@ -41,7 +41,11 @@ def audit(
     groups: options.Groups = "*",
     fail_on: Annotated[Severity, typer.Option(help="Failing findings of this severity or worse fail the gate.")] = Severity.HIGH,
     fail_on_new: Annotated[
-        bool, typer.Option("--fail-on-new", help="Failures that the previous audit had, too, do not fail the gate; the report counts them.")
+        bool,
+        typer.Option(
+            "--fail-on-new",
+            help="Only new failures fail the gate. Those of the newest earlier audit are old, unless it was itself blocked for new ones.",
+        ),
     ] = False,
     min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Smallest share of applicable verdicts that must be assessed.")] = 0.9,
     formats: options.Formats = options.DEFAULT_FORMATS,

@@ -1,16 +1,18 @@
 """Compares an audit with the previous sealed one of its cluster, for its report and for the gate, and says what differs between the two."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafka_audit.audit.gate_result import OldFailures
-from kafka_audit.audit.previous import FIGURES, Chosen, changed, choose_previous, not_signed
+from kafka_audit.audit.baseline import choose_baseline, not_signed_back_to
+from kafka_audit.audit.gate_result import LetThrough, OldFailures
+from kafka_audit.audit.previous import FIGURES, changed, choose_previous
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Status
 from kafka_audit.report.compare import Compared, compare
 from kafka_audit.report.comparison import Change, Comparison
 from kafka_audit.report.side import Side
+from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import Audit, Snapshot
 
@@ -19,15 +21,15 @@ if TYPE_CHECKING:
     from kafka_audit.policy import Policy
 
 _NAMED = 10
+_WHY_NAMED = 3
 _UNKNOWN_VERDICT = "UNKNOWN"
 _UNKNOWN = (Status.NOT_ASSESSED.value, Status.ERROR.value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Result:
-    """``compared`` is None if there is no earlier audit, or ``problem`` says why it cannot be compared with."""
+    """``compared`` is None if ``problem`` says why the audit cannot be compared with the earlier one."""
 
-    chosen: Chosen
     before: Side | None = None
     now: Side | None = None
     compared: Compared | None = None
@@ -42,27 +44,30 @@ def read_comparison(
     *,
     wanted: Collection[tuple[str, str]] = (),
     notes: Collection[str] = (),
+    let_through: LetThrough | None = None,
 ) -> Comparison | None:
     """Compare an audit with the previous one; None if no earlier audit of this cluster is sealed.
 
-    ``wanted``: (control_id, resource) whose change is to be known one by one. ``notes``: sentences to be added. If no earlier audit can be
-    compared with, or the previous one is gone or was changed, the comparison says so and holds no counts.
+    ``wanted``: (control_id, resource) whose change is to be known one by one. ``notes``: sentences to be added. ``let_through``: what the
+    gate said of old failures. If no earlier audit can be compared with, or the previous one is gone or was changed, the comparison says
+    so and holds no counts.
     """
-    found = _compare(audit, snapshot, catalogue, policy, wanted)
-    if found.chosen.newest is None:
+    chosen = choose_previous(audit, snapshot)
+    if chosen.newest is None:
         return None
-    passed = [f"Audit {audit_id} was passed over: {why}." for audit_id, why in found.chosen.passed_over]
+    found = _compare(chosen.seal, audit, snapshot, catalogue, policy, wanted=wanted) if chosen.seal else _Result()
+    passed = [f"Audit {audit_id} was passed over: {why}." for audit_id, why in chosen.passed_over]
     if found.compared is None or found.before is None or found.now is None:
-        said = f"Nothing could be compared: {found.problem}." if found.chosen.seal else "No earlier audit can be compared with."
+        said = f"Nothing could be compared: {found.problem}." if chosen.seal else "No earlier audit can be compared with."
         return Comparison(
-            previous_audit_id=found.chosen.seal.audit_id if found.chosen.seal else None,
+            previous_audit_id=chosen.seal.audit_id if chosen.seal else None,
             previous_started_at="",
             previous_verdict=_UNKNOWN_VERDICT,
             counts={},
             notes=(said, *passed, *notes),
             possible=False,
         )
-    return comparison_of(found.before, found.now, found.compared, [*passed, *notes])
+    return comparison_of(found.before, found.now, found.compared, [*_gate_notes(let_through, found.compared), *passed, *notes])
 
 
 def comparison_of(before: Side, now: Side, compared: Compared, notes: Collection[str] = ()) -> Comparison:
@@ -80,35 +85,66 @@ def comparison_of(before: Side, now: Side, compared: Compared, notes: Collection
 
 
 def old_failures(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy") -> OldFailures:
-    """Which failures the previous audit had, too, for a gate that blocks on new ones only; none if there is nothing to compare with.
+    """Which failures the baseline had, too, for a gate that blocks on new ones only; none if there is nothing to compare with.
 
-    An installation that signs takes nothing from an audit without its signature: whoever may write into the folder could add one.
+    An installation that signs takes nothing from an audit without its signature, and follows none: whoever may write into the folder
+    could add one.
     """
-    found = _compare(audit, snapshot, catalogue, policy, ())
-    seal = found.chosen.seal
-    if seal is None or found.compared is None:
-        why = found.problem or "no earlier audit judged this cluster"
-        return OldFailures(previous=seal.audit_id if seal else None, why_none=why)
-    if why_not := not_signed(seal, audit.path.parent / seal.audit_id):
-        return OldFailures(previous=seal.audit_id, why_none=why_not)
-    return OldFailures(previous=seal.audit_id, counts=dict(found.compared.old))
-
-
-def _compare(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", wanted: Collection[tuple[str, str]]) -> _Result:
-    cluster = audit.path.parent.name
-    chosen = choose_previous(audit, snapshot)
+    chosen, baseline = choose_previous(audit, snapshot), choose_baseline(audit, snapshot)
     if chosen.seal is None:
-        return _Result(chosen=chosen)
-    folder = audit.path.parent / chosen.seal.audit_id
-    problem = changed(chosen.seal, folder)
-    if problem is None:
-        try:
-            before, now = Side.sealed(Audit(path=folder), snapshot.root, cluster), Side.judged(audit, snapshot, catalogue, policy)
-            before.audit.run()
-            return _Result(chosen=chosen, before=before, now=now, compared=compare(before, now, wanted))
-        except IntegrityError as found:
-            problem = str(found)
-    return _Result(chosen=chosen, problem=problem)
+        return OldFailures(previous=None, baseline=None, why_none="no earlier audit judged this cluster")
+    why = dict(baseline.passed_over).get(chosen.seal.audit_id)
+    named = baseline.seal.audit_id if baseline.seal else None
+    known = OldFailures(previous=chosen.seal.audit_id, baseline=named, not_previous=why)
+    if baseline.seal is None:
+        return known.model_copy(update={"why_none": _no_baseline(baseline.passed_over)})
+    found = _compare(baseline.seal, audit, snapshot, catalogue, policy)
+    why_none = found.problem or not_signed_back_to(baseline.seal, chosen.newest, audit.path.parent)
+    if why_none or found.compared is None:
+        return known.model_copy(update={"why_none": why_none})
+    return known.model_copy(update={"counts": dict(found.compared.old)})
+
+
+def _no_baseline(passed_over: Sequence[tuple[str, str]]) -> str:
+    listed = "; ".join(f"audit {audit_id}: {why}" for audit_id, why in passed_over[:_WHY_NAMED])
+    more = f"; and {len(passed_over) - _WHY_NAMED:,} more" if len(passed_over) > _WHY_NAMED else ""
+    return f"the failures of no earlier audit count as old ({listed}{more}); after one audit without fail_on_new, its failures do"
+
+
+def _gate_notes(let_through: LetThrough | None, compared: Compared) -> Iterator[str]:
+    """What a reader must know if the gate did not take the failures of the previous audit as old."""
+    if let_through is None or let_through.not_previous is None:
+        return
+    unchanged = compared.counts[Change.UNCHANGED.value]
+    start = f"The gate did not count the failures of the previous audit as old ({let_through.not_previous})"
+    told = f"the {unchanged:,} that are called unchanged here" if unchanged != 1 else "the one that is called unchanged here"
+    if let_through.why_none is not None:
+        yield f"{start}, and no others, so it blocks on {told}, too, if severe enough and not waived."
+    else:
+        yield (
+            f"{start}, but those of audit {let_through.baseline}: it may block on {told}, and let through one that is called new, worse or "
+            "incomparable."
+        )
+
+
+def _compare(
+    seal: Seal,
+    audit: Audit,
+    snapshot: Snapshot,
+    catalogue: "Catalogue",
+    policy: "Policy",
+    *,
+    wanted: Collection[tuple[str, str]] = (),
+) -> _Result:
+    cluster, folder = audit.path.parent.name, audit.path.parent / seal.audit_id
+    if problem := changed(seal, folder):
+        return _Result(problem=problem)
+    try:
+        before, now = Side.sealed(Audit(path=folder), snapshot.root, cluster), Side.judged(audit, snapshot, catalogue, policy)
+        before.audit.run()
+        return _Result(before=before, now=now, compared=compare(before, now, wanted))
+    except IntegrityError as found:
+        return _Result(problem=str(found))
 
 
 def _verdict(side: Side) -> str:

@@ -281,7 +281,12 @@ def _read(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: Poli
         missing=tuple(missing),
         audit_files=audit_files(audit.path),
         limit=limit,
-        comparison=read_comparison(audit, snapshot, catalogue, policy, wanted=_failing_keys(results), notes=trend.gaps),
+        comparison=read_comparison(
+            *(audit, snapshot, catalogue, policy),
+            wanted=_failing_keys(results),
+            notes=trend.gaps,
+            let_through=findings_gate.let_through,
+        ),
         trend=trend.points,
     )
 

@@ -89,11 +89,12 @@ def let_through(report: "Report") -> str:
         return ""
     if found.why_none is not None:
         return f"The gate blocks on new failures only, and counts every failure as new: {found.why_none}."
+    why = f" Failures of the previous audit do not count as old: {found.not_previous}." if found.not_previous else ""
     if not found.failures:
-        return f"The gate blocks on new failures only; none that audit {found.previous} had, too, was let through."
+        return f"The gate blocks on new failures only; none that audit {found.baseline} had, too, was let through.{why}"
     verb = "was" if found.failures == 1 else "were"
     old = counted(found.failures, "failure")
-    return f"The gate blocks on new failures only: {old} that audit {found.previous} had, too, {verb} let through and still fail."
+    return f"The gate blocks on new failures only: {old} that audit {found.baseline} had, too, {verb} let through and still fail.{why}"
 
 
 def patterns_of(rules: Iterable[TopicRule | GroupRule], tier: str, default_tier: str) -> list[str]:
