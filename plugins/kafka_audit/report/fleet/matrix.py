@@ -89,7 +89,7 @@ class FleetCluster:
 
     @property
     def not_run(self) -> int:
-        """How many controls did not run, as when a part of the audit is missing: ``assessed`` and ``applicable`` count none of their results."""
+        """How many controls did not run, as when a part of the audit is missing; ``assessed`` and ``applicable`` do not count them."""
         return sum(cell.standing is Standing.DID_NOT_RUN for cell in self.cells.values())
 
 
