@@ -97,7 +97,7 @@ def judgement(finding: Finding) -> str:
 
 def no_longer(resolved: ChangedFinding) -> str:
     """Why a failure is resolved, as the end of a sentence: what no longer exists did not pass."""
-    return f"is gone: {resolved.why}, and nothing was assessed" if resolved.why else "passes in this one"
+    return f"is gone: {resolved.why}" if resolved.why else "passes in this one"
 
 
 def counts_of(counts: Counts) -> dict[str, Any]:
