@@ -61,15 +61,24 @@ class Shop:
         self.policy = load_policy(folder)
 
     def snapshot(
-        self, *, topics: Mapping[str, int], groups: Sequence[str], scope: tuple[str, str], errors: Rows, cluster_id: str | None
+        self,
+        *,
+        topics: Mapping[str, int],
+        topic_ids: Mapping[str, str],
+        groups: Sequence[str],
+        scope: tuple[str, str],
+        errors: Rows,
+        cluster_id: str | None,
+        datasets: Mapping[str, Rows],
     ) -> Snapshot:
         taken = NOON + timedelta(hours=self.hours)
         given: dict[str, Rows] = {
             "cluster": [{"cluster_id": cluster_id, "controller_id": 1, "features": []}],
             "brokers": [{"broker_id": 1, "alive": True, "answered": True}],
-            "topics": [{"topic": name, "partition_count": count} for name, count in topics.items()],
+            "topics": [{"topic": name, "topic_id": topic_ids.get(name), "partition_count": count} for name, count in topics.items()],
             "groups": [{"group_id": name} for name in groups],
             "errors": errors,
+            **datasets,
         }
         with self.root.snapshot_writer(CLUSTER, new_id(taken, "snapshot")) as writer:
             for name, dataset in DATASETS.items():
@@ -85,16 +94,29 @@ class Shop:
         *,
         controls: Sequence[Control] = CONTROLS,
         topics: Mapping[str, int] | None = None,
+        topic_ids: Mapping[str, str] | None = None,
         groups: Sequence[str] = (),
         scope: tuple[str, str] = ("*", "*"),
         errors: Rows = (NO_AUTHORIZER,),
         cluster_id: str | None = "one",
         evidence: tuple[str, int] = ("PASS", 0),
         parts: Sequence[str] = (SETTINGS, LAG),
+        datasets: Mapping[str, Rows] | None = None,
     ) -> "Judged":
-        """The next audit, an hour after the last one: snapshot, findings and gates; its report is not written yet."""
+        """The next audit, an hour after the last one: snapshot, findings and gates; its report is not written yet.
+
+        ``datasets``: the rows of further datasets of the snapshot, by name.
+        """
         self.hours += 1
-        snapshot = self.snapshot(topics=topics or {}, groups=groups, scope=scope, errors=errors, cluster_id=cluster_id)
+        snapshot = self.snapshot(
+            topics=topics or {},
+            topic_ids=topic_ids or {},
+            groups=groups,
+            scope=scope,
+            errors=errors,
+            cluster_id=cluster_id,
+            datasets=datasets or {},
+        )
         audit = self.root.audit(CLUSTER, new_id(NOON + timedelta(hours=self.hours), "audit"))
         began = (NOON + timedelta(hours=self.hours)).isoformat()
         write_json(audit.run_file, {"audit_id": audit.path.name, "cluster": CLUSTER, "started_at": began, "params": {}})

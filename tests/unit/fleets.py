@@ -5,7 +5,7 @@ from functools import cache
 from random import Random
 
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
-from kafka_audit.report.control_status import standing_by
+from kafka_audit.report.control_status import Standing, standing_by
 from kafka_audit.report.fleet.matrix import Cell, Fleet, FleetCluster, FleetControl
 from kafka_audit.report.results import Counts
 from kafka_audit.report.tally import rank
@@ -20,7 +20,8 @@ _LOST = (
     ("ERROR", "Step verify failed: Spark ended with exit code 137: out of memory."),
 )
 _RESULTS = (
-    *((Counts(passed=12, findings=12),) * 11),
+    *((Counts(passed=12, findings=12),) * 10),
+    Counts(passed=4, not_applicable=3, findings=7),
     *((Counts(not_applicable=3, findings=3),) * 3),
     *((Counts(not_assessed=4, passed=2, findings=6),) * 2),
     Counts(failed=3, waived=1, passed=20, findings=23),
@@ -47,6 +48,11 @@ def fleet_of(number: int, *hostile: str, controls: tuple[FleetControl, ...] | No
     return Fleet(clusters=tuple(clusters), controls=listed)
 
 
+def _standing(counts: Counts | None) -> Standing:
+    """How a control stands; where some results pass and some do not apply, these were set aside."""
+    return standing_by(counts, counts.not_applicable if counts and counts.passed else 0, fit=True)
+
+
 def _cluster(place: int, name: str, controls: tuple[FleetControl, ...], hostile: bool) -> FleetCluster:
     if place % 6 == 2:
         verdict, why = _LOST[place // 6 % len(_LOST)]
@@ -57,7 +63,7 @@ def _cluster(place: int, name: str, controls: tuple[FleetControl, ...], hostile:
     pick = Random(place)
     found = {one.control_id: pick.choice(_RESULTS) for one in controls}
     cells = {
-        one.control_id: Cell(standing=standing_by(found[one.control_id], fit=True), counts=found[one.control_id], worst=one.severity)
+        one.control_id: Cell(standing=_standing(found[one.control_id]), counts=found[one.control_id], worst=one.severity)
         for one in controls[: None if place % 9 else -4]
     }
     failed = {

@@ -96,7 +96,7 @@ def test_more_lost_records_are_worse_if_both_audits_counted_them(shop, before, n
 
 def test_a_topic_that_no_longer_exists_is_resolved_if_the_snapshot_shows_it(shop):
     found = since(shop, [fails()], [], topics={"payments": 1})
-    assert (found.change, found.why) == (Change.RESOLVED, "the topic no longer exists")
+    assert (found.change, found.why) == (Change.RESOLVED, "the topic no longer exists, and nothing was assessed")
 
 
 HIDDEN = {"dataset": "topics", "api": "Metadata", "topic": "orders", "error": "TOPIC_HIDDEN", "message": "Describe is missing"}
@@ -111,6 +111,65 @@ UNLISTED = {"dataset": "topics", "api": "Metadata", "error": "TIMEOUT", "message
 def test_a_topic_that_may_still_exist_is_not_resolved(shop, about):
     found = since(shop, [fails()], [], **{"topics": {"payments": 1}, **about})
     assert (found.change, "was not assessed again" in found.why) == (Change.INCOMPARABLE, True)
+
+
+def disks(*alive, holding=()):
+    """What a cluster with an authorizer tells: its brokers with their disks, and the brokers that have a replica of orders."""
+    return {
+        "brokers": [{"broker_id": one, "alive": True, "answered": True} for one in alive],
+        "log_dirs": [{"broker_id": one, "path": "/data"} for one in alive],
+        "replica_sizes": [{"broker_id": one, "path": "/data", "topic": "orders", "partition": 0} for one in holding],
+        "partitions": [{"topic": "orders", "partition": 0, "replicas": list(holding)}] if holding else [],
+    }
+
+
+def test_a_topic_is_gone_if_the_brokers_that_held_it_have_it_no_more(shop):
+    then = {"topics": {"orders": 1}, "datasets": disks(1, 2, holding=[2])}
+    found = since(shop, [fails()], [], errors=[], datasets=disks(1, 2), then=then)
+    assert (found.change, found.why) == (Change.RESOLVED, "the topic no longer exists, and nothing was assessed")
+    empty = {"topics": {}, "datasets": disks(1, 2)}
+    new = since(shop, [], [fails()], errors=[], topics={"orders": 1}, datasets=disks(1, 2, holding=[2]), then=empty)
+    assert (new.change, new.why) == (Change.NEW, "the topic did not exist in the previous audit")
+
+
+def test_a_hidden_topic_on_a_dead_broker_that_no_list_names_does_not_pass_for_deleted(shop):
+    then = {"topics": {"orders": 1}, "datasets": disks(1, 2, holding=[2])}
+    assert since(shop, [fails()], [], errors=[], datasets=disks(1), then=then).change is Change.INCOMPARABLE
+    shop.audit([], errors=[], datasets=disks(1))
+    new = shop.judge([fails()], errors=[], topics={"orders": 1}, datasets=disks(1, 2, holding=[2])).comparison()
+    assert only(new).change is Change.INCOMPARABLE
+
+
+RECREATED = "the topic was deleted and created again under the same name"
+AGAIN = {"topics": {"orders": 1}, "topic_ids": {"orders": "new"}, "then": {"topic_ids": {"orders": "old"}}}
+OF_ORDERS = {"topic": "orders", "partition": 0}
+
+
+def on(of, status):
+    return row(of, "billing:orders-0" if of is LOST else "orders", status, **(OF_ORDERS if of is LOST else {}))
+
+
+@pytest.mark.parametrize("of", [TOPIC, LOST], ids=["topic", "group_partition"])
+def test_a_topic_that_was_created_again_is_another_topic(shop, of):
+    resolved = since(shop, [on(of, "fail")], [on(of, "pass")], **AGAIN)
+    assert (resolved.change, resolved.why) == (Change.RESOLVED, f"{RECREATED}, and the new one passes")
+    failing = since(shop, [on(of, "fail")], [on(of, "fail")], **AGAIN)
+    assert (failing.change, failing.why) == (Change.NEW, f"{RECREATED}; the one before it failed, too")
+    for before in ([on(of, "pass")], [on(of, "not_assessed")], []):
+        new = since(shop, before, [on(of, "fail")], **AGAIN)
+        assert (new.change, new.why) == (Change.NEW, RECREATED)
+
+
+@pytest.mark.parametrize("of", [TOPIC, LOST], ids=["topic", "group_partition"])
+def test_a_failure_is_not_resolved_if_the_topic_was_created_again_and_the_new_one_was_not_assessed(shop, of):
+    for now in ([on(of, "not_assessed")], []):
+        found = since(shop, [on(of, "fail")], now, **AGAIN)
+        assert (found.change, found.why.startswith(RECREATED)) == (Change.INCOMPARABLE, True)
+
+
+def test_topics_are_the_same_where_their_ids_are_the_same_or_not_known(shop):
+    for ids in ({"then": {"topic_ids": {"orders": "new"}}}, {"topic_ids": {}}, {"then": {"topic_ids": {}}}):
+        assert since(shop, [fails()], [fails()], **{**AGAIN, **ids}).change is Change.UNCHANGED
 
 
 def test_a_group_that_is_gone_is_not_resolved(shop):

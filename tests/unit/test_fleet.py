@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 from kafka_audit.cli.main import app
 from kafka_audit.errors import AuditError
 from kafka_audit.report.fleet import Fleet, FleetCluster, read_fleet
+from kafka_audit.report.fleet.document import content
 from kafka_audit.report.fleet.page import as_html
 from kafka_audit.report.fleet.states import STATES, state_of
 from kafka_audit.report.fleet.table import as_csv
@@ -93,6 +94,30 @@ def test_the_states_of_a_control_stay_apart(mixed: Path, tmp_path: Path) -> None
     assert states(fleet, "few") == {"TOP-01": "error", "BRK-01": "not_in_audit", "CON-01": "not_in_audit"}
     assert states(fleet, "waived")["TOP-01"] == "fail_waived"
     assert one(fleet, "no-lag").why[0] == "findings: no"
+
+
+def test_a_control_passes_in_part_if_results_of_it_were_set_aside(tmp_path: Path) -> None:
+    aside = {"reason": "there is no earlier snapshot to compare with"}
+    fleet_audit(
+        tmp_path / "root",
+        "a",
+        lambda found: [finding(found[RULES[0]], "x", "pass"), finding(found[RULES[0]], "y", "not_applicable", **aside)],
+        rules=RULES[:1],
+    )
+    fleet = read(tmp_path / "root")
+    assert states(fleet, "a") == {"TOP-01": "pass_in_part"}
+    assert [row["status"] for row in rows_of(as_csv(fleet))] == ["pass_in_part"]
+    page = Page(as_html(fleet).decode())
+    assert "passes in part" in page.text.split("Controls by cluster")[-1].split("TOP-01")[1]
+
+
+def test_coverage_says_how_many_controls_did_not_run(tmp_path: Path) -> None:
+    fleet_audit(tmp_path / "root", "no-lag", all_pass, lag=False, gates=(("PASS", 0), ("FAIL", 3)))
+    fleet_audit(tmp_path / "root", "whole", all_pass)
+    fleet = read(tmp_path / "root")
+    assert [(one.name, one.not_run) for one in fleet.clusters] == [("no-lag", 1), ("whole", 0)]
+    assert Page(as_html(fleet).decode()).text.count("100.0%1 control did not run") == 1
+    assert [one["not_run"] for one in content(fleet)["clusters"]] == ["1 control did not run", None]  # type: ignore[attr-defined]
 
 
 def test_failures_show_their_number_and_how_many_are_waived(mixed: Path) -> None:

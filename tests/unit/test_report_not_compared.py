@@ -73,3 +73,13 @@ def test_a_failure_on_a_topic_that_was_deleted_is_resolved_and_never_a_pass(tmp_
     assert len(absent) == 2
     assert sum("the topic no longer exists" in text for text in absent) == 1
     assert "assessed again and pass, or whose topic no longer exists" in Page(html.render(found)).text
+
+
+def test_a_pass_of_a_topic_that_was_created_again_closes_the_failure_of_the_old_one(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.audit([row(TOPIC, "orders")], topics={"orders": 1}, topic_ids={"orders": "old"})
+    found = shop.judge([row(TOPIC, "orders", "pass")], topics={"orders": 1}, topic_ids={"orders": "new"}).read()
+    [event] = [one for one in as_ocsf(found) if one["metadata"]["event_code"] == "resolved"]
+    gone = "is gone: the topic was deleted and created again under the same name, and the new one passes."
+    assert event["message"].endswith(gone)
+    assert event["compliance"]["status"] == "Not Applicable"

@@ -11,6 +11,7 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import EvidenceClass, Severity
 from kafka_audit.report import Report, read_report
 from kafka_audit.report.control_results import FindingReader
+from kafka_audit.report.json_report import as_json
 
 TOPIC = control("replication_factor_sufficient", "TOP-01")
 GROUP = control("lag_within_sla", "CON-01", subject="group", severity=Severity.HIGH)
@@ -77,6 +78,8 @@ def test_an_open_manual_control_is_not_assessed_and_no_gap_of_the_coverage(tmp_p
     assert (report.counts.not_assessed, report.counts.still_open) == (1, 1)
     assert (report.counts.assessed, report.counts.applicable) == (1, 1)
     assert [one.reason for one in report.reasons] == ["open"]
+    assert [(tier, one.coverage) for tier, one in report.tiers if one.not_assessed] == [("no_loss", report.coverage)]
+    assert as_json(report)["tiers"][0]["still_open"] == 1
 
 
 def test_a_control_with_an_empty_population_is_neither_pass_nor_fail(tmp_path: Path) -> None:

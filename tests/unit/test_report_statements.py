@@ -1,5 +1,6 @@
 """No format says that nothing is lost, that something is near its loss, that all was assessed, or that a control passes, unless it is so."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -125,6 +126,33 @@ def test_a_question_that_waits_for_a_person_is_not_called_not_applicable(tmp_pat
 def test_full_coverage_says_how_many_controls_did_not_run(tmp_path: Path) -> None:
     report = judged(tmp_path, [finding(TOPIC, "orders", "pass"), finding(REHEARSED, "cluster", "pass")], lag=False)
     assert "100.0% of what applies was assessed, by the controls that ran; 1 control did not" in words.summary(report)
+
+
+def test_controls_that_judged_nothing_are_not_counted_as_if_they_had_passed(tmp_path: Path) -> None:
+    rows = [finding(TOPIC, "orders", "pass"), finding(REHEARSED, "cluster", "not_assessed", reason="nobody attests it")]
+    report = judged(tmp_path, rows)
+    assert words.failures(report) == "none of 3 controls fails, and only 1 judged at least one result"
+    assert [(one.controls, one.judged) for one in report.by_severity() if one.assessed] == [(3, 1)]
+    page = html.render(report)
+    assert "of 3 controls fail; only 1 judged a result" in page
+    failing = judged(tmp_path / "failing", [finding(TOPIC, "orders")])
+    assert words.failures(failing) == "1 of 3 controls fails (1 critical), and only 1 judged at least one result"
+    assert words.failures(judged(tmp_path / "nothing", [])) == "none of 3 controls judged a result"
+
+
+@pytest.mark.parametrize(("begun", "seconds"), [("2026-11-20T23:15:00", 1_795_216_500.0), ("yesterday", None), ("", None)])
+def test_a_time_without_a_zone_is_in_utc_whatever_the_zone_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: str, seconds: float | None
+) -> None:
+    report = judged(tmp_path, [])
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    time.tzset()
+    try:
+        found = samples(openmetrics.render(replace(report, collection=replace(report.collection, started_at=begun))))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert found.get(("kafka_audit_evidence_timestamp_seconds",)) == seconds
 
 
 def test_a_control_with_results_that_were_set_aside_is_not_satisfied(tmp_path: Path) -> None:

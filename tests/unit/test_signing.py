@@ -158,6 +158,25 @@ def test_a_wrong_key_is_refused_and_one_of_several_is_enough(key: Path, other: P
     said("verify", "--key", key.with_suffix(""), folder, code=2)
 
 
+def test_a_rollback_to_an_older_signed_audit_is_found_by_the_witness_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = EvidenceRoot(path=tmp_path / "root")
+    chain = ("verify", "--chain", CLUSTER, "--root", root.path, "--key", tmp_path / "seal.key.pub")
+    new_key(tmp_path / "seal.key")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "seal.key"))
+    seal(root, 1)
+    state = root.audits(CLUSTER) / ".chain.json"
+    earlier, told = state.read_text(), seal(root, 2)
+    later = state.read_text()
+    state.write_text(earlier)
+    assert "removed, rewritten or added" in said(*chain, code=5)
+    state.write_text(later)
+    shutil.rmtree(root.audit(CLUSTER, told.audit_id).path)
+    assert "removed, rewritten or added" in said(*chain, code=5)
+    state.write_text(earlier)
+    said(*chain)
+    assert "it was removed or rewritten" in said(*chain, "--head", told.manifest_sha256, code=5)
+
+
 def test_the_newest_of_a_chain_must_be_signed_and_vouches_for_those_before_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = EvidenceRoot(path=tmp_path / "root")
     chain = ("verify", "--chain", CLUSTER, "--root", root.path, "--key", tmp_path / "seal.key.pub")

@@ -13,13 +13,11 @@ from kafka_audit.airflow.hook import KafkaAuditHook
 from kafka_audit.airflow.retries import final_errors, while_unreachable
 from kafka_audit.airflow.step import audit_step, checked_plan, clock_of, own_plan, tell_seal
 from kafka_audit.audit.formats import not_written
-from kafka_audit.audit.gate_result import read_gate
 from kafka_audit.audit.inputs import keep_rules, keep_used, policy_files, rules_record
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.audit.request import AuditPlan, AuditRequest
 from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import Severity
 from kafka_audit.policy import load_policy
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import Snapshot, seal_audit, unseal_audit
@@ -102,28 +100,9 @@ def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def _judge(made: AuditPlan, gate: str) -> dict[str, Any]:
-    from expectations.gate import judge_evidence, judge_findings  # noqa: PLC0415 - pyarrow: not at DAG parse
-    from kafka_audit.report.changes import old_failures  # noqa: PLC0415 - as above
+    from kafka_audit.airflow.gates import judge  # noqa: PLC0415 - pyarrow: not at DAG parse
 
-    with audit_step(made, f"{gate}_gate") as due:
-        found = made.evidence_root.snapshot(made.cluster, made.snapshot_id)
-        if due and gate == "evidence":
-            service = load_policy(made.policy_folder).managed_service
-            hidden = service.datasets if service else ()
-            judge_evidence(found, made.audit.gate, now=clock_of(made), max_age_seconds=made.max_age_seconds, hidden=hidden)
-        elif due:
-            catalogue, policy = _catalogue(made)[0], load_policy(made.policy_folder)
-            judge_findings(
-                made.audit,
-                found,
-                made.audit.gate,
-                fail_on=Severity(made.fail_on),
-                min_coverage=made.min_coverage,
-                controls={control.id: control.severity for control in catalogue.controls},
-                waivers=policy.waivers,
-                old=old_failures(made.audit, found, catalogue, policy) if made.fail_on_new else None,
-            )
-    result = read_gate(made.audit.gate, gate, found)
+    result = judge(made, gate)
     for reason in result.reasons:
         log.info("%s gate: %s", gate, reason)
     return {"verdict": result.verdict, "exit_code": result.exit_code, "reasons": list(result.reasons[:20])}

@@ -29,7 +29,7 @@ from kafka_audit.times import is_id
 _SHOWN = 20
 _WIDEST = 80
 _WORDS = {
-    Change.NEW: ("red", "new: fails now and did not"),
+    Change.NEW: ("red", "new: fails now and did not, or not on the same topic"),
     Change.WORSE: ("red", "worse: failed and fails, at a higher severity, with more lost records, or without its waiver"),
     Change.INCOMPARABLE: ("yellow", "incomparable: one of the two audits could not see it, or asked something else"),
     Change.RESOLVED: ("green", "resolved: failed and was assessed again as passed, or its topic no longer exists"),

@@ -1,6 +1,7 @@
 """How one finding compares with its counterpart in the earlier audit: the rules of what is new, worse, resolved or incomparable."""
 
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +26,7 @@ _NOT_ASSESSED = {
 _OF_TOPIC = frozenset({"topic", "partition", "group_partition"})
 _OF_GROUP = frozenset({"group", "group_partition", "group_sla"})
 """Subjects that have a row for every topic or group that exists; rows of others come and go with what the policy declares."""
+_RECREATED = "the topic was deleted and created again under the same name"
 _MOST_DIFFERENCES = 5
 
 
@@ -41,13 +43,15 @@ class FindingJudge:
     lost: tuple[Mapping[tuple[str, str], int | None], Mapping[tuple[str, str], int | None]]
 
     def __call__(self, before: Row | None, now: Row | None) -> tuple[Change, str | None]:
-        """The change, and what makes it incomparable, worse, or new on something that did not exist."""
+        """The change, and what makes it incomparable or worse, new on something that did not exist, or resolved without a pass of it."""
         known = now or before
         if known is None:
             raise AssertionError("a finding of neither audit")
         why = self._not_comparable(known, before, now)
         if why is not None:
             return Change.INCOMPARABLE, why
+        if self._recreated(known, self._subject(known)):
+            return self._on_another_topic(before, now)
         if now is None:
             return self._gone(known, self._subject(known))
         if before is None:
@@ -63,6 +67,24 @@ class FindingJudge:
             return self._unknown("in the previous audit it", before)
         worse = self._worse(before, now)
         return (Change.WORSE, worse) if worse else (Change.UNCHANGED, None)
+
+    def _recreated(self, row: Row, subject: str) -> bool:
+        """Whether the two audits saw different topics of the same name."""
+        if subject not in _OF_TOPIC or row.topic is None or self.before.existence is None or self.now.existence is None:
+            return False
+        before, now = (shown.topic_id(row.topic) for shown in (self.before.existence, self.now.existence))
+        return before is not None and now is not None and before != now
+
+    def _on_another_topic(self, before: Row | None, now: Row | None) -> tuple[Change, str]:
+        """What failed on the earlier topic is gone with it; the later one is only resolved if it passes."""
+        if now is None:
+            return Change.INCOMPARABLE, f"{_RECREATED}, and this audit has no result for it"
+        if now.status == Status.FAIL.value:
+            failed = before is not None and before.status == Status.FAIL.value
+            return Change.NEW, f"{_RECREATED}; the one before it failed, too" if failed else _RECREATED
+        if now.status == Status.PASS.value:
+            return Change.RESOLVED, f"{_RECREATED}, and the new one passes"
+        return self._unknown(f"{_RECREATED}, and in this audit it", now)
 
     @staticmethod
     def _unknown(which: str, row: Row) -> tuple[Change, str]:
@@ -133,9 +155,9 @@ class FindingJudge:
         return self.now.rules[row.control_id].subject if self.now.rules else ""
 
     def _gone(self, before: Row, subject: str) -> tuple[Change, str]:
-        shown = self.now.existence
-        if shown and subject in _OF_TOPIC and before.topic is not None and shown.without_topic(before.topic):
-            return Change.RESOLVED, "the topic no longer exists"
+        shown, of_topic = self.now.existence, subject in _OF_TOPIC and before.topic is not None
+        if shown and of_topic and shown.without_topic(str(before.topic), _holders(self.before, before)):
+            return Change.RESOLVED, "the topic no longer exists, and nothing was assessed"
         if shown and subject in _OF_GROUP and before.group_id is not None and shown.without_group(before.group_id):
             return Change.INCOMPARABLE, "the group no longer exists, so it was not assessed again"
         return Change.INCOMPARABLE, "it was not assessed again: this audit has no result for it and cannot show that it no longer exists"
@@ -145,7 +167,7 @@ class FindingJudge:
         if shown is None:
             return Change.INCOMPARABLE, "the previous audit has no result for it, and its snapshot is gone or was changed"
         of_topic = subject in _OF_TOPIC and now.topic is not None
-        if of_topic and shown.without_topic(str(now.topic)):
+        if of_topic and shown.without_topic(str(now.topic), _holders(self.now, now)):
             return Change.NEW, "the topic did not exist in the previous audit"
         if of_topic and now.partition is not None and shown.without_partition(str(now.topic), now.partition):
             return Change.NEW, "the partition did not exist in the previous audit"
@@ -162,3 +184,8 @@ class FindingJudge:
         if lost_before is not None and lost_now is not None and lost_now > lost_before:
             return f"lost records were {lost_before:,} and are {lost_now:,}"
         return None
+
+
+def _holders(side: Side, row: Row) -> AbstractSet[int]:
+    """The brokers that have a replica of a result's topic; empty if none is known."""
+    return side.existence.holders(str(row.topic)) if side.existence else frozenset()

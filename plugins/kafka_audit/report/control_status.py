@@ -54,12 +54,11 @@ def is_fit(report: Report) -> bool:
 
 def standing(result: ControlResult, *, fit: bool) -> Standing:
     """How a control stands. It passes only if it ran on fit evidence, every applicable result passed, and none was set aside."""
-    found = standing_by(result.counts, fit=fit)
-    return Standing.IN_PART if found is Standing.PASS and result.set_aside else found
+    return standing_by(result.counts, result.set_aside, fit=fit)
 
 
-def standing_by(counts: Counts | None, *, fit: bool) -> Standing:
-    """How a control stands by its counts; None: it did not run."""
+def standing_by(counts: Counts | None, set_aside: int, *, fit: bool) -> Standing:
+    """How a control stands by its counts, and by how many of its results were set aside; None: it did not run."""
     if counts is None:
         return Standing.DID_NOT_RUN
     if counts.failed:
@@ -69,7 +68,7 @@ def standing_by(counts: Counts | None, *, fit: bool) -> Standing:
     if counts.not_assessed:
         return Standing.NOT_ASSESSED
     if counts.passed:
-        return Standing.PASS if fit else Standing.UNFIT
+        return Standing.UNFIT if not fit else Standing.IN_PART if set_aside else Standing.PASS
     return Standing.NOT_APPLICABLE
 
 
@@ -98,7 +97,7 @@ def judgement(finding: Finding) -> str:
 
 def no_longer(resolved: ChangedFinding) -> str:
     """Why a failure is resolved, as the end of a sentence: what no longer exists did not pass."""
-    return f"is gone: {resolved.why}, and nothing was assessed" if resolved.why else "passes in this one"
+    return f"is gone: {resolved.why}" if resolved.why else "passes in this one"
 
 
 def counts_of(counts: Counts) -> dict[str, Any]:

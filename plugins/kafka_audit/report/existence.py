@@ -1,10 +1,12 @@
 """Whether a topic, partition or group existed when a snapshot was taken: only a list that is known to be complete can show that it did not.
 
 Kafka leaves out what the auditor may not see, without an error. So a topic that metadata does not show is absent only if the cluster has
-no authorizer, or if every broker told what lies in its log directories and none has the topic.
+no authorizer, or if every broker told what lies in its log directories and none has the topic. A dead broker that is only known as the
+owner of hidden topics is in no list, so those brokers that held the topic in the other audit must be among those that told.
 """
 
 import os
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,13 +32,26 @@ class Existence:
     snapshot: Snapshot
     scope: Scope
 
-    def without_topic(self, topic: str) -> bool:
-        """Whether the snapshot shows that there was no such topic; False also if that is not known."""
+    def topic_id(self, topic: str) -> str | None:
+        """The id of a topic, which no other topic ever has; None if it is not known, as before Kafka 2.8 and for a hidden topic."""
+        found = self._topics.get(topic)
+        return found["topic_id"] if found else None
+
+    def holders(self, topic: str) -> AbstractSet[int]:
+        """The brokers that have a replica of a topic; empty if none is known."""
+        return self._holders.get(topic, frozenset())
+
+    def without_topic(self, topic: str, holders: AbstractSet[int]) -> bool:
+        """Whether the snapshot shows that there was no such topic; False also if that is not known.
+
+        ``holders``: the brokers that have a replica of it in the other audit. That it was moved in between, to a broker that then died, and
+        that no list names, is not told apart.
+        """
         if not self.scope.covers_topic(topic) or self._lists_unread("topics") or self._error_of("topics", "topic", topic):
             return False
         if topic in self._topics:
             return bool(self._topics[topic]["error"] == _ABSENT)
-        return self._no_authorizer or (self._disks_read and topic not in self._on_disk)
+        return self._no_authorizer or (bool(holders) and holders <= self._told and topic not in self._on_disk)
 
     def without_partition(self, topic: str, partition: int) -> bool:
         """Whether the snapshot shows that the topic had no such partition."""
@@ -72,7 +87,15 @@ class Existence:
     @cached_property
     def _topics(self) -> dict[str, dict[str, Any]]:
         path = self._path("topics")
-        return {one["topic"]: one for one in all_rows(path, ("topic", "partition_count", "error"))} if exists(path) else {}
+        return {one["topic"]: one for one in all_rows(path, ("topic", "topic_id", "partition_count", "error"))} if exists(path) else {}
+
+    @cached_property
+    def _holders(self) -> dict[str, set[int]]:
+        path = self._path("partitions")
+        found: dict[str, set[int]] = {}
+        for one in all_rows(path, ("topic", "replicas")) if exists(path) else ():
+            found.setdefault(one["topic"], set()).update(one["replicas"] or ())
+        return found
 
     @cached_property
     def _groups(self) -> frozenset[str]:
@@ -85,16 +108,17 @@ class Existence:
         return frozenset(right for row in rows for right in row["authorized_operations"] or ())
 
     @cached_property
-    def _disks_read(self) -> bool:
-        """Whether every broker told all replicas on its disks."""
+    def _told(self) -> frozenset[int]:
+        """The brokers, if every one that is known told all replicas on its disks; else none."""
         if not all(exists(self._path(name)) for name in ("brokers", "log_dirs", "replica_sizes")):
-            return False
+            return frozenset()
         if any(one["dataset"] in ("log_dirs", "replica_sizes", "brokers") for one in self._errors):
-            return False
+            return frozenset()
         brokers = all_rows(self._path("brokers"), ("broker_id", "alive", "answered"))
         disks = all_rows(self._path("log_dirs"), ("broker_id", "error"))
         told = {one["broker_id"] for one in disks if one["error"] is None} - {one["broker_id"] for one in disks if one["error"] is not None}
-        return bool(brokers) and all(one["alive"] and one["answered"] and one["broker_id"] in told for one in brokers)
+        complete = all(one["alive"] and one["answered"] and one["broker_id"] in told for one in brokers)
+        return frozenset(one["broker_id"] for one in brokers) if complete else frozenset()
 
     @cached_property
     def _on_disk(self) -> frozenset[str]:

@@ -14,7 +14,7 @@ from kafka_audit.audit.gate_result import GateResult, read_gate
 from kafka_audit.audit.outcome import VOID, Outcome, judge
 from kafka_audit.catalogue.rows import LAG, SETTINGS
 from kafka_audit.errors import IntegrityError
-from kafka_audit.findings import Severity, Status
+from kafka_audit.findings import EvidenceClass, Severity, Status
 from kafka_audit.policy import Policy
 from kafka_audit.policy.waivers import began, in_force
 from kafka_audit.report import words
@@ -60,10 +60,11 @@ SCHEMA_VERSION: Literal[1] = 1
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
 class AtSeverity:
-    """One severity: the number of controls with such results, the controls that fail with it, and the counts of results with it."""
+    """One severity: the number of controls with such results, of those that judged one, the controls that fail with it, and the counts."""
 
     name: str
     controls: int
+    judged: int
     assessed: int
     failing: tuple[ControlResult, ...]
     failed: int
@@ -208,6 +209,7 @@ class Report:
         return AtSeverity(
             name=severity,
             controls=len(found),
+            judged=sum(results.assessed > 0 for _, results in found),
             assessed=sum(results.assessed for _, results in found),
             failing=tuple(result for result in self.failing if severity in result.failing_severities),
             failed=sum(results.failed for _, results in found),
@@ -270,7 +272,7 @@ def _read(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: Poli
         results=results,
         reasons=findings.reasons(),
         set_aside=findings.set_aside(),
-        tiers=tuple(by_tier(tally, policy.tiers)),
+        tiers=tuple(by_tier(tally, policy.tiers, {one.control_id for one in results if one.evidence_class == EvidenceClass.MANUAL.value})),
         loosened=loosened_results(tally),
         waivers=waiver_table(policy.waivers, tally, unfounded, at),
         attestations=attestation_table(policy.attestations, datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc)),

@@ -9,8 +9,8 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from kafka_audit.audit.outcome import VERDICTS, VOID
 from kafka_audit.report.lag_groups import GroupLag
 from kafka_audit.report.model import Report
+from kafka_audit.report.report_times import moment
 from kafka_audit.safe_text import visible
-from kafka_audit.times import parse_time
 
 
 def render(report: Report) -> str:
@@ -52,7 +52,8 @@ class _Figures(Collector):
         yield self._sample(self._gauge("exit_code", "Exit code of the audit: 0 if the gate passed."), report.outcome.exit_code)
         yield from self._of_results() if not report.missing and report.outcome.verdict != VOID else ()
         taken = self._gauge("evidence_timestamp_seconds", "When the snapshot was begun, in Unix time.")
-        yield self._sample(taken, parse_time(report.collection.started_at).timestamp() if report.collection.started_at else None)
+        begun = moment(report.collection.started_at or "")
+        yield self._sample(taken, begun.timestamp() if begun else None)
 
     def _of_results(self) -> Iterator[GaugeMetricFamily]:
         """Counts of results; of an audit in which a part was not verified no count is known."""

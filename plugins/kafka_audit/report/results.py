@@ -17,30 +17,22 @@ from kafka_audit.report.frozen import EXACT, IN_JSON_ELSEWHERE, Evidence
 from kafka_audit.report.tally import Acceptance, AssessedShare, Results, Tally, WaiverTable, by_severity, rank
 
 COUNTS = ("population", "findings", *COUNTED_AS.values())
-_OF_TALLY = ("waived", "loosened")
+_OF_TALLY = ("waived", "loosened", "still_open")
 _EXAMPLES = 3
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
 class Counts(Results):
-    """The number of results of a control in each status, and the number of resources.
-
-    ``still_open``: those of not_assessed that only a person can attest, and nobody has; they do not count in the coverage.
-    """
+    """The number of results of a control in each status, and the number of resources."""
 
     population: int = 0
     findings: int = 0
-    still_open: int = 0
-
-    @property
-    def applicable(self) -> int:
-        return super().applicable - self.still_open
 
 
 def total(counts: Iterable[Counts]) -> Counts:
     """Add up counts, field by field."""
     listed = list(counts)
-    return Counts(**{name: sum(getattr(one, name) for one in listed) for name in (*COUNTS, *_OF_TALLY, "still_open")})
+    return Counts(**{name: sum(getattr(one, name) for one in listed) for name in (*COUNTS, *_OF_TALLY)})
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)

@@ -55,7 +55,10 @@ class AssessedShare:
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
 class Results:
-    """The number of results in each status. ``waived`` counts failures; ``loosened`` counts passes and failures."""
+    """The number of results in each status. ``waived`` counts failures; ``loosened`` counts passes and failures.
+
+    ``still_open``: those of not_assessed that only a person can attest, and nobody has; they do not count in the coverage.
+    """
 
     passed: int = 0
     failed: int = 0
@@ -64,6 +67,7 @@ class Results:
     not_applicable: int = 0
     waived: int = 0
     loosened: int = 0
+    still_open: int = 0
 
     @property
     def assessed(self) -> int:
@@ -71,7 +75,7 @@ class Results:
 
     @property
     def applicable(self) -> int:
-        return self.passed + self.failed + self.errored + self.not_assessed
+        return self.passed + self.failed + self.errored + self.not_assessed - self.still_open
 
     @property
     def coverage(self) -> AssessedShare:
@@ -92,15 +96,17 @@ def read_tally(path: Path, waivers: Collection[str]) -> tuple[Counter[Kind], Cou
     return found, unfounded
 
 
-def results_of(kinds: Iterable[tuple[Kind, int]]) -> Results:
-    """Add up the counts of some kinds of results."""
+def results_of(kinds: Iterable[tuple[Kind, int]], manual: Collection[str] = ()) -> Results:
+    """Add up the counts of some kinds of results; ``manual``: the ids of the controls that only a person can attest."""
     by_status: Counter[str] = Counter()
-    waived = loosened = 0
+    waived = loosened = still_open = 0
     for kind, number in kinds:
         by_status[kind.status] += number
         waived += number if kind.waiver is not None else 0
         loosened += number if kind.loosened is not None and kind.status in _JUDGED else 0
-    return Results(**{name: by_status[status.value] for status, name in COUNTED_AS.items()}, waived=waived, loosened=loosened)
+        still_open += number if kind.status == Status.NOT_ASSESSED.value and kind.control_id in manual else 0
+    counts = {name: by_status[status.value] for status, name in COUNTED_AS.items()}
+    return Results(**counts, waived=waived, loosened=loosened, still_open=still_open)
 
 
 def rank(severity: str) -> int:
@@ -114,10 +120,10 @@ def by_severity(tally: Tally) -> dict[str, Results]:
     return {name: results_of((kind, number) for kind, number in tally.items() if kind.severity == name) for name in names}
 
 
-def by_tier(tally: Tally, tiers: Collection[str]) -> list[tuple[str, Results]]:
-    """The results of each tier, in the policy's order; tiers that only findings name come last."""
+def by_tier(tally: Tally, tiers: Collection[str], manual: Collection[str] = ()) -> list[tuple[str, Results]]:
+    """The results of each tier, in the policy's order; tiers that only findings name come last. ``manual``: as in :func:`results_of`."""
     names = [*tiers, *sorted({str(kind.tier) for kind in tally} - set(tiers))]
-    return [(name, results_of((kind, number) for kind, number in tally.items() if str(kind.tier) == name)) for name in names]
+    return [(name, results_of(((kind, number) for kind, number in tally.items() if str(kind.tier) == name), manual)) for name in names]
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)

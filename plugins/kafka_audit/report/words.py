@@ -37,16 +37,20 @@ def coverage(report: "Report") -> str:
 
 
 def failures(report: "Report") -> str:
-    """How many controls fail, by the severity of their worst failure, as a part of a sentence."""
+    """How many controls fail, by the severity of their worst failure, and how many judged anything, as a part of a sentence."""
     failing = report.failing
     ran = sum(result.counts is not None for result in report.results)
+    judged = sum(result.counted.assessed > 0 for result in report.results)
+    if not judged:
+        return f"none of {counted(ran, 'control')} judged a result" if ran else "no control ran"
+    idle = f", and only {judged:,} judged at least one result" if judged < ran else ""
     if not failing:
-        return f"none of {counted(ran, 'control')} fails" if ran else "no control ran"
+        return f"none of {counted(ran, 'control')} fails{idle}"
     worst = Counter(result.worst for result in failing)
     severities = [f"{number} {name}" for name, number in worst.items()]
     verb = "fails" if len(failing) == 1 else "fail"
     waived = f", {report.counts.waived:,} of {counted(report.counts.failed, 'failing result')} waived" if report.counts.waived else ""
-    return f"{len(failing)} of {counted(ran, 'control')} {verb} ({', '.join(severities)}){waived}"
+    return f"{len(failing)} of {counted(ran, 'control')} {verb} ({', '.join(severities)}){waived}{idle}"
 
 
 def waiver_sentence(waiver: "Acceptance") -> str:

@@ -79,6 +79,7 @@ def _cluster(number: int, cluster: FleetCluster, newest: datetime | None) -> dic
         "behind": verdicts.behind(cluster, newest),
         "failed": [_failed(cluster, severity) for severity in Severity],
         "assessed": safe_text.percent(cluster.assessed, cluster.applicable),
+        "not_run": f"{words.counted(cluster.not_run, 'control')} did not run" if cluster.not_run else None,
         "why": [Wide(cut(reason, _SENTENCE)) for reason in cluster.why[:_REASONS]],
         "why_kind": "gap" if cluster.verdict == PASSED else _kind(cluster.verdict),
         "more": max(0, len(cluster.why) - _REASONS),

@@ -87,6 +87,11 @@ class FleetCluster:
     failed: Mapping[str, FailedAt] = field(default_factory=dict)
     cells: Mapping[str, Cell] = field(default_factory=dict)
 
+    @property
+    def not_run(self) -> int:
+        """How many controls did not run, as when a part of the audit is missing; ``assessed`` and ``applicable`` do not count them."""
+        return sum(cell.standing is Standing.DID_NOT_RUN for cell in self.cells.values())
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
@@ -175,7 +180,7 @@ def _cluster(name: str, report: StoredReport, failed_steps: list[str]) -> FleetC
 
 
 def _cell(control: StoredControl) -> Cell:
-    return Cell(standing=standing_by(control.counts, fit=True), counts=control.counts, worst=control.worst_failure)
+    return Cell(standing=standing_by(control.counts, control.set_aside, fit=True), counts=control.counts, worst=control.worst_failure)
 
 
 def _unsealed(root: EvidenceRoot, name: str, after: str) -> str | None:

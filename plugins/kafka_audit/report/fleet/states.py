@@ -57,6 +57,13 @@ STATES = (
     State(
         id=ABSENT, words="not in audit", means="the audit was made without this control", kind="absent", letter="\N{MULTIPLICATION SIGN}"
     ),
+    State(
+        id=Standing.IN_PART.value,
+        words="passes in part",
+        means="passes, and results were set aside for a recorded reason",
+        kind="part",
+        letter="P*",
+    ),
     State(id=Standing.PASS.value, words="passes", means="all that applies was assessed and passes", kind="pass", letter="P"),
     State(
         id=Standing.NOT_APPLICABLE.value,

@@ -20,13 +20,17 @@ class _Stored(BaseModel):
 
 
 class StoredControl(_Stored):
-    """One control of the audit; ``severity`` is the catalogue's, ``counts`` is None if it did not run."""
+    """One control of the audit; ``severity`` is the catalogue's, ``counts`` is None if it did not run.
+
+    ``set_aside``: how many of its results do not apply for a reason that was recorded.
+    """
 
     control_id: str
     code: str
     title: str
     severity: str
     counts: Counts | None
+    set_aside: int
     worst_failure: str | None
 
 

@@ -125,6 +125,7 @@ def _severities(report: Report) -> list[dict[str, object]]:
         {
             "severity": one.name,
             "controls": str(one.controls),
+            "judged": str(one.judged),
             "failing": str(len(one.failing)) if one.assessed else None,
             "results": safe_text.grouped(one.failed if one.assessed else None),
             "waived": safe_text.grouped(one.waived if one.assessed else None),
