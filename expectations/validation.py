@@ -152,7 +152,7 @@ def _observed(table: Table, columns: Sequence[str], rows: int, result: Mapping[s
     if table.single and len(table.rows) == len(columns) == 1:
         return _shown(table.rows[0].get(columns[0]))
     unexpected = result.get("unexpected_count")
-    return f"{unexpected} of {rows} differ" if unexpected is not None else _shown(result.get("observed_value"))
+    return f"{unexpected} of {rows} break this rule" if unexpected is not None else _shown(result.get("observed_value"))
 
 
 def _unexpected(table: Table, result: Mapping[str, Any]) -> str:

@@ -92,6 +92,12 @@ def test_comparing_backwards_says_so(shop):
     assert "A was sealed after B" in run(shop, second.id, first.id).output
 
 
+def test_comparing_an_audit_with_itself_says_so(shop):
+    first = shop.audit([row(TOPIC, "orders")])
+    found = run(shop, first.id, first.audit.path)
+    assert (found.exit_code, "A and B are the same audit" in found.output) == (0, True)
+
+
 @pytest.mark.parametrize("less", [{"evidence": ("FAIL", 4)}, {"parts": ("settings",)}, {"parts": ()}])
 def test_an_audit_that_was_void_or_cut_short_never_ends_as_if_it_had_no_failures(shop, less):
     first = shop.audit([row(TOPIC, "orders")])

@@ -159,7 +159,9 @@ def test_a_changed_snapshot_makes_the_audit_unusable(tmp_path: Path) -> None:
     fleet_audit(tmp_path / "root", "a", all_pass)
     file = next((tmp_path / "root" / "evidence" / "a").rglob("groups.parquet"))
     file.write_bytes(file.read_bytes() + b"#")
-    assert one(read(tmp_path / "root"), "a").verdict == "UNUSABLE"
+    found = one(read(tmp_path / "root"), "a")
+    assert found.verdict == "UNUSABLE"
+    assert "cannot be relied on: snapshot" in found.why[0]
 
 
 @pytest.mark.parametrize("broken", [{"verdict": "PASSED"}, {"controls": []}, {"audit_id": LATER}, {"verdict": "GREAT"}])

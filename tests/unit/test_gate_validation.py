@@ -45,7 +45,7 @@ def judge(table, kind=BETWEEN, severity="critical", **kwargs) -> RuleResult:
 
 def test_rows_within_the_limit_pass():
     result = judge(things(0, 0), column="bad", **ZERO)
-    assert (result.status, result.observed, result.detail) == (Verdict.PASS, "0 of 2 differ", "")
+    assert (result.status, result.observed, result.detail) == (Verdict.PASS, "0 of 2 break this rule", "")
     assert decide([result]) == (Verdict.PASS, 0)
 
 
@@ -58,7 +58,7 @@ def test_rows_outside_the_limit_fail_and_are_named():
 
 def test_long_lists_of_rows_are_cut_and_counted():
     assert judge(things(*[1] * 30), column="bad", **ZERO).reason.endswith(
-        "30 of 30 differ: " + ", ".join(f"n{n}" for n in range(20)) + " and 10 more"
+        "30 of 30 break this rule: " + ", ".join(f"n{n}" for n in range(20)) + " and 10 more"
     )
     assert judge(things(*[1] * 30), column="bad", **ZERO).detail.endswith("n19 (bad=1) and 10 more.")
 

@@ -138,6 +138,7 @@ def test_a_misnamed_framework_file_is_not_passed_over(tmp_path: Path) -> None:
     place = frameworks(tmp_path)
     (place / "frameworks" / "fw.yaml").rename(place / "frameworks" / "fw.yml")
     assert "fw.yml: is not a policy file" in refusal(place)
+    assert "frameworks/*.yaml" in refusal(place)
 
 
 def test_one_bad_file_is_told_with_all_the_others(tmp_path: Path) -> None:

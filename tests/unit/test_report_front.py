@@ -50,7 +50,7 @@ def test_each_of_the_worst_says_which_control_fails_where_and_what_it_means(tmp_
     words = front(audit(tmp_path))
     assert "The three worst things" in words
     assert "TOP-01 Not true: Replication factor sufficient Where TOP-01 1, TOP-01 2: 1" in words
-    assert "What it means for the data One disk fails, and the partition with all its records is gone." in words
+    assert "What can happen One disk fails, and the partition with all its records is gone." in words
     assert "Where broker BRK-02 1" in words
 
 

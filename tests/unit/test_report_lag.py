@@ -131,8 +131,11 @@ def test_an_sla_shows_availability_target_and_what_is_left_of_the_error_budget(t
     assert [(one.group_id, one.slas[0].target_met) for one in report.lag.groups] == [("bad", False), ("good", True)]
     text = text_of(report)
     assert "Below target SLA interactive" in text
-    assert "98.75% inside, target 99.5% over 30 days. Error budget 216 min: 540 min used, overspent by 324 min." in text
-    assert "99.9% inside, target 99.5% over 30 days. Error budget 216 min: 44 min used, 172 min left." in text
+    assert (
+        "Inside in 98.75% of the time that is known, target 99.5% over 30 days. Error budget 216 min: 540 min used, overspent by 324 min."
+        in text
+    )
+    assert "Inside in 99.9% of the time that is known, target 99.5% over 30 days. Error budget 216 min: 44 min used, 172 min left." in text
 
 
 def test_an_sla_of_which_too_little_is_known_is_neither_met_nor_missed(tmp_path: Path) -> None:
@@ -142,6 +145,12 @@ def test_an_sla_of_which_too_little_is_known_is_neither_met_nor_missed(tmp_path:
     report = read(tmp_path, [group_partition(one, "t", 0) for one in "abc"], group_slas=slas)
     assert [[sla.target_met for sla in one.slas] for one in report.lag.groups] == [[None], [None], []]
     assert "Target met" not in text_of(report)
+
+
+def test_an_availability_of_seconds_says_how_little_is_known(tmp_path: Path) -> None:
+    seconds = {"minutes_in": 0, "minutes_out": 0, "minutes_not_assessed": 43_200, "availability_percent": 100.0}
+    report = read(tmp_path, [group_partition("a", "t", 0)], group_slas=sla_table([group_sla("a", **seconds)]))
+    assert "Inside in 100% of the time that is known (less than a minute), target 99.5% over 30 days." in text_of(report)
 
 
 def test_buckets_that_are_absent_or_of_which_nothing_is_known_stay_gaps(tmp_path: Path) -> None:

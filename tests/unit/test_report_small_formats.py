@@ -152,6 +152,12 @@ def test_the_summary_says_verdict_loss_and_the_worst_controls_and_escapes_names(
     assert all(line.count("|") - line.count("\\|") == 5 for line in table)
 
 
+def test_the_summary_calls_a_broker_a_broker(report: Report) -> None:
+    failing = next(one for one in report.failing if one.subject == "broker")
+    lines = markdown.render(report).splitlines()
+    assert next(line for line in lines if f" {failing.code} " in line).endswith(f"| broker {failing.failures[0].resource} |")
+
+
 @pytest.mark.parametrize(
     "name",
     [

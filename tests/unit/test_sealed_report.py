@@ -103,8 +103,13 @@ def test_an_audit_that_is_not_sealed_is_not_rendered(tmp_path: Path) -> None:
 def test_what_is_no_audit_below_a_root_is_named(tmp_path: Path) -> None:
     audit = sealed_audit(tmp_path / "root")
     snapshot = next((tmp_path / "root" / "evidence" / "orders-prod").iterdir())
-    for folder in (tmp_path / "none", snapshot):
-        assert refused(folder, "--to", tmp_path / "out")[0] == 2
+    for folder, why in (
+        (tmp_path / "none", "there is no folder"),
+        (snapshot, "evidence, not of an audit"),
+        (audit.parent, "not the folder of an audit"),
+    ):
+        code, said = refused(folder, "--to", tmp_path / "out")
+        assert (code, why in said) == (2, True)
     (tmp_path / "linked").symlink_to(audit)
     assert refused(tmp_path / "linked", "--to", tmp_path / "out")[0] == 5
 

@@ -22,7 +22,7 @@ from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import EvidenceRoot, unseal_audit
 from kafka_audit.store.sealed import Sealed
-from kafka_audit.store.signing import new_key
+from kafka_audit.store.signing import new_key, read_public_key
 from kafka_audit.store.signing_key import VARIABLE, signing_key
 
 
@@ -237,3 +237,10 @@ def test_a_key_that_cannot_be_used_is_invalid_input_before_anything_is_read_or_w
     with pytest.raises(ConfigurationError, match=VARIABLE):
         snapshot(EvidenceRoot(path=tmp_path / "root"), 0)
     assert not (tmp_path / "root").exists()
+
+
+def test_a_public_key_that_is_not_there_is_not_called_a_wrong_key(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"the public key cannot be read \(No such file or directory\): name the .pub file"):
+        read_public_key(tmp_path / "none.pub")
+    with pytest.raises(ConfigurationError, match="is not a public key in PEM form"):
+        read_public_key(Path(__file__))

@@ -76,7 +76,7 @@ def _side(folder: Path) -> Side:
     place = place_of(folder)
     if place is None or place.kind != AUDIT:
         raise ConfigurationError(
-            f"{folder} is not ROOT/audits/CLUSTER/AUDIT: name the folder of an audit, or its id with --root and --cluster"
+            f"{folder} is not the folder of an audit: name ROOT/audits/CLUSTER/AUDIT_ID, or the audit's id with --root and --cluster"
         )
     if not folder.is_dir():
         raise ConfigurationError(f"there is no folder {folder}: check the id, --root and --cluster")
@@ -98,6 +98,8 @@ def _is_whole(side: Side) -> bool:
 
 
 def _order(earlier: Side, later: Side) -> list[str]:
+    if earlier.audit.path.resolve() == later.audit.path.resolve():
+        return ["A and B are the same audit, so nothing can differ."]
     first, second = (sealed_as(side.audit.path) for side in (earlier, later))
     if first and second and first.sequence > second.sequence and earlier.audit.path.parent == later.audit.path.parent:
         return ["A was sealed after B: what is called new here was there first."]

@@ -24,6 +24,8 @@ def fix(
     if not folder.is_dir():
         raise ConfigurationError(f"there is no folder {folder}: name the folder of one audit")
     place = place_of(folder)
+    if place is None and not (folder / "manifest.json").is_file():
+        raise ConfigurationError(f"{folder} is not the folder of an audit: name ROOT/audits/CLUSTER/AUDIT_ID")
     kind = Sealed.open(folder, place).manifest.get("kind")
     if kind != AUDIT:
         raise ConfigurationError(f"{folder} is a sealed {kind}: name the folder of an audit, audits/CLUSTER/AUDIT_ID below the root")

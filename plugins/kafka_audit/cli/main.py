@@ -7,7 +7,7 @@ import sys
 from collections import UserDict
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -65,14 +65,22 @@ class _LazyGroup(TyperGroup):
 app = typer.Typer(cls=_LazyGroup, no_args_is_help=True, add_completion=False)
 
 
-@app.callback()
-def _kafka_audit() -> None:
-    """Reliability audit for Apache Kafka: evidence, verdicts and reports."""
-
-
 def version() -> None:
     """Print the version."""
     print(__version__)
+
+
+def _version_only(asked: bool) -> None:
+    if asked:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def _kafka_audit(
+    _version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version_only)] = False,
+) -> None:
+    """Reliability audit for Apache Kafka: evidence, verdicts and reports."""
 
 
 def _interrupted(_number: int, _frame: object) -> None:

@@ -156,6 +156,7 @@ def _unexpected_files(place: Path) -> list[str]:
     if not place.is_dir():
         return []
     known = {*_REQUIRED, *_OPTIONAL}
+    names = f"{', '.join(sorted(known))}, {_FRAMEWORKS}/*.yaml"
     found = [path for path in place.glob("*.y*ml") if path.name not in known]
     found += (place / _FRAMEWORKS).glob("*.yml")
-    return [f"{path}: is not a policy file of this release ({', '.join(sorted(known))}): rename or remove it" for path in sorted(found)]
+    return [f"{path}: is not a policy file of this release ({names}): rename or remove it" for path in sorted(found)]

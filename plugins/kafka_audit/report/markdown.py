@@ -96,7 +96,9 @@ def _failures(report: Report) -> list[str]:
 
 def _row(result: ControlResult) -> str:
     counts = result.counted
-    named = ", ".join(plain(finding.resource) for finding in result.failures[:_RESOURCES])
+    named = ", ".join(
+        plain(f"broker {finding.resource}" if finding.subject == "broker" else finding.resource) for finding in result.failures[:_RESOURCES]
+    )
     waived = f" ({counts.waived:,} waived)" if counts.waived else ""
     return f"| {_word(result.worst)} | {_word(result.code)} {plain(result.title)} | {counts.failed:,}{waived} | {named} |"
 

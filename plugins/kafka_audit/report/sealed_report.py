@@ -56,8 +56,8 @@ def checked_audit(folder: Path, keys: Sequence["Ed25519PublicKey"] = ()) -> Chec
     if not path.is_dir():
         raise ConfigurationError(f"there is no folder {path}: name the folder of one audit")
     if place is None or place.kind != AUDIT:
-        what = f"the place of a {place.kind}" if place else "no place of a root"
-        raise ConfigurationError(f"{path} is {what}: name the folder of an audit, audits/CLUSTER/AUDIT_ID below the root")
+        what = f"the folder of a {place.kind}, not of an audit" if place else "not the folder of an audit"
+        raise ConfigurationError(f"{path} is {what}: name ROOT/audits/CLUSTER/AUDIT_ID")
     manifest = Sealed.open(path, place).manifest
     root = EvidenceRoot(path=place.root)
     check_audit(path, root, keys).raise_problems(path)

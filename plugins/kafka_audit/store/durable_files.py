@@ -127,14 +127,16 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_failed(path: Path, problem: OSError) -> CollectionError:
     """The error for a refused write: which path, why, what to do, and that earlier evidence is safe."""
-    hint = {
+    hints = {
+        errno.ENOENT: "a folder on the way to it does not exist and could not be made",
         errno.ENOSPC: "the disk is full: free space, then run again",
         errno.EDQUOT: "the disk quota is used up: free space, then run again",
         errno.EACCES: "no permission to write there",
         errno.EROFS: "the file system is read-only",
-    }.get(problem.errno or 0, "see the system's message")
+    }
+    hint = f" - {hints[problem.errno]}" if problem.errno in hints else ""
     kept = "Nothing half-written was kept; earlier evidence is untouched"
-    return CollectionError(f"cannot write {path}: {problem.strerror or problem} - {hint}. {kept}")
+    return CollectionError(f"cannot write {path}: {problem.strerror or problem}{hint}. {kept}")
 
 
 @contextlib.contextmanager

@@ -128,7 +128,9 @@ def read_public_key(path: Path) -> Ed25519PublicKey:
     """A public key as PEM; ConfigurationError (exit 2) when it is none, or a private one, which belongs on no checker's machine."""
     try:
         key = load_pem_public_key(path.read_bytes())
-    except (OSError, ValueError) as problem:
+    except OSError as problem:
+        raise ConfigurationError(f"{path}: the public key cannot be read ({problem.strerror}): name the .pub file") from problem
+    except ValueError as problem:
         raise ConfigurationError(f"{path}: is not a public key in PEM form ({problem}): name the .pub file") from problem
     if not isinstance(key, Ed25519PublicKey):
         raise ConfigurationError(f"{path}: is not an Ed25519 key: name the .pub file that `kafka-audit keys new` made")

@@ -149,12 +149,17 @@ def _read(
         cluster = _cluster(name, report, [f"Step {one['step']} failed: {one['message']}" for one in failures_of(path)])
         newer = _unsealed(root, name, audit_id)
     except (AuditError, OSError, KeyError, ValueError) as problem:
-        why = f"Its newest audit cannot be used: {'. '.join(str(problem).splitlines())}"
+        why = f"Its newest audit cannot be used: {_one_line(problem)}"
         return FleetCluster(name=name, verdict=UNUSABLE, why=(why,), audit_id=audit_id), None
     notes = [f"A newer audit, {newer}, is not sealed: it runs still, or was cut short."] if newer else []
     if head and head.audit_id != audit_id:
         notes.append(f"Audit {head.audit_id} was sealed after it, although it began earlier by its clock: this one need not be the newest.")
     return replace(cluster, why=(*cluster.why, *notes)), report
+
+
+def _one_line(problem: Exception) -> str:
+    first, *others = (line.strip() for line in str(problem).splitlines() or [""])
+    return f"{first} {'. '.join(others)}".strip()
 
 
 def _cluster(name: str, report: StoredReport, failed_steps: list[str]) -> FleetCluster:
