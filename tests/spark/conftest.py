@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -80,16 +80,26 @@ Rows = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def rows_of(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Rows]:
-    """Wide rows of one subject by resource, from a synthetic cluster and, by age in hours, how it was in earlier snapshots."""
+    """Wide rows of one subject by resource, from a synthetic cluster and, by age in hours, how it was in earlier snapshots.
 
-    def build(cluster: Synthetic, subject: str, policy: Policy | None = None, earlier: Mapping[float, Synthetic] | None = None) -> Rows:
+    With ``columns``, only those: Spark then plans only what they are made of.
+    """
+
+    def build(
+        cluster: Synthetic,
+        subject: str,
+        policy: Policy | None = None,
+        earlier: Mapping[float, Synthetic] | None = None,
+        columns: Sequence[str] = (),
+    ) -> Rows:
         root = tmp_path_factory.mktemp("root")
         for hours, past in (earlier or {}).items():
             past.write(root, READ_AT - timedelta(hours=hours))
         snapshot = cluster.write(root)
         evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
         with evidence.tables.settings():
-            rows = wide_rows(subject, evidence, policy or load_policy()).collect()
+            whole = wide_rows(subject, evidence, policy or load_policy())
+            rows = (whole.select("resource", *columns) if columns else whole).collect()
         assert len({row["resource"] for row in rows}) == len(rows)
         return {row["resource"]: row.asDict(recursive=True) for row in rows}
 

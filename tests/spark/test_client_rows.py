@@ -209,4 +209,4 @@ def test_the_evidence_counts_as_many_clients_as_there_are_rows(
 ) -> None:
     folder = request.getfixturevalue("tmp_path")
     rows = request.getfixturevalue(f"{subject}s")
-    assert population(subject, Evidence(spark=spark, snapshot=cluster.write(folder)), policy) == len(rows)
+    assert population(subject, Evidence(spark=spark, snapshot=cluster.write(folder), small_cluster=True), policy) == len(rows)

@@ -28,8 +28,12 @@ def the(rows_of, cluster: Synthetic, **where) -> dict:
     return rows_of(cluster, "cluster", **where)["cluster"]
 
 
-def test_a_healthy_cluster_has_nothing_unread_and_nothing_hidden(rows_of) -> None:
-    row = the(rows_of, Synthetic().brokers(RACKS).topic("t"))
+@pytest.fixture(scope="module")
+def healthy(rows_of) -> dict:
+    return the(rows_of, Synthetic().brokers(RACKS).topic("t"))
+
+
+def test_a_healthy_cluster_has_nothing_unread_and_nothing_hidden(healthy: dict) -> None:
     expected = {
         "cluster_id": "cluster-id",
         "brokers_known": [1, 2, 3],
@@ -50,62 +54,126 @@ def test_a_healthy_cluster_has_nothing_unread_and_nothing_hidden(rows_of) -> Non
         "policy": {"tier": "no_loss", "replication_factor": 3, "interval_ms": 86_400_000, "clients_declared": True},
         "errors": {},
     }
-    assert {name: row[name] for name in expected} == expected
+    assert {name: healthy[name] for name in expected} == expected
 
 
-def test_drift_and_weaker_overrides_are_named_with_their_values(rows_of) -> None:
-    cluster = Synthetic().brokers(RACKS, {2: {"offsets.retention.minutes": "5", "broker.rack": "b"}})
-    cluster.topic("weak", config={"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
-    cluster.topic("same", config={"min.insync.replicas": "2"}).topic("stronger", config={"min.insync.replicas": "3"})
-    row = the(rows_of, cluster)
-    assert row["drifting_keys"] == ["offsets.retention.minutes: 10080 (broker 1, 3), 5 (broker 2)"]
-    assert row["weaker_override_count"] == 2
-    assert row["weaker_overrides"] == [
+# Each of the next clusters has several peculiarities, none of which touches what the others are about: a row costs one query.
+
+
+def drifting() -> Synthetic:
+    one = Synthetic().brokers(RACKS, {2: {"offsets.retention.minutes": "5", "broker.rack": "b"}})
+    one.topic("weak", config={"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
+    return one.topic("same", config={"min.insync.replicas": "2"}).topic("stronger", config={"min.insync.replicas": "3"})
+
+
+def add_topics_on_disk(one: Synthetic) -> Synthetic:
+    for topic in ("secret", "__cluster_metadata", "elsewhere", "__consumer_offsets"):
+        one.add("replica_sizes", broker_id=1, path="/d", topic=topic, partition=0, size_bytes=1, offset_lag=0, is_future=False)
+    one.topics_in_scope = ["s*", "weak"]
+    return one
+
+
+def add_observers(one: Synthetic) -> Synthetic:
+    for row in one.tables["quorum"]:
+        row["replica_id"] += 100  # controllers of their own
+    last_times = {1: READ_MS - 60_004, 2: READ_MS - 60_006, 3: -1, 4: READ_MS, 104: READ_MS}
+    for number, last in last_times.items():
+        one.add("quorum", replica_id=number, role="observer", is_leader=False, last_caught_up_timestamp_ms=last, read_at=READ_AT)
+    return one
+
+
+@pytest.fixture(scope="module")
+def peculiar(rows_of) -> dict:
+    return the(rows_of, add_observers(add_topics_on_disk(drifting())))
+
+
+def test_drift_and_weaker_overrides_are_named_with_their_values(peculiar: dict) -> None:
+    assert peculiar["drifting_keys"] == ["offsets.retention.minutes: 10080 (broker 1, 3), 5 (broker 2)"]
+    assert peculiar["weaker_override_count"] == 2
+    assert peculiar["weaker_overrides"] == [
         "weak: min.insync.replicas=1 (brokers: 2)",
         "weak: unclean.leader.election.enable=true (brokers: false)",
     ]
 
 
-def test_with_elr_the_cluster_default_is_taken_from_the_topics_synonyms(rows_of) -> None:
-    cluster = (
-        Synthetic().brokers(RACKS).topic("weak", config={"min.insync.replicas": "1"}).topic("unknown", config={"min.insync.replicas": "1"})
-    )
-    cluster.tables["broker_configs"] = [row for row in cluster.tables["broker_configs"] if row["name"] != "min.insync.replicas"]
+def test_topics_on_disk_that_metadata_does_not_show_are_hidden_unless_they_are_out_of_scope(peculiar: dict) -> None:
+    assert peculiar["hidden_topics"] == ["__consumer_offsets", "secret"]
+
+
+def test_observers_are_the_alive_brokers_that_are_no_voters_and_caught_up_by_the_leaders_clock(
+    peculiar: dict, partly_unread: dict, lagging: dict, healthy: dict, unreadable: dict
+) -> None:
+    def observers(row: dict) -> tuple:
+        return row["observers"], row["caught_up_observers"]
+
+    assert observers(peculiar) == ([1, 2, 3], [1])
+    assert observers(partly_unread) == ([1, 2, 3], None)
+    assert observers(lagging) == ([5], []), "the leader drops an observer that has not fetched for five minutes"
+    assert observers(healthy) == ([], [])
+    assert observers(unreadable) == (None, None)
+
+
+def add_topics_with_elr(one: Synthetic) -> Synthetic:
+    one.topic("weak", config={"min.insync.replicas": "1"}).topic("unknown", config={"min.insync.replicas": "1"})
+    one.tables["broker_configs"] = [row for row in one.tables["broker_configs"] if row["name"] != "min.insync.replicas"]
     chain = [("1", "DYNAMIC_TOPIC_CONFIG"), ("2", "DYNAMIC_DEFAULT_BROKER_CONFIG"), ("1", "DEFAULT_CONFIG")]
-    for row in cluster.tables["topic_configs"]:
+    for row in one.tables["topic_configs"]:
         if row["topic"] == "weak" and row["name"] == "min.insync.replicas":
             row["synonyms"] = [{"name": "min.insync.replicas", "value": value, "source": source} for value, source in chain]
-    row = the(rows_of, cluster)
-    assert row["weaker_overrides"] == ["weak: min.insync.replicas=1 (brokers: 2)"]
+    return one
 
 
-def test_no_weaker_override_is_claimed_while_something_could_not_be_compared(rows_of) -> None:
-    unread = the(rows_of, Synthetic().brokers(RACKS).topic("dark", without_config=True))
-    assert (unread["weaker_override_count"], unread["weaker_overrides"]) == (None, None)
-
-
-def test_a_voter_that_is_behind_or_has_no_time_is_not_healthy(rows_of) -> None:
-    cluster = Synthetic().brokers({1: "a", 2: "a", 3: "a", 4: None})
+@pytest.fixture(scope="module")
+def lagging(rows_of) -> dict:
+    """A cluster with voters that are behind, a broker of which the quorum tells nothing, and ELR."""
+    cluster = Synthetic().brokers({1: "a", 2: "a", 3: "a", 4: None, 5: "a"})
+    cluster.tables["quorum"] = [row for row in cluster.tables["quorum"] if row["replica_id"] != 5]
     for row, time in zip(cluster.tables["quorum"], (READ_MS - 700, READ_MS - 10_701, -1, READ_MS - 10_700), strict=True):
         row["last_caught_up_timestamp_ms"] = time
-    row = the(rows_of, cluster)
-    assert (row["voters"], row["healthy_voters"], row["clock_skew_ms"]) == ([1, 2, 3, 4], [1, 4], 700)
-    assert (row["racks"], row["brokers_without_rack"]) == (1, [4])
+    return the(rows_of, add_topics_with_elr(cluster))
 
 
-def test_without_quorum_times_health_and_clock_are_unknown(rows_of) -> None:
-    cluster = Synthetic().brokers(RACKS)
+def test_with_elr_the_cluster_default_is_taken_from_the_topics_synonyms(lagging: dict) -> None:
+    assert lagging["weaker_overrides"] == ["weak: min.insync.replicas=1 (brokers: 2)"]
+
+
+def test_a_voter_that_is_behind_or_has_no_time_is_not_healthy(lagging: dict) -> None:
+    assert (lagging["voters"], lagging["healthy_voters"], lagging["clock_skew_ms"]) == ([1, 2, 3, 4], [1, 4], 700)
+    assert (lagging["racks"], lagging["brokers_without_rack"]) == (1, [4])
+
+
+@pytest.fixture(scope="module")
+def partly_unread(rows_of) -> dict:
+    """A cluster whose quorum tells no times, with a topic whose configuration and a broker whose disks were not read."""
+    cluster = add_observers(Synthetic().brokers(RACKS)).topic("dark", without_config=True).topic("shown")
     for row in cluster.tables["quorum"]:
         row["last_caught_up_timestamp_ms"] = None
-    row = the(rows_of, cluster)
-    assert (row["voters"], row["healthy_voters"], row["clock_skew_ms"]) == ([1, 2, 3], None, None)
+    return the(rows_of, cluster.error("log_dirs", "REQUEST_TIMED_OUT", broker_id=2))
 
 
-def test_a_cluster_of_which_nothing_could_be_read_still_has_its_row_and_every_reason(rows_of) -> None:
+def test_no_weaker_override_is_claimed_while_something_could_not_be_compared(partly_unread: dict) -> None:
+    assert (partly_unread["weaker_override_count"], partly_unread["weaker_overrides"]) == (None, None)
+
+
+def test_without_quorum_times_health_and_clock_are_unknown(partly_unread: dict) -> None:
+    figures = tuple(partly_unread[name] for name in ("voters", "healthy_voters", "clock_skew_ms"))
+    assert figures == ([101, 102, 103], None, None)
+
+
+def test_no_hidden_topic_is_claimed_to_be_absent_while_a_disk_is_unread(partly_unread: dict) -> None:
+    assert partly_unread["hidden_topics"] is None
+    assert "REQUEST_TIMED_OUT" in partly_unread["errors"]["log_dirs"]
+
+
+@pytest.fixture(scope="module")
+def unreadable(rows_of) -> dict:
     cluster = Synthetic()
     for dataset in ("brokers", "topics", "quorum", "broker_configs", "log_dirs", "replica_sizes"):
         cluster.error(dataset, "CLUSTER_AUTHORIZATION_FAILED")
-    row = the(rows_of, cluster)
+    return the(rows_of, cluster)
+
+
+def test_a_cluster_of_which_nothing_could_be_read_still_has_its_row_and_every_reason(unreadable: dict) -> None:
     unknown = (
         "cluster_id",
         "brokers_known",
@@ -117,25 +185,10 @@ def test_a_cluster_of_which_nothing_could_be_read_still_has_its_row_and_every_re
         "drifting_keys",
         "hidden_topics",
     )
-    assert {name: row[name] for name in unknown} == dict.fromkeys(unknown)
-    assert row["unread_items"] == 6
-    assert row["unread_by_dataset"]["quorum"] == 1
-    assert row["errors"]["quorum"] == "CLUSTER_AUTHORIZATION_FAILED (SomeApi): refused"
-
-
-def test_topics_on_disk_that_metadata_does_not_show_are_hidden_unless_they_are_out_of_scope(rows_of) -> None:
-    cluster = Synthetic().brokers(RACKS).topic("shown")
-    for topic in ("secret", "__cluster_metadata", "elsewhere", "__consumer_offsets"):
-        cluster.add("replica_sizes", broker_id=1, path="/d", topic=topic, partition=0, size_bytes=1, offset_lag=0, is_future=False)
-    cluster.topics_in_scope = ["s*"]
-    assert the(rows_of, cluster)["hidden_topics"] == ["__consumer_offsets", "secret"]
-
-
-def test_no_hidden_topic_is_claimed_to_be_absent_while_a_disk_is_unread(rows_of) -> None:
-    cluster = Synthetic().brokers(RACKS).topic("shown").error("log_dirs", "REQUEST_TIMED_OUT", broker_id=2)
-    row = the(rows_of, cluster)
-    assert row["hidden_topics"] is None
-    assert "REQUEST_TIMED_OUT" in row["errors"]["log_dirs"]
+    assert {name: unreadable[name] for name in unknown} == dict.fromkeys(unknown)
+    assert unreadable["unread_items"] == 6
+    assert unreadable["unread_by_dataset"]["quorum"] == 1
+    assert unreadable["errors"]["quorum"] == "CLUSTER_AUTHORIZATION_FAILED (SomeApi): refused"
 
 
 def test_a_broker_that_is_silent_or_dead_has_unknown_settings_with_the_reason(rows_of) -> None:
@@ -201,34 +254,12 @@ def test_a_declared_group_is_unknown_while_a_partition_of_the_offsets_topic_has_
     rows = rows_of(cluster, "declared_group", policy)
     assert {name: row["present"] for name, row in rows.items()} == {"alive": True, "gone": None, "outside": None}
     assert rows["gone"]["errors"]["groups"] == "COORDINATOR_NOT_AVAILABLE (SomeApi, __consumer_offsets-7): no leader"
-    row = rows_of(cluster, "cluster", policy)["cluster"]
+    row = rows_of(cluster, "cluster", policy, columns=("unread_items", "group_count"))["cluster"]
     assert (row["unread_items"], row["group_count"]) == (1, 1)
     empty = Synthetic().brokers(RACKS).topic("t")
     empty.error("groups", "COORDINATOR_NOT_AVAILABLE", "no leader", topic="__consumer_offsets", partition=7)
-    assert rows_of(empty, "cluster", policy)["cluster"]["group_count"] is None, "the groups may all lie there"
-
-
-def test_observers_are_the_alive_brokers_that_are_no_voters_and_caught_up_by_the_leaders_clock(rows_of) -> None:
-    cluster = Synthetic().brokers(RACKS)
-    for row in cluster.tables["quorum"]:
-        row["replica_id"] += 100  # controllers of their own
-    last_times = {1: READ_MS - 60_004, 2: READ_MS - 60_006, 3: -1, 4: READ_MS, 104: READ_MS}
-    for number, last in last_times.items():
-        cluster.add("quorum", replica_id=number, role="observer", is_leader=False, last_caught_up_timestamp_ms=last, read_at=READ_AT)
-    row = the(rows_of, cluster)
-    assert (row["observers"], row["caught_up_observers"]) == ([1, 2, 3], [1])
-    for one in cluster.tables["quorum"]:
-        one["last_caught_up_timestamp_ms"] = None
-    row = the(rows_of, cluster)
-    assert (row["observers"], row["caught_up_observers"]) == ([1, 2, 3], None)
-    silent = Synthetic().brokers(RACKS)
-    silent.tables["quorum"] = [row for row in silent.tables["quorum"] if row["replica_id"] != 3]
-    row = the(rows_of, silent)
-    assert (row["observers"], row["caught_up_observers"]) == ([3], []), "the leader drops an observer that has not fetched for five minutes"
-    row = the(rows_of, Synthetic().brokers(RACKS))
-    assert (row["observers"], row["caught_up_observers"]) == ([], [])
-    row = the(rows_of, Synthetic().error("quorum", "TIMEOUT"))
-    assert (row["observers"], row["caught_up_observers"]) == (None, None)
+    row = rows_of(empty, "cluster", policy, columns=["group_count"])["cluster"]
+    assert row["group_count"] is None, "the groups may all lie there"
 
 
 DEMANDING = "replication_factor: 3, min_insync_replicas: 2, retention_ms: 1, clients_declared: true"
@@ -253,37 +284,27 @@ def undeclared_cluster() -> Synthetic:
     return cluster.group("billing").group("console-1").group("shares", kind="share")
 
 
-def test_what_nobody_declared_is_counted_and_named_in_one_place(rows_of, tmp_path: Path) -> None:
-    policy = declaring(tmp_path / "nothing", topics="[{pattern: metrics, tier: b}]")
-    row = the(rows_of, undeclared_cluster(), policy=policy)
-    assert [(one["what"].split(" (")[0], one["count"], one["names"]) for one in row["undeclared"]] == [
+@pytest.fixture(scope="module")
+def undeclared(rows_of, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    policy = declaring(tmp_path_factory.mktemp("nothing") / "policy", topics="[{pattern: metrics, tier: b}]")
+    return the(rows_of, undeclared_cluster(), policy=policy, columns=("undeclared", "attestations", "policy"))
+
+
+def test_what_nobody_declared_is_counted_and_named_in_one_place(undeclared: dict) -> None:
+    assert [(one["what"].split(" (")[0], one["count"], one["names"]) for one in undeclared["undeclared"]] == [
         ("topics without a declared producer", 2, ["keyed", "orders"]),
         ("topics with times set by producers whose clocks nobody attests", 1, ["orders"]),
         ("compacted topics without a declared cleanup_policy and unique_keys", 1, ["keyed"]),
         ("groups without a declared consumer", 1, ["billing"]),
     ]
-    assert row["policy"]["clients_declared"] is True
+    assert undeclared["policy"]["clients_declared"] is True
 
 
-def test_where_everything_is_declared_nothing_is_left_to_declare(rows_of, tmp_path: Path) -> None:
-    topics = "[{pattern: keyed, cleanup_policy: compact, unique_keys: true}, {pattern: '*', producer_clocks_attested: false}]"
-    about = "implementation: java, owner: team, declared_on: 2026-11-01, source: here, settings: {}"
-    clients = f"[{{name: shop, kind: producer, topics: ['*'], {about}}}, {{name: billing, kind: consumer, group: billing, {about}}}]"
-    assert the(rows_of, undeclared_cluster(), policy=declaring(tmp_path / "all", topics, clients))["undeclared"] == []
-    lenient = the(rows_of, undeclared_cluster(), policy=declaring(tmp_path / "lenient", tier=LENIENT))
-    assert (lenient["undeclared"], lenient["policy"]["clients_declared"]) == ([], False)
-
-
-@pytest.mark.parametrize("dataset", ["topics", "groups"])
-def test_what_is_not_declared_is_not_known_where_topics_or_groups_could_not_be_listed(dataset: str, rows_of, tmp_path: Path) -> None:
-    row = the(rows_of, undeclared_cluster().error(dataset, "TIMEOUT"), policy=declaring(tmp_path / "policy"))
-    assert row["undeclared"] is None
-
-
-def test_of_what_people_attest_the_newest_counts_and_only_until_it_expires(rows_of, tmp_path: Path) -> None:
-    assert the(rows_of, Synthetic().brokers(RACKS), policy=declaring(tmp_path / "nothing"))["attestations"] == {}
-    place = tmp_path / "policy"
-    declaring(place)
+@pytest.fixture(scope="module")
+def lenient(rows_of, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """The row where no tier demands declarations and people attest something."""
+    place = tmp_path_factory.mktemp("lenient") / "policy"
+    declaring(place, tier=LENIENT)
     (place / "proof.txt").write_bytes(b"minutes")
     about = f"attested_by: Ada, statement: it was rehearsed, file: proof.txt, sha256: {hashlib.sha256(b'minutes').hexdigest()}"
     listed = [
@@ -293,7 +314,28 @@ def test_of_what_people_attest_the_newest_counts_and_only_until_it_expires(rows_
         f"{{id: d, control: OPS-02, attested_on: 2025-06-01, expires: 2026-01-01T00:00:00Z, {about}}}",
     ]
     (place / "attestations.yaml").write_text(f"version: 1\nattestations: [{', '.join(listed)}]\n")
-    found = the(rows_of, Synthetic().brokers(RACKS), policy=load_policy(place))["attestations"]
+    return the(rows_of, undeclared_cluster(), policy=load_policy(place), columns=("undeclared", "attestations", "policy"))
+
+
+def test_where_everything_is_declared_nothing_is_left_to_declare(rows_of, tmp_path: Path, lenient: dict) -> None:
+    topics = "[{pattern: keyed, cleanup_policy: compact, unique_keys: true}, {pattern: '*', producer_clocks_attested: false}]"
+    about = "implementation: java, owner: team, declared_on: 2026-11-01, source: here, settings: {}"
+    clients = f"[{{name: shop, kind: producer, topics: ['*'], {about}}}, {{name: billing, kind: consumer, group: billing, {about}}}]"
+    declared = the(rows_of, undeclared_cluster(), policy=declaring(tmp_path / "all", topics, clients), columns=["undeclared"])
+    assert declared["undeclared"] == []
+    assert (lenient["undeclared"], lenient["policy"]["clients_declared"]) == ([], False)
+
+
+@pytest.mark.parametrize("dataset", ["topics", "groups"])
+def test_what_is_not_declared_is_not_known_where_topics_or_groups_could_not_be_listed(dataset: str, rows_of, tmp_path: Path) -> None:
+    cluster = undeclared_cluster().error(dataset, "TIMEOUT")
+    row = the(rows_of, cluster, policy=declaring(tmp_path / "policy"), columns=["undeclared"])
+    assert row["undeclared"] is None
+
+
+def test_of_what_people_attest_the_newest_counts_and_only_until_it_expires(undeclared: dict, lenient: dict) -> None:
+    assert undeclared["attestations"] == {}
+    found = lenient["attestations"]
     assert {code: (one["in_force"], one["outcome"]) for code, one in found.items()} == {
         "OPS-01": (True, "failed"),
         "OPS-03": (False, "passed"),

@@ -16,6 +16,7 @@ from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.catalogue.rule_sql import Reference
 from kafka_audit.findings import Status
 from spark_jobs.check_examples import rows_ddl
+from spark_jobs.engine.tables import table_of
 from spark_jobs.judge.controls import judge
 
 pytestmark = pytest.mark.spark
@@ -96,15 +97,15 @@ def statuses(spark: SparkSession, catalogue: Catalogue) -> dict[tuple[str, str, 
         texts, keys = [], []
         for control in controls:
             for example, reference, kind, row in variants(control):
+                resource = json.dumps([control.id, len(keys)])
                 keys.append((control.id, example, reference.label if reference else "", kind))
-                texts.append((len(keys) - 1, control.id, json.dumps({**row, "resource": str(len(keys) - 1)})))
-        rows = spark.createDataFrame(texts, "number int, control_id string, row string").select(
-            "control_id", F.from_json("row", rows_ddl(subject.name, controls), {"mode": "PERMISSIVE"}).alias("row")
+                texts.append((json.dumps({**row, "resource": resource}),))
+        rows = table_of(spark, texts, "row string").select(
+            F.from_json("row", rows_ddl(subject.name, controls), {"mode": "PERMISSIVE"}).alias("row")
         )
-        for control in controls:
-            own = rows.where(F.col("control_id") == control.id).select("row.*")
-            for finding in judge(own, [control]).select("resource", "status").collect():
-                found[keys[int(finding["resource"])]].add(finding["status"])
+        of_its_own_control = F.col("control_id") == F.get_json_object("resource", "$[0]")
+        for finding in judge(rows.select("row.*"), controls).where(of_its_own_control).select("resource", "status").collect():
+            found[keys[json.loads(finding["resource"])[1]]].add(finding["status"])
     return found
 
 

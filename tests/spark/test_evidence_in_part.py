@@ -23,12 +23,26 @@ pytestmark = pytest.mark.spark
 STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 
 
-def test_a_column_of_offsets_that_could_not_be_read_takes_nothing_from_its_row(rows_of):
+@pytest.fixture(scope="module")
+def read_in_part() -> Synthetic:
+    """Of topic t columns of offsets could not be read, of topic half the size of one partition."""
     cluster = Synthetic().brokers({1: "a", 2: "b", 3: "c"}).topic("t").offsets("t", log_start=60, log_end=100, last_stable=100)
     cluster.group("g", assigned=[("t", 0)]).commit("g", "t", 40)
     for column in ("max_timestamp_ms", "headroom_offset", "last_stable"):
         cluster.error(f"offsets.{column}", STORAGE_ERROR, topic="t", partition=0, broker_id=1)
-    group, topic, partition = (rows_of(cluster, subject) for subject in ("group_partition", "topic", "partition"))
+    cluster.topic("half", replicas=[1], config={"retention.bytes": "1000"})
+    cluster.add("partitions", topic="half", partition=1, leader=2, leader_epoch=0, replicas=[2], isr=[2], offline_replicas=[])
+    return cluster.error("replica_sizes", "CLUSTER_AUTHORIZATION_FAILED", broker_id=2)
+
+
+@pytest.fixture(scope="module")
+def topics_read_in_part(rows_of, read_in_part: Synthetic):
+    return rows_of(read_in_part, "topic")
+
+
+def test_a_column_of_offsets_that_could_not_be_read_takes_nothing_from_its_row(rows_of, read_in_part: Synthetic, topics_read_in_part):
+    group, partition = (rows_of(read_in_part, subject) for subject in ("group_partition", "partition"))
+    topic = topics_read_in_part
 
     assert (group["g:t-0"]["lost"], group["g:t-0"]["lag"]) == (20, 40)
     for row in (group["g:t-0"], topic["t"], partition["t-0"]):
@@ -39,12 +53,8 @@ def test_a_column_of_offsets_that_could_not_be_read_takes_nothing_from_its_row(r
     assert topic["t"]["undecided_write_partitions"] == 1
 
 
-def test_a_topic_tells_that_the_size_of_one_of_its_partitions_is_not_known(rows_of):
-    cluster = Synthetic().brokers({1: "a", 2: "b", 3: "c"}).topic("t", replicas=[1], config={"retention.bytes": "1000"})
-    cluster.add("partitions", topic="t", partition=1, leader=2, leader_epoch=0, replicas=[2], isr=[2], offline_replicas=[])
-    cluster.error("replica_sizes", "CLUSTER_AUTHORIZATION_FAILED", broker_id=2)
-    row = rows_of(cluster, "topic")["t"]
-
+def test_a_topic_tells_that_the_size_of_one_of_its_partitions_is_not_known(topics_read_in_part):
+    row = topics_read_in_part["half"]
     assert row["size_bytes_max"] == 1000
     assert row["errors"]["replica_sizes"].startswith("on 1 of its partitions, first 1: CLUSTER_AUTHORIZATION_FAILED")
 
@@ -95,7 +105,11 @@ def _of_a_service(error: str) -> Synthetic:
 
 
 def _verdicts(
-    spark: SparkSession, folder: Path, cluster: Synthetic, service: ManagedService | None
+    spark: SparkSession,
+    folder: Path,
+    cluster: Synthetic,
+    service: ManagedService | None,
+    subjects: tuple[str, ...] = ("broker", "cluster", "topic"),
 ) -> dict[tuple[str, str], tuple[str, str]]:
     policy, evidence = (
         replace(load_policy(), managed_service=service),
@@ -103,7 +117,7 @@ def _verdicts(
     )
     found = {}
     with evidence.tables.settings():
-        for subject in ("broker", "cluster", "topic"):
+        for subject in subjects:
             rows = wide_rows(subject, evidence, policy)
             judged = judge(rows, load_catalogue().of_subject(subject), None, PolicyColumns(policy=policy, at=READ_AT))
             found |= {(one["code"], one["resource"]): (one["status"], one["reason"]) for one in judged.collect()}
@@ -129,5 +143,5 @@ def test_what_a_managed_service_hides_does_not_apply_and_what_was_read_is_judged
 
 def test_a_broker_that_was_only_slow_hides_nothing(spark: SparkSession, tmp_path: Path) -> None:
     service = ManagedService(name="Cloud", documentation=PAGE, hides=HIDDEN[:-1])
-    found = _verdicts(spark, tmp_path, _of_a_service("REQUEST_TIMED_OUT"), service)
+    found = _verdicts(spark, tmp_path, _of_a_service("REQUEST_TIMED_OUT"), service, ("broker", "cluster"))
     assert {found[key][0] for key in (("REP-08", "1"), ("BRK-01", "2"), ("QRM-01", "cluster"))} == {"not_assessed"}

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ from snapshot_builder import CLUSTER, HOUR_MS, READ_AT
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.store.history import read_history
-from kafka_audit.store.layout import EvidenceRoot
-from kafka_audit.store.retention import delete_expired
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
+from kafka_audit.store.retention import Decision, delete_expired
 from kafka_audit.store.samples import OTHER_SCOPE
 from kafka_audit.store.sealed import OFFSETS
 from kafka_audit.store.unfinished import hidden_name
@@ -81,7 +82,11 @@ def raw(root: Path, evaluated: Callable[[Path], Figures]) -> Figures:
 def rolled_root(spark: SparkSession, root: Path, raw: Figures, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("rolled") / "root"
     shutil.copytree(root, place)
-    assert roll_up(spark, EvidenceRoot(path=place), CLUSTER, DAY, 3600) == [DAY]
+    before = os.umask(0o022)
+    try:
+        assert roll_up(spark, EvidenceRoot(path=place), CLUSTER, DAY, 3600) == [DAY]
+    finally:
+        os.umask(before)
     return place
 
 
@@ -177,31 +182,48 @@ def test_snapshots_go_only_when_their_day_is_rolled_up_and_whole(rolled_root: Pa
     assert [one.name for one in much_later if one.goes] == [DAY.isoformat()]
 
 
-def test_one_stray_snapshot_at_the_end_of_a_day_takes_none_of_its_samples_away(
-    spark: SparkSession, rolled_root: Path, policy: Policy, tmp_path: Path
-) -> None:
-    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
-    at = FRIDAY + timedelta(hours=23, minutes=59)
-    stray = cluster_at(at).write(place.path, at, OFFSETS, cluster_id="another")
+@dataclass(frozen=True)
+class Crowded:
+    """The day rolled up again with three more snapshots, and what retention then decides."""
+
+    stray: Snapshot
+    narrow: Snapshot
+    full: Snapshot
+    manifest: dict[str, Any]
+    decided: list[Decision]
+
+
+@pytest.fixture(scope="module")
+def crowded(spark: SparkSession, rolled_root: Path, policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Crowded:
+    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path_factory.mktemp("crowded") / "root"))
+    last, at = FRIDAY + timedelta(hours=23, minutes=59), FRIDAY + timedelta(hours=11)
+    stray = cluster_at(last).write(place.path, last, OFFSETS, cluster_id="another")
+    narrow = cluster_at(at).write(place.path, at, OFFSETS, scope={"topics": ["late"], "groups": ["*"]})
+    full = sample(place.path, at + timedelta(minutes=1))
     folder = place.lag_days(CLUSTER) / DAY.isoformat()
     shutil.rmtree(folder)
     assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
-    manifest = json.loads((folder / "manifest.json").read_text())
-    assert (manifest["cluster_id"], len(manifest["sources"])) == ("cluster-id", 20)
-    assert {"snapshot_id": stray.snapshot_id, "reason": "is of another cluster that had this name"} in manifest["left_out"]
     decided = delete_expired(place, CLUSTER, policy.history, READ_AT.date() + timedelta(days=30))
-    assert sum(one.goes for one in decided) == 22
-    assert stray.path.is_dir()
+    return Crowded(stray, narrow, full, json.loads((folder / "manifest.json").read_text()), decided)
 
 
-def test_a_rolled_up_day_is_for_owner_and_group_only_and_leaves_no_hidden_name(spark: SparkSession, root: Path, tmp_path: Path) -> None:
-    before = os.umask(0o022)
-    try:
-        place = EvidenceRoot(path=shutil.copytree(root, tmp_path / "root"))
-        assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
-    finally:
-        os.umask(before)
-    made = [place.path / "history", *(place.path / "history").rglob("*")]
+def test_one_stray_snapshot_at_the_end_of_a_day_takes_none_of_its_samples_away(crowded: Crowded) -> None:
+    assert (crowded.manifest["cluster_id"], len(crowded.manifest["sources"])) == ("cluster-id", 20 + 1)
+    reason = "is of another cluster that had this name"
+    assert {"snapshot_id": crowded.stray.snapshot_id, "reason": reason} in crowded.manifest["left_out"]
+    assert sum(one.goes for one in crowded.decided) == 22 + 1
+    assert crowded.stray.path.is_dir()
+
+
+def test_a_narrow_snapshot_displaces_no_full_one_and_is_never_deleted(crowded: Crowded) -> None:
+    assert crowded.full.snapshot_id in {source["snapshot_id"] for source in crowded.manifest["sources"]}
+    assert {"snapshot_id": crowded.narrow.snapshot_id, "reason": OTHER_SCOPE} in crowded.manifest["left_out"]
+    assert crowded.full.snapshot_id in {one.name for one in crowded.decided if one.goes}
+    assert crowded.narrow.path.is_dir()
+
+
+def test_a_rolled_up_day_is_for_owner_and_group_only_and_leaves_no_hidden_name(rolled_root: Path) -> None:
+    made = [rolled_root / "history", *(rolled_root / "history").rglob("*")]
     assert {oct(path.stat().st_mode & 0o777) for path in made if path.is_dir()} == {"0o750"}
     assert {oct(path.stat().st_mode & 0o777) for path in made if path.is_file()} == {"0o640"}
     assert [path for path in made if path.name.startswith(".")] == []
@@ -237,22 +259,6 @@ def test_a_changed_snapshot_and_one_of_another_cluster_or_scope_are_left_out(
         stream.write(b"x")
     figures = evaluated(place.path)["late part"]  # the sample of 02:00 stands for 03:00, too
     assert (figures["samples"], figures["out"]) == (raw["late part"]["samples"] - 1, 4)
-
-
-def test_a_narrow_snapshot_displaces_no_full_one_and_is_never_deleted(
-    spark: SparkSession, rolled_root: Path, policy: Policy, tmp_path: Path
-) -> None:
-    place = EvidenceRoot(path=shutil.copytree(rolled_root, tmp_path / "root"))
-    at = FRIDAY + timedelta(hours=11)
-    narrow = cluster_at(at).write(place.path, at, OFFSETS, scope={"topics": ["late"], "groups": ["*"]})
-    full = sample(place.path, at + timedelta(minutes=1))
-    assert roll_up(spark, place, CLUSTER, DAY, 3600) == [DAY]
-    manifest = json.loads((place.lag_days(CLUSTER) / DAY.isoformat() / "manifest.json").read_text())
-    assert full.snapshot_id in {source["snapshot_id"] for source in manifest["sources"]}
-    assert {"snapshot_id": narrow.snapshot_id, "reason": OTHER_SCOPE} in manifest["left_out"]
-    decided = delete_expired(place, CLUSTER, policy.history, READ_AT.date() + timedelta(days=30))
-    assert full.snapshot_id in {one.name for one in decided if one.goes}
-    assert narrow.path.is_dir()
 
 
 def test_a_disk_that_is_full_in_the_middle_of_a_roll_up_keeps_the_day_as_it_was(

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -41,13 +42,24 @@ def history() -> tuple[Synthetic, dict[float, Synthetic]]:
 
 
 @pytest.fixture(scope="module")
-def topics(rows_of, history):
-    return rows_of(history[0], "topic", earlier=history[1])
-
-
-@pytest.fixture(scope="module")
-def partitions(rows_of, history):
-    return rows_of(history[0], "partition", earlier=history[1])
+def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, history) -> dict[str, dict[str, dict[str, Any]]]:
+    """Subject -> resource -> row, and "verdicts" -> "code resource" -> finding."""
+    folder = tmp_path_factory.mktemp("root")
+    for hours, past in history[1].items():
+        past.write(folder, READ_AT - timedelta(hours=hours))
+    snapshot, policy = history[0].write(folder), load_policy()
+    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
+    found: dict[str, dict[str, dict[str, Any]]] = {"verdicts": {}}
+    with evidence.tables.settings():
+        for subject in ("topic", "partition"):
+            rows = evidence.tables.shorten(wide_rows(subject, evidence, policy))
+            collected = rows.collect()
+            found[subject] = {row["resource"]: row.asDict(recursive=True) for row in collected}
+            assert len(found[subject]) == len(collected)
+            controls = [one for one in load_catalogue().of_subject(subject) if one.code in {code for _, code in VERDICTS}]
+            findings = judge(rows, controls, None, PolicyColumns(policy=policy, at=READ_AT)).collect()
+            found["verdicts"] |= {f"{one['code']} {one['resource']}": one.asDict() for one in findings}
+    return found
 
 
 TOPICS = {
@@ -69,9 +81,9 @@ TOPICS = {
 
 
 @pytest.mark.parametrize("case", TOPICS)
-def test_a_topic_over_time(case: str, topics) -> None:
+def test_a_topic_over_time(case: str, judged) -> None:
     resource, expected = TOPICS[case]
-    assert {name: topics[resource][name] for name in expected} == expected
+    assert {name: judged["topic"][resource][name] for name in expected} == expected
 
 
 PARTITIONS = {
@@ -94,9 +106,9 @@ PARTITIONS = {
 
 
 @pytest.mark.parametrize("case", PARTITIONS)
-def test_a_partition_over_time(case: str, partitions) -> None:
+def test_a_partition_over_time(case: str, judged) -> None:
     resource, expected = PARTITIONS[case]
-    assert {name: partitions[resource][name] for name in expected} == expected
+    assert {name: judged["partition"][resource][name] for name in expected} == expected
 
 
 VERDICTS = {
@@ -115,18 +127,8 @@ VERDICTS = {
 }
 
 
-def test_what_earlier_snapshots_show_is_judged(spark: SparkSession, tmp_path: Path, history) -> None:
-    for hours, past in history[1].items():
-        past.write(tmp_path, READ_AT - timedelta(hours=hours))
-    snapshot = history[0].write(tmp_path)
-    evidence = Evidence(spark=spark, snapshot=snapshot, history=read_history(snapshot, 30), small_cluster=True)
-    policy, catalogue, found = load_policy(), load_catalogue(), {}
-    with evidence.tables.settings():
-        for subject in ("topic", "partition"):
-            rows = evidence.tables.shorten(wide_rows(subject, evidence, policy))
-            for finding in judge(rows, catalogue.of_subject(subject), None, PolicyColumns(policy=policy, at=READ_AT)).collect():
-                found[finding["resource"], finding["code"]] = finding["status"]
-    assert {key: found[key] for key in VERDICTS} == VERDICTS
+def test_what_earlier_snapshots_show_is_judged(judged) -> None:
+    assert {(resource, code): judged["verdicts"][f"{code} {resource}"]["status"] for resource, code in VERDICTS} == VERDICTS
 
 
 @pytest.mark.parametrize(

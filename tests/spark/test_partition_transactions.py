@@ -111,7 +111,7 @@ def test_what_coordinators_did_not_tell_forgets_no_transaction(dataset: str, err
     if dataset == "transactions":
         known(one, 9)
     opened(one, "t", 1, 5, silent_ms=HOUR_MS)
-    row = rows_of(one, "partition")["t-0"]
+    row = rows_of(one, "partition", columns=("open_transactions", "forgotten_transactions", "errors"))["t-0"]
     assert (row["open_transactions"], row["forgotten_transactions"]) == (1, None)
     assert reason in row["errors"]["transactions"]
 
@@ -119,6 +119,6 @@ def test_what_coordinators_did_not_tell_forgets_no_transaction(dataset: str, err
 def test_where_nothing_can_be_hidden_an_empty_list_of_transactions_is_an_answer(rows_of) -> None:
     one = cluster().topic("t").error("acls", "SECURITY_DISABLED")
     opened(one, "t", 1, 5, silent_ms=HOUR_MS)
-    row = rows_of(one, "partition")["t-0"]
+    row = rows_of(one, "partition", columns=("forgotten_transactions", "errors"))["t-0"]
     assert row["forgotten_transactions"] == [{"producer_id": 1, "start_offset": 5, "silent_ms": HOUR_MS}]
     assert "transactions" not in row["errors"]

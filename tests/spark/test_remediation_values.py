@@ -14,6 +14,7 @@ from kafka_audit.catalogue.load import Catalogue, load_catalogue
 from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.findings import Status
 from spark_jobs.check_examples import rows_ddl
+from spark_jobs.engine.tables import table_of
 from spark_jobs.judge.controls import judge
 
 pytestmark = pytest.mark.spark
@@ -67,23 +68,24 @@ def catalogue() -> Catalogue:
 
 @pytest.fixture(scope="module")
 def computed(spark: SparkSession, catalogue: Catalogue) -> list[tuple[Control, Row, dict[str, str]]]:
-    """Every failing row with the values of its control's commands."""
+    """Every failing row with the values of its control's commands; one query for each subject."""
     found = []
     for subject in SUBJECTS:
-        for control in catalogue.of_subject(subject):
-            if not control.remediation.values:
-                continue
-            rows = failing_rows(control)
-            texts = [(json.dumps({**row, "resource": str(number)}),) for number, row in enumerate(rows)]
-            parsed = F.from_json("row", rows_ddl(subject, [control]), {"mode": "PERMISSIVE"}).alias("row")
-            for one in judge(spark.createDataFrame(texts, "row string").select(parsed).select("row.*"), [control]).collect():
-                if one["status"] == Status.FAIL.value:
-                    values = json.loads(one["remediation"])
-                    found.append(
-                        (control, rows[int(one["resource"])], {name: value for name, value in values.items() if value is not None})
-                    )
-                else:
-                    assert one["remediation"] is None
+        controls = [control for control in catalogue.of_subject(subject) if control.remediation.values]
+        if not controls:
+            continue
+        judged = [(control, row) for control in controls for row in failing_rows(control)]
+        texts = [(json.dumps({**row, "resource": json.dumps([control.id, number])}),) for number, (control, row) in enumerate(judged)]
+        parsed = F.from_json("row", rows_ddl(subject, controls), {"mode": "PERMISSIVE"}).alias("row")
+        rows = table_of(spark, texts, "row string").select(parsed).select("row.*")
+        of_its_own_control = F.col("control_id") == F.get_json_object("resource", "$[0]")
+        for one in judge(rows, controls).where(of_its_own_control).select("resource", "status", "remediation").collect():
+            control, row = judged[json.loads(one["resource"])[1]]
+            if one["status"] == Status.FAIL.value:
+                values = json.loads(one["remediation"])
+                found.append((control, row, {name: value for name, value in values.items() if value is not None}))
+            else:
+                assert one["remediation"] is None
     return found
 
 

@@ -81,6 +81,10 @@ def cluster() -> Synthetic:
     for number in (1, 2):
         one.add("producers", topic="headers", partition=number, last_timestamp_ms=READ_MS - HOUR_MS, **producer)
     one.add("topics", topic="refused", is_internal=False, error="TOPIC_AUTHORIZATION_FAILED")
+    one.topic("leaderless", replicas=[1])
+    one.tables["partitions"][-1] |= {"leader": -1, "error": "LEADER_NOT_AVAILABLE"}
+    one.topic("hidden-replicas", replicas=[1])
+    one.tables["partitions"][-1] |= {"error": "TOPIC_AUTHORIZATION_FAILED", "replicas": None, "isr": None, "leader": None}
     return one.add("replica_sizes", broker_id=2, path="/d", topic="payments", partition=0, size_bytes=5000, offset_lag=0, is_future=False)
 
 
@@ -209,16 +213,12 @@ def test_a_partition(case: str, partitions) -> None:
     assert {name: partitions[resource][name] for name in expected} == expected
 
 
-def test_a_leaderless_partition_is_a_state_and_no_missing_evidence(rows_of) -> None:
-    cluster = Synthetic().brokers({1: "a"}).topic("t", replicas=[1])
-    cluster.tables["partitions"][0] |= {"leader": -1, "error": "LEADER_NOT_AVAILABLE"}
-    cluster.topic("u", replicas=[1])
-    cluster.tables["partitions"][1] |= {"error": "TOPIC_AUTHORIZATION_FAILED", "replicas": None, "isr": None, "leader": None}
-    found = rows_of(cluster, "partition")
-    assert found["t-0"]["errors"] == {}
-    assert found["u-0"]["errors"] == {"partitions": "TOPIC_AUTHORIZATION_FAILED"}
+def test_a_leaderless_partition_is_a_state_and_no_missing_evidence(partitions) -> None:
+    assert partitions["leaderless-0"]["errors"] == {}
+    refused = partitions["hidden-replicas-0"]
+    assert refused["errors"] == {"partitions": "TOPIC_AUTHORIZATION_FAILED"}
     unknown = ("leader_alive", "isr_count", "lagging_replicas", "replication_factor", "min_insync_replicas")
-    assert {name: found["u-0"][name] for name in unknown} == dict.fromkeys(unknown)
+    assert {name: refused[name] for name in unknown} == dict.fromkeys(unknown)
 
 
 def test_whole_datasets_that_failed_leave_every_row_unknown_and_say_why(rows_of) -> None:
@@ -271,12 +271,13 @@ def test_an_internal_topic_that_is_hidden_from_the_auditor_is_not_assessed(spark
     for topic in ("__consumer_offsets", "secret"):
         cluster.add("replica_sizes", broker_id=1, path="/data", topic=topic, partition=0, size_bytes=1, offset_lag=0, is_future=False)
     evidence, policy = Evidence(spark=spark, snapshot=cluster.write(tmp_path), small_cluster=True), load_policy()
-    rows = {row.topic: row for row in wide_rows("topic", evidence, policy).collect()}
+    topics = evidence.tables.shorten(wide_rows("topic", evidence, policy))
+    rows = {row.topic: row for row in topics.collect()}
     assert set(rows) == {"orders", "__consumer_offsets"}
     assert rows["__consumer_offsets"].is_internal
     assert population("topic", evidence, policy) == len(rows)
     controls = [control for control in load_catalogue().of_subject("topic") if control.code == "BRK-03"]
-    judged = judge(wide_rows("topic", evidence, policy), controls, None, PolicyColumns(policy=policy, at=READ_AT)).collect()
+    judged = judge(topics, controls, None, PolicyColumns(policy=policy, at=READ_AT)).collect()
     found = {row.resource: (row.status, row.reason) for row in judged}
     assert found["orders"][0] == "not_applicable"
     status, reason = found["__consumer_offsets"]

@@ -35,7 +35,7 @@ def test_a_transaction_is_overdue_a_minute_after_its_timeout_in_any_state_that_i
         undescribed=("Ongoing", 100_000, None),
     )
     named = ["late: Ongoing since 961 s (timeout 900 s)", "prepared: PrepareAbort since 1000 s (timeout 60 s)"]
-    assert unfinished(rows_of(cluster, "cluster")) == (6, 2, named)
+    assert unfinished(rows_of(cluster, "cluster", columns=COLUMNS)) == (6, 2, named)
 
 
 def test_a_prepared_transaction_that_a_minute_older_snapshot_shows_too_is_not_being_completed(rows_of) -> None:
@@ -45,17 +45,23 @@ def test_a_prepared_transaction_that_a_minute_older_snapshot_shows_too_is_not_be
         1 / 30: transactions(stuck=("PrepareCommit", 300, 900), next=("PrepareCommit", hour, 900)),
         1 / 120: transactions(quick=("PrepareCommit", 50, 900)),
     }
-    assert unfinished(rows_of(now, "cluster", earlier=earlier)) == (3, 1, ["stuck: PrepareCommit since 300 s (timeout 900 s)"])
+    assert unfinished(rows_of(now, "cluster", earlier=earlier, columns=COLUMNS)) == (
+        3,
+        1,
+        ["stuck: PrepareCommit since 300 s (timeout 900 s)"],
+    )
 
 
 def test_no_transactional_id_is_none_unless_a_transaction_is_open(rows_of) -> None:
     cluster = transactions()
-    assert unfinished(rows_of(cluster, "cluster")) == (0, 0, [])
+    assert unfinished(rows_of(cluster, "cluster", columns=COLUMNS)) == (0, 0, [])
     unread = transactions().error("producers", "TOPIC_AUTHORIZATION_FAILED", topic="t", partition=0)
-    assert unfinished(rows_of(unread, "cluster")) == (None, None, None), "ids that may not be described are left out without an error"
+    assert unfinished(rows_of(unread, "cluster", columns=COLUMNS)) == (None, None, None), (
+        "ids that may not be described are left out without an error"
+    )
     cluster.add("producers", topic="t", partition=0, producer_id=7, current_txn_start_offset=3, last_timestamp_ms=READ_MS)
-    assert unfinished(rows_of(cluster, "cluster")) == (None, None, None)
+    assert unfinished(rows_of(cluster, "cluster", columns=COLUMNS)) == (None, None, None)
 
 
 def test_transactions_that_could_not_be_listed_are_not_known(rows_of) -> None:
-    assert unfinished(rows_of(transactions().error("transactions", "TIMEOUT"), "cluster")) == (None, None, None)
+    assert unfinished(rows_of(transactions().error("transactions", "TIMEOUT"), "cluster", columns=COLUMNS)) == (None, None, None)
