@@ -8,9 +8,11 @@ from pathlib import Path
 import psutil
 import pyarrow.dataset as ds
 import pytest
+from airflow_processes import processes_of
 from command_line import AirflowDatabase, kafka_audit, only_audit
 from faulty_shop import CLUSTER, OF_OUR_TOPIC, UNKNOWN_OF_OUR_TOPIC
 
+from kafka_audit.airflow.environment import airflow_home
 from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED
 from kafka_audit.cli.demo import POLICIES
 from kafka_audit.sandbox.definition import load
@@ -108,13 +110,19 @@ def test_the_demo_of_a_healthy_cluster_ends_green_and_leaves_no_process(tmp_path
 
 
 def test_an_unreachable_cluster_is_one_clear_error_and_no_evidence(tmp_path: Path, airflow_database: AirflowDatabase) -> None:
-    airflow_database.give(tmp_path / "root")
-    done = kafka_audit("audit", "--bootstrap", "127.0.0.1:1", "--cluster", "gone", "--root", str(tmp_path / "root"), code=1)
+    root = tmp_path / "root"
+    airflow_database.give(root)
+    done = kafka_audit("audit", "--bootstrap", "127.0.0.1:1", "--cluster", "gone", "--root", str(root), code=1)
     said = done.stdout + done.stderr
-    assert "127.0.0.1:1" in said
-    assert INCOMPLETE not in said
-    assert PASSED not in said
-    assert not list((tmp_path / "root").glob("evidence/gone/*"))
+    assert "ERROR (exit code 1)" in done.stdout
+    _, *reasons = done.stdout.split("\n  - ")
+    (reason,) = reasons
+    assert "127.0.0.1:1" in reason
+    assert not any(word in said for word in (INCOMPLETE, PASSED, "Report:", "Sealed:"))
+    assert re.search(r"^\S+  snapshot .* failed$", done.stderr, re.MULTILINE)
+    assert not list(root.glob("evidence/*/*"))
+    assert len(list(airflow_home(root).glob("runs/*.log"))) == 1
+    assert processes_of(airflow_home(root)) == []
 
 
 def test_an_invalid_policy_or_control_stops_the_audit_with_file_and_field(
