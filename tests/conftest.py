@@ -34,7 +34,7 @@ _LONGEST_FIRST = ("spark", "faulty cluster", "healthy cluster", "integration", "
 _PARTS = {
     # First the modules that look at the cluster as it was seeded.
     "faulty cluster": ("test_sandbox.py", "test_collection.py", "test_offsets_snapshot.py", "test_remediation.py", "test_whole_audit.py"),
-    "healthy cluster": ("test_airflow.py", "test_first_audit.py"),
+    "healthy cluster": ("test_empty_cluster.py", "test_airflow.py", "test_interrupted_audit.py"),
     "job process": ("test_offsets_topic.py", "test_transaction_state.py", "test_versions.py"),
 }
 

@@ -18,12 +18,13 @@ from urllib.parse import quote
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from airflow_processes import left_of, processes_of
 from command_line import AirflowDatabase
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from secured_broker import ADMIN, AUDITOR, PASSWORDS, commit, connection, secured_broker
 from test_airflow import DAG as AUDIT_KIND
-from test_airflow import Api, free_port, left_of, processes_of
+from test_airflow import Api, free_port
 from tls_files import Tls, make_tls
 
 from kafka_audit.airflow.environment import airflow_home

@@ -8,15 +8,15 @@ from pathlib import Path
 import psutil
 import pyarrow.dataset as ds
 import pytest
+from airflow_processes import processes_of
 from command_line import AirflowDatabase, kafka_audit, only_audit
 from faulty_shop import CLUSTER, OF_OUR_TOPIC, UNKNOWN_OF_OUR_TOPIC
 
+from kafka_audit.airflow.environment import airflow_home
 from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED
-from kafka_audit.catalogue.load import shipped_controls
 from kafka_audit.cli.demo import POLICIES
 from kafka_audit.sandbox.definition import load
-from kafka_audit.sandbox.earlier_snapshots import make_past
-from kafka_audit.sandbox.lifecycle import Sandbox, start
+from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.sandbox.seeded_findings import compare_failures, compare_not_assessed
 from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.layout import Audit, EvidenceRoot
@@ -109,39 +109,20 @@ def test_the_demo_of_a_healthy_cluster_ends_green_and_leaves_no_process(tmp_path
     assert left == []
 
 
-def test_an_empty_cluster_is_judged_by_what_it_has_and_by_a_control_that_is_one_file_of_our_own(
-    tmp_path: Path, airflow_database: AirflowDatabase
-) -> None:
-    own, policy = tmp_path / "controls", tmp_path / "policy"
-    own.mkdir()
-    shipped = (shipped_controls() / "topic_auto_creation_disabled.yaml").read_text()
-    text = shipped.replace("id: topic_auto_creation_disabled", "id: our_own_rule").replace("code: BRK-02", "code: OWN-01")
-    (own / "our_own_rule.yaml").write_text(text)
-    policy.mkdir()
-    (policy / "tiers.yaml").write_text((POLICIES / "healthy" / "tiers.yaml").read_text().split("declared_topics")[0])
-    (policy / "slas.yaml").write_text("version: 1\n")
-    root, connection = tmp_path / "root", tmp_path / "audit.properties"
-    airflow_database.give(root)
-    with start("none", directory=tmp_path / "sandbox") as sandbox:
-        connection.write_text("".join(f"{key}={value}\n" for key, value in sandbox.audit_connection.items()))
-        make_past(sandbox, "healthy", root=root, cluster="empty")
-        base = ["audit", "--connection", str(connection), "--cluster", "empty", "--policy", str(policy)]
-        done = kafka_audit(*base, "--root", str(root), "--controls", str(own), code=0)
-    report = json.loads((only_audit(root, "empty").report / "report.json").read_text())
-    counts = {control["code"]: control["counts"] for control in report["controls"]}
-    assert counts["TOP-01"]["population"] == counts["TOP-01"]["passed"] == 0
-    assert counts["BRK-02"]["passed"] == counts["OWN-01"]["passed"] == 3
-    assert "PASSED" in done.stdout
-
-
 def test_an_unreachable_cluster_is_one_clear_error_and_no_evidence(tmp_path: Path, airflow_database: AirflowDatabase) -> None:
-    airflow_database.give(tmp_path / "root")
-    done = kafka_audit("audit", "--bootstrap", "127.0.0.1:1", "--cluster", "gone", "--root", str(tmp_path / "root"), code=1)
+    root = tmp_path / "root"
+    airflow_database.give(root)
+    done = kafka_audit("audit", "--bootstrap", "127.0.0.1:1", "--cluster", "gone", "--root", str(root), code=1)
     said = done.stdout + done.stderr
-    assert "127.0.0.1:1" in said
-    assert INCOMPLETE not in said
-    assert PASSED not in said
-    assert not list((tmp_path / "root").glob("evidence/gone/*"))
+    assert "ERROR (exit code 1)" in done.stdout
+    _, *reasons = done.stdout.split("\n  - ")
+    (reason,) = reasons
+    assert "127.0.0.1:1" in reason
+    assert not any(word in said for word in (INCOMPLETE, PASSED, "Report:", "Sealed:"))
+    assert re.search(r"^\S+  snapshot .* failed$", done.stderr, re.MULTILINE)
+    assert not list(root.glob("evidence/*/*"))
+    assert len(list(airflow_home(root).glob("runs/*.log"))) == 1
+    assert processes_of(airflow_home(root)) == []
 
 
 def test_an_invalid_policy_or_control_stops_the_audit_with_file_and_field(

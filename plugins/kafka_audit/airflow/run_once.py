@@ -9,7 +9,9 @@ import argparse
 import json
 import os
 import signal
+import sys
 import time
+import traceback
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -149,4 +151,11 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Python's own end takes long after a task that was interrupted, and the Spark job, which our guard ends after us, would work on.
+        os._exit(128 + signal.SIGINT)
