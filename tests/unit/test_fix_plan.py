@@ -284,7 +284,7 @@ def test_no_plan_is_printed_of_an_audit_that_was_changed_or_of_anything_else(
         fix(tmp_path / "nothing")
     with pytest.raises(ConfigurationError, match="is a sealed snapshot: name the folder of an audit"):
         fix(sealed.snapshot.path)
-    with pytest.raises(IntegrityError, match=r"has no manifest\.json"):
+    with pytest.raises(ConfigurationError, match="is not the folder of an audit"):
         fix(sealed.audit.settings)
     (sealed.audit.settings / "history.json").write_text("{}")
     with pytest.raises(IntegrityError, match="does not match its manifest"):

@@ -105,7 +105,7 @@ def test_what_is_no_audit_below_a_root_is_named(tmp_path: Path) -> None:
     snapshot = next((tmp_path / "root" / "evidence" / "orders-prod").iterdir())
     for folder, why in (
         (tmp_path / "none", "there is no folder"),
-        (snapshot, "evidence, not of an audit"),
+        (snapshot, "folder of a snapshot, not of an audit"),
         (audit.parent, "not the folder of an audit"),
     ):
         code, said = refused(folder, "--to", tmp_path / "out")
