@@ -16,15 +16,15 @@ from spark_jobs.judge.controls import COLUMNS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
 VIEWS, *QUERIES = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
-TOPIC = control("replication_factor_sufficient", "TOP-02")
-TOPIC_BEFORE = control("replication_factor_sufficient", "TOP-02", pass_when="replication_factor_min >= 2")
+TOPIC = control("replication_factor_above_min_insync", "TOP-03")
+TOPIC_BEFORE = control("replication_factor_above_min_insync", "TOP-03", pass_when="replication_factor_min >= 2")
 GROUP = control("lag_within_sla", "CON-01", subject="group")
 EARLIER_ID = "20261119T231600Z-0badcafe0badcafe"
 
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
-    """The views of the document over an audit; in the one before it, TOP-02 had another rule."""
+    """The views of the document over an audit; in the one before it, TOP-03 had another rule."""
     fake = FakeAudit(tmp_path_factory.mktemp("results"), (TOPIC, GROUP))
     fake.settings(
         [
@@ -64,9 +64,9 @@ def test_the_document_has_a_dozen_queries() -> None:
 
 def test_the_queries_answer_what_they_say(tables: duckdb.DuckDBPyConnection) -> None:
     said = [answers(tables, query) for query in QUERIES]
-    assert {"severity": "critical", "code": "TOP-02", "title": "Replication factor sufficient", "failing": 1} in said[0]
-    assert said[1] == [{"code": "TOP-02", "title": "Replication factor sufficient", "assessed": 2, "applicable": 3}]
-    assert said[2] == [{"reason": "TIMEOUT", "results": 1, "controls": ["TOP-02"]}]
+    assert {"severity": "critical", "code": "TOP-03", "title": "Replication factor above min insync", "failing": 1} in said[0]
+    assert said[1] == [{"code": "TOP-03", "title": "Replication factor above min insync", "assessed": 2, "applicable": 3}]
+    assert said[2] == [{"reason": "TIMEOUT", "results": 1, "controls": ["TOP-03"]}]
     lost = next(rows for rows in said if "lost" in rows[0])
     assert [(row["group_id"], int(str(row["lost"])), row["partitions"]) for row in lost] == [("billing", 7, 1)]
     assert next(rows for rows in said if "hours_to_loss" in rows[0])[0]["hours_to_loss"] == 2.0
@@ -82,7 +82,7 @@ def test_findings_of_two_audits_are_grouped_by_the_rule_that_judged_them(tables:
         },
         *(
             {
-                **{"code": "TOP-02", "rule_sha256": rule_of(rule).sha256, "first_audit": audit, "last_audit": audit},
+                **{"code": "TOP-03", "rule_sha256": rule_of(rule).sha256, "first_audit": audit, "last_audit": audit},
                 **{"failed": failed, "passed": 1},
             }
             for rule, audit, failed in ((TOPIC_BEFORE, EARLIER_ID, 0), (TOPIC, AUDIT_ID, 1))
