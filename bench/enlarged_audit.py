@@ -17,9 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from kafka_audit.audit.inputs import CONTROLS, POLICY
 from kafka_audit.audit.previous import COMPARISON, choose_previous
+from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.findings import COUNTED_AS, Status
-from kafka_audit.report.trend import figures_of, keep_figures
+from kafka_audit.policy import load_policy
+from kafka_audit.report.trend import asked_in, figures_of, keep_figures
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import EvidenceRoot, new_id, seal_audit
 from kafka_audit.store.sealed import placed
@@ -55,8 +58,9 @@ def make_pair(sealed: Path, folder: Path, findings: int, *, other_policy: bool) 
         if earlier and other_policy:
             with (audit.inputs / "policy" / "tiers.yaml").open("a", encoding="utf-8") as file:
                 file.write("# before\n")
-        choose_previous(audit, root, cluster, str(snapshot.manifest.get("cluster_id") or ""))
-        keep_figures(audit, snapshot, figures_of(audit, "FAILED"))
+        choose_previous(audit, snapshot)
+        asked = asked_in(snapshot, load_catalogue([audit.inputs / CONTROLS]), load_policy(audit.inputs / POLICY))
+        keep_figures(audit, snapshot, figures_of(audit, "FAILED", asked))
         seal_audit(root, cluster, audit.path.name, about)
         made.append(audit.path)
     return made[0], made[1]
