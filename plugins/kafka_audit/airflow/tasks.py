@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kafka_audit.airflow.hook import KafkaAuditHook
 from kafka_audit.airflow.retries import final_errors, while_unreachable
 from kafka_audit.airflow.step import audit_step, checked_plan, clock_of, own_plan, tell_seal
-from kafka_audit.audit.formats import not_written
+from kafka_audit.audit.formats import not_written, shown_file
 from kafka_audit.audit.inputs import keep_rules, keep_used, policy_files, rules_record
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.audit.request import AuditPlan, AuditRequest
@@ -131,8 +131,7 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
             evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
             about = {**rules_record(policy, catalogue), "snapshot": evidence, "not_written": [asdict(one) for one in missing]}
             seal_audit(made.evidence_root, made.cluster, made.audit_id, about, file_hashes)
-    page = made.audit.report / "report.html"
-    return {"report": str(page if page.is_file() else page.with_name("report.json")), **tell_seal(made, log)}
+    return {"report": str(shown_file(made.audit.report)), **tell_seal(made, log)}
 
 
 def _now() -> datetime:

@@ -6,14 +6,14 @@ running the audit again would get past the gate. ``<audit>/comparison/baseline.j
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_audit.audit.gate_result import GateResult, Judged, read_result
-from kafka_audit.audit.previous import choose_previous, intact, not_signed, sealed_before, unfit
+from kafka_audit.audit.previous import PassedOver, choose_previous, chosen_in, chosen_record, first_fit, not_signed, sealed_before, unfit
 from kafka_audit.errors import IntegrityError
 from kafka_audit.findings import Verdict
-from kafka_audit.store.chain_state import Seal, seal_in
+from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST, bytes_of, parse_object, read_manifest
@@ -23,7 +23,6 @@ BASELINE = "comparison/baseline.json"
 BLOCKED = "its gate blocked it for new failures"
 _FAILURES = "GAT-01"
 """The rule of the findings gate that counts the failures that block."""
-_SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +33,7 @@ class Baseline:
     """
 
     seal: Seal | None
-    passed_over: tuple[tuple[str, str], ...] = ()
+    passed_over: PassedOver = ()
 
 
 def choose_baseline(audit: Audit, snapshot: Snapshot) -> Baseline:
@@ -45,18 +44,11 @@ def choose_baseline(audit: Audit, snapshot: Snapshot) -> Baseline:
     """
     if (audit.path / BASELINE).exists():
         return read_baseline(audit)
-    passed: list[tuple[str, str]] = []
-    found = None
-    for seal, folder in sealed_before(choose_previous(audit, snapshot).seal, audit.path.parent):
-        why = (unfit(folder, snapshot) or _not_accepted(folder)) if intact(seal, folder) else None
-        if why is None:
-            found = seal
-            break
-        passed.append((seal.audit_id, why))
+    newest = choose_previous(audit, snapshot).seal
+    seal, passed_over = first_fit(newest, audit.path.parent, lambda folder: unfit(folder, snapshot) or _not_accepted(folder))
     if not (audit.path / MANIFEST).exists():
-        skipped = [{"audit_id": audit_id, "why": why} for audit_id, why in passed]
-        write_json(audit.path / BASELINE, {"schema_version": _SCHEMA_VERSION, "seal": found and asdict(found), "passed_over": skipped})
-    return Baseline(seal=found, passed_over=tuple(passed))
+        write_json(audit.path / BASELINE, chosen_record(seal, passed_over))
+    return Baseline(seal=seal, passed_over=passed_over)
 
 
 def read_baseline(audit: Audit) -> Baseline:
@@ -64,11 +56,10 @@ def read_baseline(audit: Audit) -> Baseline:
     path = audit.path / BASELINE
     record = parse_object(path, bytes_of(path))
     try:
-        seal = seal_in(record["seal"]) if record["seal"] is not None else None
-        passed = tuple((str(one["audit_id"]), str(one["why"])) for one in record["passed_over"])
+        seal, passed_over = chosen_in(record)
     except (KeyError, TypeError, ValueError) as problem:
         raise IntegrityError(f"{path}: does not say whose failures count as old ({problem!r:.200}): run the gate again") from problem
-    return Baseline(seal=seal, passed_over=passed)
+    return Baseline(seal=seal, passed_over=passed_over)
 
 
 def not_signed_back_to(last: Seal, newest: Seal | None, audits: Path) -> str | None:

@@ -5,6 +5,7 @@ Nothing here is slow to import: DAG files, the trigger form and the web pages ne
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,11 @@ def not_written(found: object) -> tuple[NotWritten, ...]:
     """The missing formats as ``report.json`` and an audit's manifest list them; whatever else stands there names none."""
     listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     return tuple(NotWritten(**{name: str(one.get(name)) for name in ("format", "file", "reason")}) for one in listed)
+
+
+def shown_file(report: Path) -> Path | None:
+    """The file of a report's folder that a person opens: the page, or report.json if the page could not be written; None without both."""
+    return next((file for name in ALWAYS if (file := report / REPORT_FILES[name].file).is_file()), None)
 
 
 def once_more(missing: Iterable[NotWritten], audit: str) -> str:

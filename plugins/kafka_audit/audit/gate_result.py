@@ -11,7 +11,7 @@ from kafka_audit.findings import Verdict
 from kafka_audit.store.layout import Snapshot
 
 _ROWS_IN_FULL = 2
-_MOST = 2**53
+MOST_COUNTED = 2**53
 """The largest count that every reader of JSON reads as it is written."""
 
 
@@ -153,7 +153,7 @@ def read_result(path: Path) -> GateResult:
         raise IntegrityError(f"{path}: is not a gate's result ({str(problem)[:300]}): run the gate again") from problem
     if result.exit_code is None or result.verdict is None:
         raise IntegrityError(f"{path}: has no verdict and exit_code: it is not a gate's result; run the gate again")
-    if result.coverage and max(abs(result.coverage.assessed), abs(result.coverage.applicable)) > _MOST:
+    if result.coverage and max(abs(result.coverage.assessed), abs(result.coverage.applicable)) > MOST_COUNTED:
         raise IntegrityError(f"{path}: counts more results than there can be: it is not a gate's result; run the gate again")
     return result
 

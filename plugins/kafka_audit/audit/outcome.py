@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.audit.formats import not_written, once_more
+from kafka_audit.audit.formats import not_written, once_more, shown_file
 from kafka_audit.audit.gate_result import GateResult, read_gate
 from kafka_audit.audit.previous import COMPARISON, FIGURES
 from kafka_audit.errors import AuditError, GateFailedError, IncompleteError
@@ -86,7 +86,7 @@ def audit_outcome(audit: Audit, snapshot: Snapshot | None, states: Mapping[str, 
     failures = failures_of(audit.path)
     crashed = [f"Step {failure['step']} failed: {failure['message']}" for failure in failures]
     crashed += _silent_failures(states, {str(failure["step"]) for failure in failures})
-    report = next((file for name in ("report.html", "report.json") if (file := audit.report / name).is_file()), None)
+    report = shown_file(audit.report)
     notices = _missing_formats(audit)
     judged = None
     if snapshot is not None:

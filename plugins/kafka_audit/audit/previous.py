@@ -5,7 +5,7 @@ compare with the same audit, whatever was sealed or deleted since. The manifest 
 names.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,9 @@ _FINDINGS = tuple(f"{part}/findings.parquet/" for part in ("settings", "lag"))
 _LONGEST_WALK = 1_000
 _SCHEMA_VERSION = 1
 
+PassedOver = tuple[tuple[str, str], ...]
+"""The audits that were passed over, newest first, each as (audit_id, why)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
@@ -39,7 +42,7 @@ class Chosen:
 
     newest: Seal | None
     seal: Seal | None
-    passed_over: tuple[tuple[str, str], ...] = ()
+    passed_over: PassedOver = ()
 
 
 def choose_previous(audit: Audit, snapshot: Snapshot) -> Chosen:
@@ -50,20 +53,36 @@ def choose_previous(audit: Audit, snapshot: Snapshot) -> Chosen:
     if (audit.path / PREVIOUS).exists():
         return read_choice(audit)
     newest = newest_before(audit.path)
-    passed: list[tuple[str, str]] = []
-    seal = None
-    for one, folder in sealed_before(newest, audit.path.parent):
-        why = unfit(folder, snapshot) if intact(one, folder) else None
-        if why is None:  # one that is gone or was changed is chosen, too: that must be said, and an older one may have more failures
-            seal = one
-            break
-        passed.append((one.audit_id, why))
-    chosen = Chosen(newest=newest, seal=seal, passed_over=tuple(passed))
+    seal, passed_over = first_fit(newest, audit.path.parent, lambda folder: unfit(folder, snapshot))
     if not (audit.path / MANIFEST).exists():
-        about = {"newest": newest and asdict(newest), "seal": seal and asdict(seal)}
-        skipped = [{"audit_id": audit_id, "why": why} for audit_id, why in passed]
-        write_json(audit.path / PREVIOUS, {"schema_version": _SCHEMA_VERSION, **about, "passed_over": skipped})
-    return chosen
+        write_json(audit.path / PREVIOUS, {"newest": newest and asdict(newest), **chosen_record(seal, passed_over)})
+    return Chosen(newest=newest, seal=seal, passed_over=passed_over)
+
+
+def first_fit(newest: Seal | None, audits: Path, why_not: Callable[[Path], str | None]) -> tuple[Seal | None, PassedOver]:
+    """The first audit of the chain, from ``newest`` back, of which ``why_not`` says nothing; and those before it with what it said.
+
+    One that is gone or was changed is chosen, too: that must be said, and an older one may have failures that this one did not have.
+    """
+    passed: list[tuple[str, str]] = []
+    for seal, folder in sealed_before(newest, audits):
+        why = why_not(folder) if intact(seal, folder) else None
+        if why is None:
+            return seal, tuple(passed)
+        passed.append((seal.audit_id, why))
+    return None, tuple(passed)
+
+
+def chosen_record(seal: Seal | None, passed_over: PassedOver) -> dict[str, Any]:
+    """A choice as an audit keeps it in JSON."""
+    skipped = [{"audit_id": audit_id, "why": why} for audit_id, why in passed_over]
+    return {"schema_version": _SCHEMA_VERSION, "seal": seal and asdict(seal), "passed_over": skipped}
+
+
+def chosen_in(record: Mapping[str, Any]) -> tuple[Seal | None, PassedOver]:
+    """What :func:`chosen_record` made; KeyError, TypeError or ValueError when it is something else."""
+    seal = seal_in(record["seal"]) if record["seal"] is not None else None
+    return seal, tuple((str(one["audit_id"]), str(one["why"])) for one in record["passed_over"])
 
 
 def read_choice(audit: Audit) -> Chosen:
@@ -71,11 +90,11 @@ def read_choice(audit: Audit) -> Chosen:
     path = audit.path / PREVIOUS
     record = parse_object(path, bytes_of(path))
     try:
-        newest, seal = (seal_in(record[name]) if record[name] is not None else None for name in ("newest", "seal"))
-        passed = tuple((str(one["audit_id"]), str(one["why"])) for one in record["passed_over"])
+        newest = seal_in(record["newest"]) if record["newest"] is not None else None
+        seal, passed_over = chosen_in(record)
     except (KeyError, TypeError, ValueError) as problem:
         raise IntegrityError(f"{path}: does not say which audit came before ({problem!r:.200}): run the report again") from problem
-    return Chosen(newest=newest, seal=seal, passed_over=passed)
+    return Chosen(newest=newest, seal=seal, passed_over=passed_over)
 
 
 def sealed_before(newest: Seal | None, audits: Path) -> Iterator[tuple[Seal, Path]]:

@@ -141,7 +141,7 @@ def _compare(
         return _Result(problem=problem)
     try:
         before, now = Side.sealed(Audit(path=folder), snapshot.root, cluster), Side.judged(audit, snapshot, catalogue, policy)
-        before.audit.run()
+        before.audit.run()  # its start and verdict are shown: a run.json that cannot be read is found here
         return _Result(before=before, now=now, compared=compare(before, now, wanted))
     except IntegrityError as found:
         return _Result(problem=str(found))

@@ -1,8 +1,9 @@
 """Computes which requirements of compliance frameworks the results support. Support does not prove conformity."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from typing import NamedTuple
 
 from pydantic import computed_field
 from pydantic.dataclasses import dataclass
@@ -23,6 +24,19 @@ class Support(str, Enum):
     NOT_KNOWN = "not known"
     SUPPORTS = "supports"
     NOT_APPLICABLE = "not applicable"
+
+
+KINDS = {Support.SUPPORTS: "pass", Support.DOES_NOT_SUPPORT: "fail", Support.NOT_KNOWN: "gap", Support.NOT_APPLICABLE: "none"}
+"""The kind of mark of each support."""
+VERDICTS = {Support.DOES_NOT_SUPPORT: "not supported", Support.NOT_KNOWN: "not known", Support.SUPPORTS: "supported"}
+"""What is said of a requirement, in the order in which they are counted."""
+SAID = {
+    Support.DOES_NOT_SUPPORT: "do not support it",
+    Support.NOT_KNOWN: "not known",
+    Support.SUPPORTS: "support it",
+    Support.NOT_APPLICABLE: "nothing to judge",
+}
+"""What is said of the controls of a requirement, in the order in which they are listed."""
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
@@ -55,15 +69,27 @@ class RequirementResult:
         """How many of the controls did not run; the coverage says nothing of these."""
         return sum(control.why == _DID_NOT_RUN for control in self.controls)
 
-    def of(self, support: str) -> list[ControlSupport]:
-        """The controls with this kind of support."""
-        return [control for control in self.controls if control.support.value == support]
+    def groups(self) -> Iterator["SupportGroup"]:
+        """The controls by their support, as a report lists them."""
+        for support in SAID:
+            if found := [control for control in self.controls if control.support is support]:
+                yield _group(support, found)
 
-    def why(self, support: str) -> str:
-        """The one reason of all controls with this kind of support, if there are several and it counts nothing; else empty."""
-        found = [control.why for control in self.of(support)]
-        same = len(found) > 1 and len(set(found)) == 1 and not any(letter.isdigit() for letter in found[0])
-        return found[0] if same else ""
+
+class SupportGroup(NamedTuple):
+    """The controls of a requirement with one kind of support, as (code, why), and ``why`` all of them: then their own are empty."""
+
+    support: Support
+    why: str
+    controls: tuple[tuple[str, str], ...]
+
+
+def _group(support: Support, controls: Sequence[ControlSupport]) -> SupportGroup:
+    """A reason that several share, and that counts nothing, is said once; what does not apply needs none."""
+    reasons = [control.why if support is not Support.NOT_APPLICABLE else "" for control in controls]
+    shared = len(reasons) > 1 and len(set(reasons)) == 1 and not any(letter.isdigit() for letter in reasons[0])
+    own = ("" if shared else why for why in reasons)
+    return SupportGroup(support, reasons[0] if shared else "", tuple(zip((one.code for one in controls), own, strict=True)))
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)

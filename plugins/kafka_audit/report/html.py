@@ -12,10 +12,10 @@ from markupsafe import Markup, escape
 
 from kafka_audit import __version__
 from kafka_audit import safe_text as text
-from kafka_audit.audit.outcome import VOID
-from kafka_audit.report import charts, front, trend_charts, words
+from kafka_audit.report import charts, frameworks, front, trend_charts, words
 from kafka_audit.report.causes import same_expected
 from kafka_audit.report.commands import commands_of, first_and_further, no_change_for
+from kafka_audit.report.control_status import is_fit
 from kafka_audit.report.html_text import attribute, brief, code, finalize, grouped, name, prose, sentence
 from kafka_audit.report.lag import DAY_MS
 from kafka_audit.report.model import Report
@@ -92,7 +92,7 @@ def _bar(report: Report) -> list[dict[str, object]]:
     """The segments of the coverage bar, in percent of the applicable results: class, label, count, start, width."""
     counts = report.counts
     parts = (
-        ("none" if report.outcome.verdict == VOID else "pass", "passed", counts.passed),
+        ("pass" if is_fit(report) else "none", "passed", counts.passed),
         ("fail", "failed", counts.failed),
         ("error", "raised an error", counts.errored),
         ("gap", "not assessed", counts.not_assessed - counts.still_open),
@@ -189,7 +189,10 @@ def _page(report: Report, most: int) -> str:
         coverage=words.coverage(report),
         bar=_bar(report),
         hints=words.hints(report),
-        good="none" if report.outcome.verdict == VOID else "pass",
+        good="pass" if is_fit(report) else "none",
+        support_kinds=frameworks.KINDS,
+        support_verdicts=frameworks.VERDICTS,
+        support_said=frameworks.SAID,
         idle=_idle(report),
         demands=[(label, str(asked[key])) for key, label in _PARAMS_SHOWN.items() if asked.get(key) is not None],
         listed=listed_failures(report, _ROWS_OPEN, most),

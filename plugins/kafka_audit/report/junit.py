@@ -127,6 +127,7 @@ def render(report: Report) -> str:
     """Render the XML text. Missing evidence is a skipped test. A gate that did not pass is a failed test, so such an audit is not green."""
     stamp = report.generated_at.isoformat()
     most = share_per_status(report, MOST_CASES - _GATE_CASES - _CASES_PER_CONTROL * len(report.results))
+    unfit = hints(report)
     root = ET.Element("testsuites", name=_safe(f"kafka-audit {report.cluster}"))
     gates = ET.SubElement(root, "testsuite", name="gate", timestamp=stamp, time="0")
     _verdict(gates, report)
@@ -138,7 +139,7 @@ def render(report: Report) -> str:
             if result.subject == subject:
                 _failures(suite, result, report.waivers, most)
                 _left_out(suite, result, most)
-                _others(suite, result, hints(report))
+                _others(suite, result, unfit)
     for suite in root:
         suite.attrib.update(_count([suite]))
     # The schema of Jenkins' xUnit plugin allows no count of skipped tests here.

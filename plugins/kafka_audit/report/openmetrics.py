@@ -6,7 +6,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from kafka_audit.audit.outcome import VERDICTS, VOID
+from kafka_audit.audit.outcome import VERDICTS
+from kafka_audit.report.control_status import is_fit
 from kafka_audit.report.lag_groups import GroupLag
 from kafka_audit.report.model import Report
 from kafka_audit.report.report_times import moment
@@ -30,7 +31,7 @@ class _Figures(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from self._of_audit()
-        if self._report.outcome.verdict != VOID:  # of evidence that is not fit to judge no figure is known
+        if is_fit(self._report):  # of evidence that is not fit to judge no figure is known
             yield from self._of_loss()
             yield from self._of_groups()
             yield from self._of_slas()
@@ -50,7 +51,7 @@ class _Figures(Collector):
             self._sample(verdict, float(report.outcome.verdict == word), word)
         yield verdict
         yield self._sample(self._gauge("exit_code", "Exit code of the audit: 0 if the gate passed."), report.outcome.exit_code)
-        yield from self._of_results() if not report.missing and report.outcome.verdict != VOID else ()
+        yield from self._of_results() if not report.missing and is_fit(report) else ()
         taken = self._gauge("evidence_timestamp_seconds", "When the snapshot was begun, in Unix time.")
         begun = moment(report.collection.started_at or "")
         yield self._sample(taken, begun.timestamp() if begun else None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow.compute as pc
 
+from kafka_audit.audit.gate_result import MOST_COUNTED
 from kafka_audit.audit.inputs import policy_files
 from kafka_audit.audit.outcome import VERDICTS, VOID
 from kafka_audit.audit.previous import FIGURES, changed, choose_previous, names_none_before, sealed_before
@@ -35,8 +36,6 @@ LONGEST = 100
 
 _COUNTED = ("evidence_class", "passed", "failed", "errored", "not_assessed")
 _SCHEMA_VERSION = 1
-_MOST = 2**53
-"""The largest count that every reader of a report reads as it is written."""
 
 
 class Trend(NamedTuple):
@@ -162,14 +161,14 @@ def _point(seal: Seal, record: Mapping[str, Any]) -> TrendPoint:
         raise ValueError(f"{record['verdict']!r:.80} is no verdict")
     failed = record["failed_by_severity"]
     if failed is not None:
-        failed = {Severity(name).value: int(_known(number, _MOST)) for name, number in failed.items()}
+        failed = {Severity(name).value: int(_known(number, MOST_COUNTED)) for name, number in failed.items()}
     return TrendPoint(
         audit_id=seal.audit_id,
         started_at=str(record["started_at"]),
         verdict=str(record["verdict"]),
         failed_by_severity=failed,
         coverage=None if record["coverage"] is None else _known(record["coverage"], 1),
-        lost_records=None if record["lost_records"] is None else int(_known(record["lost_records"], _MOST)),
+        lost_records=None if record["lost_records"] is None else int(_known(record["lost_records"], MOST_COUNTED)),
         availability_percent=None if record["availability_percent"] is None else _known(record["availability_percent"], 100),
         asked={str(name): str(sha256) for name, sha256 in record["asked"].items()},
     )

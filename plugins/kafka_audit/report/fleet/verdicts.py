@@ -1,12 +1,12 @@
 """The verdicts of a fleet, and how old the evidence is that they stand on."""
 
 from collections import Counter
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
 from kafka_audit.audit.outcome import ERROR, FAILED, INCOMPLETE, PASSED, VOID
 from kafka_audit.report import words
 from kafka_audit.report.fleet.matrix import NO_AUDIT, UNUSABLE, Fleet, FleetCluster
-from kafka_audit.times import parse_time
+from kafka_audit.report.report_times import moment
 
 KINDS = {PASSED: "pass", FAILED: "fail", INCOMPLETE: "gap", VOID: "gap", ERROR: "error", NO_AUDIT: "none", UNUSABLE: "error"}
 """The verdicts in the order in which they are counted, with the kind of their mark."""
@@ -20,23 +20,13 @@ def counted(fleet: Fleet) -> list[tuple[str, str, int]]:
 
 def period(fleet: Fleet) -> tuple[datetime, datetime] | None:
     """When the oldest and the newest evidence of the fleet was taken, in UTC; None if no cluster has any that can be used."""
-    times = [moment for cluster in fleet.clusters if (moment := _taken(cluster))]
+    times = [taken for cluster in fleet.clusters if (taken := moment(cluster.evidence_at or ""))]
     return (min(times), max(times)) if times else None
 
 
 def behind(cluster: FleetCluster, newest: datetime | None) -> str | None:
     """How much older the evidence of the cluster is than the newest of the fleet, such as ``2 d 3 h``; None if it is that, or not known."""
-    moment = _taken(cluster)
-    if not moment or not newest or moment >= newest:
+    taken = moment(cluster.evidence_at or "")
+    if not taken or not newest or taken >= newest:
         return None
-    return words.duration((newest - moment) // timedelta(milliseconds=1))
-
-
-def _taken(cluster: FleetCluster) -> datetime | None:
-    if not cluster.evidence_at:
-        return None
-    try:
-        moment = parse_time(cluster.evidence_at)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
-    except (ValueError, OverflowError):  # no time, or one that has no year in UTC
-        return None
+    return words.duration((newest - taken) // timedelta(milliseconds=1))
