@@ -9,7 +9,6 @@ its Python workers). The fixed cost of a run is measured with a topic that has n
 import argparse
 import json
 import struct
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -64,7 +63,9 @@ def commit(bootstrap: str, commits: int, groups: int) -> None:
 
 def processes() -> Iterator[psutil.Process]:
     """Spark's JVM and its Python workers; their parents' times include dead children."""
-    jvm = psutil.Process(SparkSession.active().sparkContext._gateway.proc.pid)
+    gateway = SparkSession.active().sparkContext._gateway
+    assert gateway is not None
+    jvm = psutil.Process(gateway.proc.pid)
     yield from (jvm, *jvm.children(recursive=True))
 
 
@@ -194,4 +195,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

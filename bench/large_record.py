@@ -13,8 +13,9 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -84,10 +85,11 @@ def produce(address: tuple[str, int], records: bytes) -> None:
         raise RuntimeError(f"the broker refused the batch with error {error}")
 
 
-def patiently(what: str, attempt) -> None:
+def patiently(what: str, attempt: Callable[[], object]) -> None:
     for number in range(50):
         try:
-            return attempt()
+            attempt()
+            return
         except (KafkaError, RuntimeError) as problem:
             last = problem
         time.sleep(0.1 * (number + 1))
@@ -108,7 +110,7 @@ def measure(work: Path, megabytes: int) -> None:
             leader = next(broker for broker in admin.describe_cluster()["brokers"] if broker["broker_id"] == 1)
             patiently("produce", lambda: produce((leader["host"], leader["port"]), records))
             for offset in (0, 1):
-                patiently("commit", lambda offset=offset: commit(admin, f"bench-{offset}", offset))
+                patiently("commit", partial(commit, admin, f"bench-{offset}", offset))
         print(f"snapshot of a {megabytes} MB record, {len(records) / 1000:.0f} kB compressed (zstd), {machine()}")
         command = [str(Path(sys.executable).with_name("kafka-audit")), "snapshot", "--offsets-only", "--bootstrap", sandbox.bootstrap]
         used = run([*command, "--root", str(work / "root")], log=work / "log")

@@ -83,7 +83,7 @@ def chain(audits: int, folder: Path) -> None:
         for number in range(audits):
             make_audit(root, number, rules)
     state = read_state(root.audits(CLUSTER))
-    assert state is not None and state.last == audits
+    assert state is not None and state.head is not None and state.last == audits
     manifest = json.loads((root.audit(CLUSTER, state.head.audit_id).path / "manifest.json").read_text())
     print(f"made {audits} audits of {len(manifest['files'])} files in {time.monotonic() - began:.0f} s")
     os.environ["KAFKA_AUDIT_ROOT"] = str(root.path)
