@@ -15,13 +15,14 @@ from kafka_audit.store.manifest import MANIFEST
 
 STEPS = ("snapshot", "evidence_gate", "verify", "findings_gate", "report")
 FAILURES = "failures"
+INDEX = "index"
 
 RESULTS: Mapping[str, tuple[str, ...]] = {
-    "snapshot": ("gate", "settings", "lag", COMPARISON, "report"),
-    "evidence_gate": ("gate", COMPARISON, "report"),
-    "verify": ("settings", "lag", "gate/findings.json", COMPARISON, "report"),
-    "findings_gate": ("gate/findings.json", COMPARISON, "report"),
-    "report": (FIGURES, "report"),
+    "snapshot": ("gate", "settings", "lag", COMPARISON, "report", INDEX),
+    "evidence_gate": ("gate", COMPARISON, "report", INDEX),
+    "verify": ("settings", "lag", "gate/findings.json", COMPARISON, "report", INDEX),
+    "findings_gate": ("gate/findings.json", COMPARISON, "report", INDEX),
+    "report": (FIGURES, "report", INDEX),
 }
 """What a step makes, with everything that later steps make from it. A step that runs again removes these first: if it fails this time,
 nothing that an earlier try left behind can pass for its result. The report keeps the choice of the audit that the gate compared with."""

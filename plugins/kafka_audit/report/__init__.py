@@ -30,10 +30,10 @@ def write_report(
     *,
     generated_at: datetime,
     formats: Iterable[str] = DEFAULT_FORMATS,
-) -> Path:
-    """Write the report in ``formats``, ``html`` and ``json`` in any case, to the audit's ``report/`` folder.
+) -> Report:
+    """Write the report in ``formats``, ``html`` and ``json`` in any case, to the audit's ``report/`` folder, and return it.
 
-    Returns the path of the page. The folder is replaced as a whole.
+    The folder is replaced as a whole.
     The same audit and ``generated_at`` (with a time zone) give the same bytes.
     A format that cannot be written is left out, and the others name it (``not_written`` in report.json) with the reason.
     IntegrityError (exit 5) if results are broken, CollectionError (exit 1) if the files cannot be written, UnforeseenError (exit 1) if
@@ -42,11 +42,10 @@ def write_report(
     report = read_report(audit, snapshot, catalogue, policy, generated_at=generated_at)
     keep_figures(audit, snapshot, report.trend[-1])
     with replaced_folder(audit.report) as folder:
-        _write(report, audit.path, {*formats, *ALWAYS}, folder)
-    return audit.report / "report.html"
+        return _write(report, audit.path, {*formats, *ALWAYS}, folder)
 
 
-def _write(report: Report, audit: Path, formats: Collection[str], folder: Path) -> None:
+def _write(report: Report, audit: Path, formats: Collection[str], folder: Path) -> Report:
     """Write the formats again without those that fail, until each says of all the others whether they are missing."""
     while missing := write_formats(report, audit, formats, folder):
         if broken := next((one for one in missing if one.format == "json"), None):
@@ -55,6 +54,7 @@ def _write(report: Report, audit: Path, formats: Collection[str], folder: Path) 
             file.unlink()
         report = replace(report, not_written=(*report.not_written, *missing))
         formats = set(formats) - {one.format for one in missing}
+    return report
 
 
 __all__ = ["LIMIT", "Report", "read_report", "write_report"]

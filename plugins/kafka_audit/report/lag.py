@@ -2,15 +2,16 @@
 
 from dataclasses import field, fields, replace
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import computed_field
+from pydantic import SkipValidation, computed_field
 from pydantic.dataclasses import dataclass
 
 from kafka_audit.catalogue.rows.groups import STATUSES
 from kafka_audit.report import words
-from kafka_audit.report.frozen import EXACT
+from kafka_audit.report.frozen import EXACT, IN_JSON_ELSEWHERE
 from kafka_audit.report.lag_groups import GroupLag, GroupReader, read_group_slas
 from kafka_audit.report.lag_history import read_histories
 from kafka_audit.report.rows import batches, exists, first_rows, loses, positive, rows_of
@@ -113,6 +114,8 @@ class LagTables:
     groups: tuple[GroupLag, ...] = ()
     group_count: int = 0
     loss: Loss = field(default_factory=Loss)
+    every_group: Annotated[tuple[GroupLag, ...], SkipValidation, IN_JSON_ELSEWHERE] = ()
+    """All groups, worst first, without their histories: the audit's index lists them."""
 
 
 def read_lag(folder: Path, groups: Path) -> LagTables:
@@ -146,6 +149,7 @@ def read_lag(folder: Path, groups: Path) -> LagTables:
         groups=tuple(replace(one, history=histories.get(one.group_id)) for one in listed[:SHOWN]),
         group_count=len(listed),
         loss=loss.loss(),
+        every_group=tuple(listed),
     )
 
 

@@ -1,0 +1,63 @@
+"""Writes the index of an audit, before the audit is sealed."""
+
+import logging
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_audit.audit.outcome import INDEX
+from kafka_audit.audit.previous import changed
+from kafka_audit.errors import IntegrityError
+from kafka_audit.index.build import build_overview
+from kafka_audit.index.read import IndexedAudit, open_index
+from kafka_audit.index.tables import failure_rows, group_rows, losses
+from kafka_audit.report import Report
+from kafka_audit.report.control_status import is_fit
+from kafka_audit.report.rows import exists
+from kafka_audit.store.chain import newest_before
+from kafka_audit.store.durable_files import replaced_folder, write_json
+from kafka_audit.store.layout import Audit
+
+log = logging.getLogger(__name__)
+
+_ROWS_OF_A_GROUP = 4_096
+"""Rows of a row group of groups.parquet: a page of one group reads one of them."""
+
+
+def write_index(audit: Audit, report: Report) -> None:
+    """Replace the audit's folder ``index/`` with overview.json, groups.parquet and failures.parquet, made from its report and tables.
+
+    The same audit and report give the same bytes. IntegrityError (exit 5) if results are broken, CollectionError (exit 1) if the files
+    cannot be written.
+    """
+    before = _before(audit)
+    fit = is_fit(report)
+    partitions = audit.lag / "group_partitions.parquet"
+    findings = [path for part in (audit.settings, audit.lag) if fit and exists(path := part / "findings.parquet")]
+    overview = build_overview(report, audit.run(), losses(partitions), before.overview if before else None)
+    groups = group_rows(report.lag.every_group if fit else (), partitions)
+    failures = failure_rows(findings, report.audit_id, report.started_at, before.failures() if before else None)
+    with replaced_folder(audit.path / INDEX) as folder:
+        _write(groups, folder / "groups.parquet")
+        _write(failures, folder / "failures.parquet")
+        write_json(folder / "overview.json", overview.model_dump(mode="json"))
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    pq.write_table(table, path, compression="zstd", row_group_size=_ROWS_OF_A_GROUP)
+
+
+def _before(audit: Audit) -> IndexedAudit | None:
+    """The newest audit that was sealed before this one, if its index can be used; without it, what is remembered begins here."""
+    seal = newest_before(audit.path)
+    if seal is None:
+        return None
+    folder = audit.path.parent / seal.audit_id
+    try:
+        if why := changed(seal, folder):
+            raise IntegrityError(why)
+        return open_index(Audit(path=folder))
+    except IntegrityError as problem:
+        log.warning("what the index remembers of earlier audits begins with this one: %s", problem)
+        return None
