@@ -24,7 +24,7 @@ class LazyApp:
     ) -> None:
         """Pass the request on."""
         if self._app is None:
-            from kafka_audit.airflow.web import app  # noqa: PLC0415  (the reason for this class)
+            from kafka_audit.airflow.web.app import app  # noqa: PLC0415  (the reason for this class)
 
             self._app = app()
         await self._app(scope, receive, send)

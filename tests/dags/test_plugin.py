@@ -87,7 +87,7 @@ def test_the_ui_accepts_the_plugin_with_its_menu_entry_and_its_tab(client, login
 
 
 def test_every_route_of_the_plugin_refuses_who_is_not_logged_in(client, audits: Path) -> None:
-    from kafka_audit.airflow.web import app
+    from kafka_audit.airflow.web.app import app
 
     routes = [route.path for route in app().routes]
     assert len(routes) >= 6
@@ -108,7 +108,7 @@ def test_there_are_no_public_api_pages(client, login) -> None:
 
 
 def test_the_list_shows_the_newest_audit_first_with_verdict_and_coverage(client, login, audits: Path) -> None:
-    page = client.get("/kafka-audit/", headers=login)
+    page = client.get("/kafka-audit/audits/", headers=login)
     assert page.status_code == 200
     assert page.text.index(AUDIT_ID) < page.text.index(OLDER_ID)
     assert "97.5%" in page.text
@@ -119,7 +119,7 @@ def test_the_list_shows_the_newest_audit_first_with_verdict_and_coverage(client,
 
 
 def test_an_empty_folder_says_how_to_begin(client, login, root: Path) -> None:
-    assert "There is no audit yet that you may read" in client.get("/kafka-audit/", headers=login).text
+    assert "There is no audit yet that you may read" in client.get("/kafka-audit/audits/", headers=login).text
 
 
 def test_an_audits_page_shows_its_report_and_offers_its_files(client, login, audits: Path) -> None:
@@ -141,7 +141,7 @@ def test_an_audit_without_a_report_says_what_failed_and_hostile_text_stays_text(
 
 def test_no_page_may_run_scripts_or_load_anything(client, login, audits: Path) -> None:
     base = f"/kafka-audit/audits/kafka/{AUDIT_ID}"
-    for address in ("/kafka-audit/", f"{base}/", f"{base}/report.html", f"{base}/data-docs/index.html", f"{base}/junit.xml"):
+    for address in ("/kafka-audit/audits/", f"{base}/", f"{base}/report.html", f"{base}/data-docs/index.html", f"{base}/junit.xml"):
         headers = client.get(address, headers=login).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy, address
@@ -162,7 +162,7 @@ def test_words_that_would_reorder_or_hide_others_are_spelled_out(client, login, 
 def test_a_broken_note_or_report_of_one_audit_hides_no_other(client, login, audits: Path) -> None:
     audit = EvidenceRoot(path=audits).audit("kafka", OLDER_ID)
     (audit.path / "failures" / "snapshot.json").write_text("{")
-    page = client.get("/kafka-audit/", headers=login)
+    page = client.get("/kafka-audit/audits/", headers=login)
     assert page.status_code == 200
     assert AUDIT_ID in page.text
     assert OLDER_ID in page.text

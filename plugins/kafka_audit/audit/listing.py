@@ -122,9 +122,14 @@ def audit_of_run(root: EvidenceRoot, dag_id: str, run_id: str, audit_id: str, ma
     return next((audit for audit in found if audit and (audit.dag_id, audit.run_id) == (dag_id, run_id)), None)
 
 
+def readable_clusters(root: EvidenceRoot, may_read: MayRead) -> list[str]:
+    """The clusters of which there are audits, and which the reader may read, by name."""
+    return [cluster for cluster in _clusters(root) if any(may_read(dag_id) for dag_id in _dags_of(cluster))]
+
+
 def newest_audits(root: EvidenceRoot, may_read: MayRead, *, limit: int = LISTED, looked_at: int = LOOKED_AT) -> AuditList:
     """At most ``limit`` audits of all clusters, newest first, among the ``looked_at`` newest of the clusters that the reader may read."""
-    clusters = [cluster for cluster in _clusters(root) if any(may_read(dag_id) for dag_id in _dags_of(cluster))]
+    clusters = readable_clusters(root, may_read)
     names = sorted(((audit_id, cluster) for cluster in clusters for audit_id in _ids(root, cluster)), reverse=True)
     found = (find_audit(root, cluster, audit_id, may_read) for audit_id, cluster in names[:looked_at])
     shown = list(itertools.islice((audit for audit in found if audit), limit + 1))

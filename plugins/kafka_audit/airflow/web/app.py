@@ -1,0 +1,22 @@
+"""Builds the FastAPI application of the pages from the routes of each kind of page."""
+
+from airflow.api_fastapi.core_api.security import get_user
+from fastapi import Depends, FastAPI
+
+from kafka_audit.airflow.web import audits
+from kafka_audit.airflow.web.answers import with_headers
+
+_ROUTERS = (audits.router,)
+
+
+def app() -> FastAPI:
+    """The application. Every route needs a login, and shows only clusters whose audits the person may read.
+
+    What a person may not read is answered as what does not exist: 404, with the same words.
+    """
+    # The interactive API pages would be public: they are outside the dependencies.
+    web = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])
+    web.middleware("http")(with_headers)
+    for router in _ROUTERS:
+        web.include_router(router)
+    return web
