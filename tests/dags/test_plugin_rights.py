@@ -38,7 +38,7 @@ def get(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]
         with TestClient(create_app(apps="core"), base_url="http://testserver", follow_redirects=False) as client:
             tokens: dict[str, str] = {}
 
-            def ask(user: str | None, path: str = "") -> Any:
+            def ask(user: str | None, path: str = "audits/") -> Any:
                 if user and user not in tokens:
                     answer = client.post("/auth/token", json={"username": user, "password": user})
                     tokens[user] = answer.json()["access_token"]

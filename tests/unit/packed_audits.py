@@ -51,7 +51,8 @@ def sealed_audit(root: Path, *, hostile: bool = False, seal: bool = True) -> Pat
     evidence = EvidenceRoot(path=root)
     keep_used(fake.audit, evidence, CLUSTER)
     keep_rules(fake.audit, policy, catalogue, [controls])
-    page = write_report(fake.audit, fake.snapshot, catalogue, policy, generated_at=WHEN)
+    write_report(fake.audit, fake.snapshot, catalogue, policy, generated_at=WHEN)
+    page = fake.audit.report / "report.html"
     snapshot = {"snapshot_id": fake.snapshot.snapshot_id, "manifest_sha256": fake.snapshot.manifest_sha256}
     about = {"snapshot": snapshot, **rules_record(policy, catalogue)}
     about["not_written"] = read_json(page.with_name("report.json"))["not_written"]

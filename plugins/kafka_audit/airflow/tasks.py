@@ -115,8 +115,7 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
     The log and the XCom get the audit's number and the sha256 of its manifest: witnesses outside of the folder. A format that could not
     be written costs only itself: report.json and the manifest name it with the reason, and so does the task gate.
     """
-    from kafka_audit.index.write import write_index  # noqa: PLC0415 - pyarrow: not at DAG parse
-    from kafka_audit.report import write_report  # noqa: PLC0415 - pyarrow and pandas: not at DAG parse
+    from kafka_audit.index.write import write_report_and_index  # noqa: PLC0415 - pyarrow: not at DAG parse
 
     made = checked_plan(plan) if plan else None
     found = made.snapshot if made else None
@@ -127,8 +126,7 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
             (catalogue, folders), policy, file_hashes = _catalogue(made), load_policy(made.policy_folder), FileHashes()
             keep_used(made.audit, made.evidence_root, made.cluster, file_hashes)
             keep_rules(made.audit, policy, catalogue, folders)
-            written = write_report(made.audit, found, catalogue, policy, generated_at=clock_of(made), formats=made.report_formats)
-            write_index(made.audit, written)
+            write_report_and_index(made.audit, found, catalogue, policy, generated_at=clock_of(made), formats=made.report_formats)
             missing = not_written(read_json(made.audit.report / "report.json").get("not_written"))
             evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
             about = {**rules_record(policy, catalogue), "snapshot": evidence, "not_written": [asdict(one) for one in missing]}

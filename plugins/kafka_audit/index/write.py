@@ -1,7 +1,10 @@
 """Writes the index of an audit, before the audit is sealed."""
 
 import logging
+from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,17 +15,28 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.index.build import build_overview
 from kafka_audit.index.read import IndexedAudit, open_index
 from kafka_audit.index.tables import failure_rows, group_rows, losses
-from kafka_audit.report import Report
+from kafka_audit.report import Report, write_report
 from kafka_audit.report.control_status import is_fit
 from kafka_audit.report.rows import exists
 from kafka_audit.store.chain import newest_before
 from kafka_audit.store.durable_files import replaced_folder, write_json
-from kafka_audit.store.layout import Audit
+from kafka_audit.store.layout import Audit, Snapshot
+
+if TYPE_CHECKING:
+    from kafka_audit.catalogue.load import Catalogue
+    from kafka_audit.policy import Policy
 
 log = logging.getLogger(__name__)
 
 _ROWS_OF_A_GROUP = 4_096
 """Rows of a row group of groups.parquet: a page of one group reads one of them."""
+
+
+def write_report_and_index(
+    audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", *, generated_at: datetime, formats: Iterable[str]
+) -> None:
+    """Write the report of an audit (kafka_audit.report.write_report has the details), and from it the index."""
+    write_index(audit, write_report(audit, snapshot, catalogue, policy, generated_at=generated_at, formats=formats))
 
 
 def write_index(audit: Audit, report: Report) -> None:
