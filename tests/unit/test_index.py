@@ -115,7 +115,7 @@ PAST = [PastAudit(audit_id=f"a{number}", started_at=f"t{number}", verdict="FAILE
         ("NF", "a1", True),
         ("PFWF", "a1", False),
         ("FPF", "a2", False),
-        ("F–F", "a2", False),
+        ("F\N{EN DASH}F", "a2", False),
         ("FP", None, False),
         ("FN", None, False),
     ],
