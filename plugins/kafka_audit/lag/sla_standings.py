@@ -36,8 +36,11 @@ def within_limits(rows: pa.Table, tables: Mapping[str, pa.Table], sla_of: SlaOf,
     known = rows.join(unreadable_groups(tables), "group_id", join_type="left anti")
     covered = known.join(places, ["group_id", "topic"], join_type="inner").join(limits, "rule", join_type="inner")
     covered = _with_seconds(covered, tables["sla_offsets"])
-    return _by_group(covered).join(limits, "rule", join_type="inner").select(["group_id", "sla", "has_target", "within"]).sort_by(
-        [("group_id", "ascending"), ("sla", "ascending")]
+    return (
+        _by_group(covered)
+        .join(limits, "rule", join_type="inner")
+        .select(["group_id", "sla", "has_target", "within"])
+        .sort_by([("group_id", "ascending"), ("sla", "ascending")])
     )
 
 

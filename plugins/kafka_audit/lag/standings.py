@@ -25,8 +25,8 @@ def standings(tables: Mapping[str, pa.Table]) -> pa.Table:
     """One row for each group partition with a commit, an assignment or an error, by group, topic and partition.
 
     - group_id, topic string; partition int32; state string, as ``lag.rows`` names it
-    - NULL where it is not known or there is none: committed, position, lag (log end less position), lost, behind (log end less commit, which
-      counts lost records, as kafka-consumer-groups and kminion do), least and most (records unread) int64
+    - NULL where it is not known or there is none: committed, position, lag (log end less position), lost, behind (log end less commit:
+      with lost records, as kafka-consumer-groups and kminion count), least and most (records unread) int64
     - age_s double: the age of the first unread record, 0 where nothing is unread; NULL where it is not known exactly
     - of the first unread record: record_offset, record_ms int64, hidden and ahead boolean (its time is hidden, or lies in the future)
 
@@ -140,9 +140,7 @@ def _with_figures(rows: pa.Table) -> pa.Table:
     lag, lost = rows["lag"], rows["lost"]
     is_there = _true(rows["listed"])
     unlisted = pc.or_(pc.invert(is_there), pc.fill_null(pc.greater_equal(rows["partition"], rows["partition_count"]), False))
-    unread = pc.or_(
-        pc.or_(pc.invert(rows["answered"]), pc.is_valid(rows["error"])), pc.and_(is_there, pc.is_valid(rows["topic_error"]))
-    )
+    unread = pc.or_(pc.or_(pc.invert(rows["answered"]), pc.is_valid(rows["error"])), pc.and_(is_there, pc.is_valid(rows["topic_error"])))
     no_log = pc.or_(pc.is_null(rows["log_start"]), pc.is_null(rows["log_end"]))
     only_markers = pc.if_else(_true(rows["found"]), pc.is_null(rows["record_offset"]), pa.scalar(None, pa.bool_()))
     drained = pc.or_(pc.equal(lag, 0), pc.fill_null(only_markers, False))

@@ -154,7 +154,10 @@ class Report:
     @property
     def totals(self) -> Totals:
         """The counts over all controls."""
-        severities = {one.name: FailedAt(controls=len(one.failing), results=one.failed, waived=one.waived) for one in self.by_severity()}
+        severities = {
+            one.name: FailedAt(controls=len(one.failing), results=one.failed, waived=one.waived, assessed=one.assessed)
+            for one in self.by_severity()
+        }
         return Totals(
             **asdict(self.counts),
             controls=len(self.results),
