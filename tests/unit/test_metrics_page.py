@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -254,3 +255,14 @@ def test_every_metric_is_defined_once_and_told_even_without_samples(root: Eviden
 def test_a_cluster_named_twice_is_told_once(root: EvidenceRoot) -> None:
     take(root, shop())
     assert render_metrics(root, ["prod", "prod"]) == render_metrics(root, ["prod"])
+
+
+def test_the_documentation_has_every_metric_with_its_labels_and_meaning() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if re.match(r"\| `(kafka_audit|kminion)_\w+` ", line)
+    ]
+    said = [(row[0].strip("`"), tuple(re.findall(r"`(\w+)`", row[1])), row[3]) for row in rows]
+    assert said == [(metric.name, metric.labels, metric.about) for metric in LIVE]
