@@ -13,6 +13,7 @@ from lag_readings import Made
 from lag_rows import group_sla, sla_table
 from metrics_root import AT, Samples, offsets_snapshot, samples
 from report_audit import AUDIT_ID, HOSTILE_GROUPS, FakeAudit, control, finding, group_partition
+from sealed_audits import forge
 
 from kafka_audit.audit.installation import POLICY_VARIABLE
 from kafka_audit.policy import load_policy
@@ -224,6 +225,26 @@ def test_a_cluster_that_was_changed_is_down_the_reason_is_in_the_log_and_others_
     assert "report.json" in caplog.text
     assert "offsets.parquet: its sha256 differs" in caplog.text
     assert "sha256" not in render_metrics(root, ["prod"])
+
+
+@pytest.mark.parametrize("number", [10**400, "many", None, -1.5])
+def test_a_report_with_numbers_that_are_none_costs_only_its_own_cluster(root: EvidenceRoot, number: object) -> None:
+    folder = fleet_audit(root.path, "forged", two_topics_fail)
+    file = folder / "report" / "report.json"
+    report = json.loads(file.read_text())
+    report["totals"]["failed"] = number
+    file.write_text(json.dumps(report))
+    forge(folder)
+    take(root, shop())
+    found = page(root, "forged", "prod")
+    assert found["kafka_audit_up", "forged", "audit"] == 0
+    assert ("kafka_audit_verdict", "forged", "PASSED") not in found
+    assert found["kafka_audit_group_lag_records", "prod", "behind"] == 80
+
+
+def test_a_report_that_is_as_it_was_sealed_after_a_forgery_of_nothing_is_read(root: EvidenceRoot) -> None:
+    forge(fleet_audit(root.path, "same", two_topics_fail))
+    assert page(root, "same")["kafka_audit_up", "same", "audit"] == 1
 
 
 def test_an_audit_that_was_sealed_last_and_is_gone_is_told(root: EvidenceRoot) -> None:

@@ -26,9 +26,12 @@ def label(text: str) -> str:
 
 
 def add(family: GaugeMetricFamily, value: float | None, *labels: str) -> None:
-    """Add one sample unless its value is not known; ``labels`` are shown by :func:`label`, the cluster first."""
+    """Add one sample unless its value is not known; ``labels`` are shown by :func:`label`, the cluster first.
+
+    OverflowError for a whole number that is none of ours.
+    """
     if value is not None:
-        family.add_metric([label(text) for text in labels], value)
+        family.add_metric([label(text) for text in labels], float(value))
 
 
 def unless_unknown(number: int, incomplete: bool) -> int | None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
@@ -12,11 +12,11 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from kafka_audit.audit.installation import policy_folder
 from kafka_audit.errors import AuditError
-from kafka_audit.policy import load_policy
-from kafka_audit.report.metrics.audits import NO_GROUPS, read_audit
+from kafka_audit.policy import Policy, load_policy
+from kafka_audit.report.metrics.audits import NO_GROUPS, AuditFigures, read_audit
 from kafka_audit.report.metrics.definitions import UP
 from kafka_audit.report.metrics.newest import newest_audit, newest_offsets
-from kafka_audit.report.metrics.offsets import read_offsets
+from kafka_audit.report.metrics.offsets import OffsetsFigures, read_offsets
 from kafka_audit.report.metrics.samples import Samples, add_audit, add_offsets
 from kafka_audit.safe_text import visible
 from kafka_audit.store.layout import EvidenceRoot
@@ -26,7 +26,6 @@ CONTENT_TYPE: str = CONTENT_TYPE_LATEST
 LIMIT = 10_000
 """The largest number of series of a metric of groups and topics, for each cluster."""
 
-_Found = TypeVar("_Found")
 _Made = TypeVar("_Made")
 _UNREADABLE = (AuditError, OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError, pa.ArrowException)
 """What reading files raises that anybody may have written."""
@@ -51,29 +50,34 @@ class _Page(Collector):
         self._root, self._clusters, self._limit = root, clusters, limit
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        samples = Samples()
+        page = Samples()
         policy = _tried("the policy of the installation", lambda: load_policy(policy_folder()))
         for name in self._clusters:
-            audit = _tried(f"the newest audit of {name}", lambda name=name: _if_any(newest_audit(self._root, name), read_audit))
-            groups = audit.groups if audit is not None else NO_GROUPS
-            sla_of = cache(policy.lag_sla) if policy is not None else None
-            offsets = _tried(
-                f"the newest offsets of {name}",
-                lambda name=name, groups=groups, sla_of=sla_of: _if_any(
-                    newest_offsets(self._root, name), lambda one: read_offsets(one, groups, sla_of, self._limit)
-                ),
-            )
+            audit = _tried(f"the newest audit of {name}", partial(self._audit, name))
+            groups = audit[0].groups if audit is not None else NO_GROUPS
+            offsets = _tried(f"the newest offsets of {name}", partial(self._offsets, name, groups, policy))
             for evidence, found in (("audit", audit), ("offsets", offsets), ("slas", policy)):
-                samples.add(UP, float(found is not None), name, evidence)
-            if audit is not None:
-                add_audit(samples, name, audit, self._limit)
-            if offsets is not None:
-                add_offsets(samples, name, offsets, self._limit)
-        yield from samples.families.values()
+                page.add(UP, found is not None, name, evidence)
+            for made in (audit, offsets):
+                if made is not None:
+                    page.take(made[1])
+        yield from page.families.values()
 
+    def _audit(self, cluster: str) -> tuple[AuditFigures, Samples] | None:
+        folder = newest_audit(self._root, cluster)
+        if folder is None:
+            return None
+        figures, samples = read_audit(folder), Samples()
+        add_audit(samples, cluster, figures, self._limit)
+        return figures, samples
 
-def _if_any(found: _Found | None, read: Callable[[_Found], _Made]) -> _Made | None:
-    return None if found is None else read(found)
+    def _offsets(self, cluster: str, groups: pa.Table, policy: Policy | None) -> tuple[OffsetsFigures, Samples] | None:
+        snapshot = newest_offsets(self._root, cluster)
+        if snapshot is None:
+            return None
+        figures, samples = read_offsets(snapshot, groups, None if policy is None else policy.lag_sla, self._limit), Samples()
+        add_offsets(samples, cluster, figures, self._limit)
+        return figures, samples
 
 
 def _tried(what: str, read: Callable[[], _Made | None]) -> _Made | None:

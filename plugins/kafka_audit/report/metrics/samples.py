@@ -1,6 +1,7 @@
 """The samples of the metrics page: what is known of a cluster's audit and offsets, as gauges."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,13 +35,18 @@ class Samples:
         """Add one sample unless its value is not known."""
         add(self.families[metric], value, cluster, *labels)
 
+    def take(self, others: "Samples") -> None:
+        """Add all samples of another collection."""
+        for metric, family in others.families.items():
+            self.families[metric].samples += family.samples
+
     def add_all(self, metric: Metric, values: pa.ChunkedArray, cluster: str, labels: Sequence[pa.ChunkedArray], factor: float = 1) -> None:
         """Add a sample for each value that is known; ``labels`` are columns beside it, a NULL among them is an empty text."""
         for value, *texts in _rows(values, *labels):
             self.add(metric, None if value is None else value * factor, cluster, *("" if text is None else str(text) for text in texts))
 
 
-def _rows(*columns: pa.ChunkedArray) -> Iterator[tuple[object, ...]]:
+def _rows(*columns: pa.ChunkedArray) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in columns), strict=True)
 
 
