@@ -72,14 +72,14 @@ def _evidence(minutes: int) -> dict[str, Any]:
 
 
 def _group(slo: Slo, minutes: int) -> dict[str, Any]:
+    """Rules have a label with the SLO's id: promtool warns of two that have the same name and labels."""
     of_slo = f"{FRESH}{slo.selector}"
-    rules: list[dict[str, Any]] = [{"record": FRESH, "expr": fresh(slo, minutes)}]
-    rules += [{"record": f"{ERRORS}{window}", "expr": f"1 - avg_over_time({of_slo}[{window}])"} for window in _WINDOWS]
+    recorded = {FRESH: fresh(slo, minutes), **{f"{ERRORS}{window}": f"1 - avg_over_time({of_slo}[{window}])" for window in _WINDOWS}}
     if slo.budget > 0:
         whole = f"1 - avg_over_time({of_slo}[{slo.window_days}d])"
-        rules.append({"record": BUDGET_LEFT, "expr": f"1 - ({whole}) / {slo.budget:.12g}"})
-    rules += [_burn(slo, one) for one in slo.alerts]
-    return {"name": f"kafka-audit-slo-{slo.id}", "rules": rules}
+        recorded[BUDGET_LEFT] = f"1 - ({whole}) / {slo.budget:.12g}"
+    rules = [{"record": name, "expr": expr, "labels": {"slo": slo.id}} for name, expr in recorded.items()]
+    return {"name": f"kafka-audit-slo-{slo.id}", "rules": [*rules, *(_burn(slo, one) for one in slo.alerts)]}
 
 
 def _burn(slo: Slo, rate: BurnRate) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _burn(slo: Slo, rate: BurnRate) -> dict[str, Any]:
         f"{rate.factor:g} times too fast: {{{{ $value | humanizePercentage }}}} of the last {rate.long} was outside of the limits."
     )
     alert = _alert("KafkaLagSlaBudgetBurn", both, None, rate.severity, text)
-    return {**alert, "labels": {**alert["labels"], "long_window": rate.long, "short_window": rate.short}}
+    return {**alert, "labels": {**alert["labels"], "slo": slo.id, "long_window": rate.long, "short_window": rate.short}}
 
 
 def _alert(name: str, expr: str, wait: str | None, severity: str, text: str) -> dict[str, Any]:
