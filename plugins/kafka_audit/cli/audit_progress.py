@@ -66,7 +66,7 @@ class Steps:
         """One line for each step. After the end no step waits or runs any more: it did not run, or was interrupted."""
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False, show_header=False)
         for justify in ("left", "left", "right"):
-            table.add_column(justify=justify, no_wrap=True)  # type: ignore[arg-type]
+            table.add_column(justify=justify, no_wrap=True)
         for step in list(self._steps.values()):
             seconds = step.seconds
             if step.state == RUNNING:

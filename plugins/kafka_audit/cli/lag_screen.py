@@ -144,7 +144,7 @@ def watch_on_screen(
         before = read()
         shown = show(before, None)
         # In the terminal's second screen, as top and less use it. Rich draws it again several times a second, in the size of then.
-        with Live(get_renderable=lambda: shown, console=console, screen=True, refresh_per_second=_REDRAWN_PER_SECOND) as live:
+        with Live(get_renderable=lambda: shown or "", console=console, screen=True, refresh_per_second=_REDRAWN_PER_SECOND) as live:
             while True:
                 live.refresh()
                 sleep(max(0.0, every_seconds - (time.monotonic() - began)))

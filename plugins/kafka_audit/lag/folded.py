@@ -106,9 +106,9 @@ def lines_of(reading: Reading, before: Reading | None, sla_of: SlaOf, sort: Sort
         (list(of_group) for _, of_group in groupby(rows, key=lambda row: row.group_id)) if folded else ([row] for row in rows)
     )
     lines = [_line(of_line, told, found, folded=folded) for of_line in parts]
-    figure = _FIGURE.get(sort, lambda _: None)
     # Stable: lines of the same figure stay in the order of their names.
-    lines.sort(key=lambda line: (line.rank, inf if (value := figure(line)) is None else -value))
+    figure = _FIGURE.get(sort)
+    lines.sort(key=lambda line: (line.rank, inf if figure is None or (value := figure(line)) is None else -value))
     return Lines(rows=rows, lines=lines, folded=folded)
 
 
