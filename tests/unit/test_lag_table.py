@@ -1,4 +1,4 @@
-"""`kafka-audit lag`: its text and JSON, order, rates, and the loop that redraws it."""
+"""`kafka-audit lag` into a pipe: its text and JSON, order, rates, and the loop that reads again."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def no_sla(group_id, topic):
 
 
 def text(made, **options):
-    return as_text(made.reading(), options.get("before"), no_sla, options.get("sort", Sort.GROUP), lines=options.get("lines"))
+    return as_text(made.reading(), options.get("before"), no_sla, options.get("sort", Sort.GROUP))
 
 
 def groups(made, sort):
@@ -107,22 +107,11 @@ def test_no_rate_of_what_went_back_of_another_topic_and_of_what_was_not_there():
     assert speeds(other) == ["-", "-"]
 
 
-def test_on_a_small_screen_the_notes_stay_and_the_rest_is_counted():
-    made = Made().topic().log(50, 100)
-    for number in range(50):
-        made.group(f"g{number:02}").commit(40, group=f"g{number:02}")
-    lines = text(made, lines=10).splitlines()
-
-    assert len(lines) <= 10
-    assert lines[-2].strip() == f"{50 - (len(lines) - 3)} more rows are not shown; --sort puts the worst first"
-    assert lines[-1].strip().startswith("LAG counts lost records too")
-
-
 def test_no_group_is_said_in_words():
     assert text(Made()) == "no group in scope has a commit or an assigned partition"
 
 
-def watched(*reads, redraw=False):
+def watched(*reads):
     readings, out = iter(reads), io.StringIO()
 
     def read():
@@ -135,9 +124,8 @@ def watched(*reads, redraw=False):
 
     watch(
         read,
-        lambda now, before, lines: f"{now} {before}",
+        lambda now, before: f"{now} {before}",
         every_seconds=1,
-        redraw=redraw,
         out=out,
         say=lambda problem: out.write(f"said {problem}\n"),
         sleep=lambda _: None,
@@ -145,11 +133,7 @@ def watched(*reads, redraw=False):
     return out.getvalue()
 
 
-def test_watching_redraws_a_terminal_and_ends_without_an_error():
-    assert watched("one", "two", redraw=True) == "\x1b[H\x1b[2Jone None\n\x1b[H\x1b[2Jtwo one\n\n"
-
-
-def test_watching_into_a_pipe_appends():
+def test_watching_appends_and_ends_without_an_error():
     assert watched("one", "two") == "one None\ntwo one\n"
 
 

@@ -25,10 +25,24 @@ MARK = "KAFKA_AUDIT_AIRFLOW"
 """The environment variable of the processes of an Airflow of ours; it holds the Airflow home."""
 
 _TAIL_LINES = 12
-_DATABASE = "airflow database"
-_START = "airflow start"
+DATABASE, START = "airflow database", "airflow start"
+"""The steps before the first task; the first of them only in the first run of a root folder."""
+
+WAITING, RUNNING, SUCCESS = "waiting", "running", "success"
 _LOGS_KEPT = 30
 _OPEN = "('running', 'queued', 'scheduled', 'restarting', 'up_for_retry', 'up_for_reschedule', 'deferred')"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A task of the run, or one of the two steps before the first task.
+
+    ``state``: waiting, running, success, failed or skipped. ``seconds``: wall-clock seconds that it took; None until it has ended.
+    """
+
+    name: str
+    state: str
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +67,9 @@ def run_audit_through_airflow(
     policy_dir: Path | None = None,
     controls_dirs: Sequence[Path] = (),
     params: Mapping[str, Any] | None = None,
-    progress: Callable[[str], None],
+    progress: Callable[[Step], None],
 ) -> AuditRun:
-    """Run the audit DAG to its end and return its outcome; ``progress`` gets one short line per task.
+    """Run the audit DAG to its end and return its outcome; ``progress`` gets each step at each change of its state.
 
     ``connection``: librdkafka-style keys. ``params``: further Params of the DAG. Airflow lives in a process group of its own
     below ``<root>/../.airflow`` and is gone when this returns or raises; Airflow's and Spark's output is kept in ``log``.
@@ -70,13 +84,12 @@ def run_audit_through_airflow(
     home.chmod(0o700)
     with only_one(home) as lock:
         log_path = _new_log(home)
-        if not any(home.glob("migrated-*")):
-            progress("first run: creating Airflow's database")
+        progress(Step(name=START if any(home.glob("migrated-*")) else DATABASE, state=RUNNING))
         return _run(conf, environment, home=home, lock=lock, log_path=log_path, progress=progress)
 
 
 def _run(
-    conf: Mapping[str, Any], environment: dict[str, str], *, home: Path, lock: int, log_path: Path, progress: Callable[[str], None]
+    conf: Mapping[str, Any], environment: dict[str, str], *, home: Path, lock: int, log_path: Path, progress: Callable[[Step], None]
 ) -> AuditRun:
     began = time.monotonic()
     reader, writer = os.pipe()
@@ -97,7 +110,7 @@ def _run(
             os.close(writer)
         with stopped_at_exit(process):
             seconds: dict[str, float] = {}
-            end = _follow(events, began, seconds, progress)
+            end = follow(events, began, seconds, progress)
             status = process.wait()
     total = round(time.monotonic() - began, 1)
     if end is None:
@@ -117,26 +130,29 @@ def _run(
     )
 
 
-def _follow(events: Iterable[str], began: float, seconds: dict[str, float], progress: Callable[[str], None]) -> dict[str, Any] | None:
+def follow(events: Iterable[str], began: float, seconds: dict[str, float], progress: Callable[[Step], None]) -> dict[str, Any] | None:
     """Pass events on until the process closes its end; the last event, or None when it died before telling it."""
     end = None
     for line in events:
         event: dict[str, Any] = json.loads(line)
         if event["event"] == "end":
             end = event
-            continue
-        if event["event"] == "first task":
-            _tell(_START, round(time.monotonic() - began - seconds.get(_DATABASE, 0), 1), "", seconds, progress)
-            continue
-        name, state = event["name"], event.get("state", "success")
-        # A red gate is the audit's answer and not a broken step.
-        _tell(name, event["seconds"], "" if state == "success" or name == "gate" else state, seconds, progress)
+        elif event["event"] == "first task":
+            took = round(time.monotonic() - began - seconds.get(DATABASE, 0), 1)
+            _tell(Step(name=START, state=SUCCESS, seconds=took), seconds, progress)
+            for name in event["tasks"]:
+                progress(Step(name=name, state=WAITING))
+        else:
+            _tell(Step(name=event["name"], state=event.get("state", SUCCESS), seconds=event["seconds"]), seconds, progress)
+            if event["name"] == DATABASE:
+                progress(Step(name=START, state=RUNNING))
     return end
 
 
-def _tell(name: str, took: float, state: str, seconds: dict[str, float], progress: Callable[[str], None]) -> None:
-    seconds[name] = took
-    progress(f"{name:<16} {took:6.1f} s  {state}".rstrip())
+def _tell(step: Step, seconds: dict[str, float], progress: Callable[[Step], None]) -> None:
+    if step.seconds is not None:
+        seconds[step.name] = step.seconds
+    progress(step)
 
 
 def mark(home: Path) -> dict[str, str]:

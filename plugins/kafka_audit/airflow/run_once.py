@@ -40,6 +40,7 @@ class Events:
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
+        self.tasks: list[str] = []
         self._began: dict[str, float] = {}
         self._interrupted = False
         self.plan_error: BaseException | str | None = None
@@ -61,8 +62,9 @@ class Events:
     @hookimpl
     def on_task_instance_running(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ANN401  (Airflow's hook)
         if not self._began:
-            self.tell("first task")
+            self.tell("first task", tasks=self.tasks)
         self._began[task_instance.task_id] = time.monotonic()
+        self.tell("task", name=task_instance.task_id, state="running", seconds=None)
 
     @hookimpl
     def on_task_instance_success(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ANN401
@@ -137,6 +139,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, events.interrupt)
         _prepare_database(events)
         dag = _load_dag()
+        events.tasks = [task.task_id for task in dag.topological_sort()]  # type: ignore[no-untyped-call]
         get_listener_manager().add_listener(events)  # type: ignore[no-untyped-call]
         run = dag.test(run_conf=arguments.conf)
         result, audit = _result(run, arguments.conf, events.plan_error)

@@ -14,6 +14,8 @@ from kafka_audit.airflow.run_dag import AuditRun, run_audit_through_airflow
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.cli import options
+from kafka_audit.cli.audit_progress import shown_progress
+from kafka_audit.cli.changes_since import SEVERITY_STYLES, print_changes
 from kafka_audit.findings import Severity, Status
 from kafka_audit.policy import load_policy
 from kafka_audit.safe_text import percent, visible
@@ -21,7 +23,6 @@ from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.signing_key import signing_key
 
-_COLOURS = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan", "info": "dim"}
 _NAMED = 3
 
 
@@ -63,21 +64,23 @@ def audit(
         **{"topics": topics, "groups": groups, "fail_on": fail_on.value, "fail_on_new": fail_on_new},
         **{"min_coverage": min_coverage, "formats": formats},
     }
-    outcome = run_audit_through_airflow(
-        connection=options.connection_keys(bootstrap, connection),
-        cluster=cluster,
-        root=root.resolve(),
-        policy_dir=policy,
-        controls_dirs=controls or [],
-        params=params,
-        progress=options.say,
-    )
+    connected = options.connection_keys(bootstrap, connection)
+    with shown_progress() as progress:
+        outcome = run_audit_through_airflow(
+            connection=connected,
+            cluster=cluster,
+            root=root.resolve(),
+            policy_dir=policy,
+            controls_dirs=controls or [],
+            params=params,
+            progress=progress,
+        )
     print_summary(outcome, page())
     raise typer.Exit(outcome.exit_code)
 
 
 def print_summary(outcome: AuditRun, console: Console) -> None:
-    """Print verdict, reasons, failing controls (worst first), coverage, seconds per step and the report's path."""
+    """Print verdict, reasons, failing controls (worst first), coverage, what is new, seconds per step and the report's path."""
     console.print()
     colour = "bold green" if outcome.exit_code == 0 else "bold red"
     console.print(Text(f"{outcome.verdict}", style=colour), Text(f"(exit code {outcome.exit_code})", style="dim"))
@@ -86,7 +89,9 @@ def print_summary(outcome: AuditRun, console: Console) -> None:
     for notice in outcome.notices:
         console.print(Text("Not complete:", style="bold yellow"), Text(visible(notice)))
     if outcome.report is not None:
-        _print_findings(read_json(outcome.report.with_name("report.json")), console)
+        report = read_json(outcome.report.with_name("report.json"))
+        _print_findings(report, console)
+        print_changes(report["comparison"], console)
     if outcome.step_seconds:
         steps = ", ".join(f"{name} {seconds:.1f}" for name, seconds in outcome.step_seconds.items())
         console.print(Text(f"Seconds: {steps}; in all {outcome.total_seconds:.0f}", style="dim"))
@@ -115,7 +120,7 @@ def _print_findings(report: Mapping[str, Any], console: Console) -> None:
             counts = control["counts"]
             fails = f"{counts['failed']} ({counts['waived']} waived)" if counts["waived"] else str(counts["failed"])
             table.add_row(
-                Text(_worst(control), style=_COLOURS[_worst(control)]), control["code"], fails, Text(control["title"]), Text(where)
+                Text(_worst(control), style=SEVERITY_STYLES[_worst(control)]), control["code"], fails, Text(control["title"]), Text(where)
             )
         console.print(table)
     coverage, totals = report["coverage"], report["totals"]

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from kafka_audit.airflow.run_dag import run_audit_through_airflow
 from kafka_audit.cli.audit import page, print_summary
+from kafka_audit.cli.audit_progress import shown_progress
 from kafka_audit.cli.options import Root, need_java, say
 from kafka_audit.errors import ConfigurationError, GateFailedError
 from kafka_audit.sandbox import lifecycle
@@ -47,9 +48,10 @@ def run_demo(seed: str, root: Path) -> int:
         try:
             make_past(sandbox, seed, root=root, cluster=f"demo-{seed}", progress=say)
             say(f"Auditing {sandbox.bootstrap} through Airflow")
-            outcome = run_audit_through_airflow(
-                connection=sandbox.audit_connection, cluster=f"demo-{seed}", root=root, policy_dir=POLICIES / seed, progress=say
-            )
+            with shown_progress() as progress:
+                outcome = run_audit_through_airflow(
+                    connection=sandbox.audit_connection, cluster=f"demo-{seed}", root=root, policy_dir=POLICIES / seed, progress=progress
+                )
             print_summary(outcome, console)
         finally:
             say("Stopping the brokers and their clients")

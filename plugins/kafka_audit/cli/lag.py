@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from kafka_audit.cli.options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Topics, connection_keys, say
+from kafka_audit.cli.lag_screen import LagScreen, screen_of, watch_on_screen
+from kafka_audit.cli.options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Topics, connection_keys, say, terminal_of
 from kafka_audit.cluster.bootstrap import Cluster as ConnectedCluster
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.collection import Collection
@@ -21,7 +22,13 @@ DEADLINE_SECONDS = 60.0
 Watch = Annotated[
     float | None, typer.Option("--watch", metavar="SECONDS", min=0.1, help="Read again every so many seconds, with rates, until Ctrl-C.")
 ]
-SortBy = Annotated[Sort, typer.Option(help="Order of the rows: by name, or by a figure with the worst first.")]
+SortBy = Annotated[
+    Sort,
+    typer.Option(help="Order of the rows: by name, or by a figure with the worst first. On a terminal problems come first in any case."),
+]
+Partitions = Annotated[
+    bool, typer.Option("--partitions", help="On a terminal: a line for each partition instead of each group. A pipe gets them in any case.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON per reading instead of the table.")]
 
 
@@ -34,27 +41,40 @@ def lag(
     policy: PolicyFolder = None,
     sort: SortBy = Sort.GROUP,
     watch_seconds: Watch = None,
+    partitions: Partitions = False,
     json: Json = False,
 ) -> None:
-    """Print every group's present lag: kafka-consumer-groups' columns, loss, margin, lag in seconds, SLA and state. Stores nothing."""
+    """Print every group's present lag: loss, margin, lag in records and seconds, SLA and state. Stores nothing.
+
+    On a terminal: one line for each group, problems first, as wide as the window. Into a pipe: the columns of kafka-consumer-groups, and
+    ours behind them.
+    """
     settings = ConnectionSettings.from_mapping(connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
     scope, rules = Scope.from_text(topics=topics, groups=groups), load_policy(policy)
     sla_of = cache(rules.lag_sla)
+    terminal = None if json else terminal_of(sys.stdout)
 
     def read() -> Reading:
         return take_reading(settings, scope, rules, lambda: datetime.now(timezone.utc))
 
-    def render(reading: Reading, before: Reading | None, lines: int | None) -> str:
+    def render(reading: Reading, before: Reading | None) -> str:
         if json:
             return as_json(reading, before, sla_of, sort, cluster=cluster)
-        if watch_seconds is None:
-            return as_text(reading, before, sla_of, sort)
-        return f"{heading(reading, cluster)}\n{as_text(reading, before, sla_of, sort, lines=None if lines is None else lines - 1)}"
+        text = as_text(reading, before, sla_of, sort)
+        return text if watch_seconds is None else f"{heading(reading, cluster)}\n{text}"
 
-    if watch_seconds is None:
-        typer.echo(render(read(), None, None))
+    def show(reading: Reading, before: Reading | None) -> LagScreen:
+        is_watched = watch_seconds is not None
+        return screen_of(reading, before, sla_of, sort, cluster=cluster, folded=not partitions, is_watched=is_watched)
+
+    if terminal is not None and watch_seconds is not None:
+        watch_on_screen(read, show, terminal, every_seconds=watch_seconds)
+    elif terminal is not None:
+        terminal.print(show(read(), None))
+    elif watch_seconds is not None:
+        watch(read, render, every_seconds=watch_seconds, out=sys.stdout, say=say)
     else:
-        watch(read, render, every_seconds=watch_seconds, redraw=sys.stdout.isatty() and not json, out=sys.stdout, say=say)
+        typer.echo(render(read(), None))
 
 
 def take_reading(settings: ConnectionSettings, scope: Scope, policy: Policy, now: Callable[[], datetime]) -> Reading:

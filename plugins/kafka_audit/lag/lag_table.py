@@ -1,14 +1,14 @@
-"""The table of a reading as text and as JSON with its notes, and one table after another until Ctrl-C; names from the cluster are inert."""
+"""The table of a reading as text and as JSON with its notes, and one after another until Ctrl-C; names from the cluster are inert."""
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from math import inf
 from typing import Any, TextIO
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 
 from kafka_audit.errors import CollectionError
 from kafka_audit.lag.reading import Place, Rate, Reading, Row, rates
@@ -34,9 +34,8 @@ _HEADINGS = (
 _RATE_HEADINGS = ("CONSUMED/S", "PRODUCED/S")
 _NAMED = 3
 """How many groups or partitions a note names."""
-_CLEAR = "\x1b[H\x1b[2J"
-Render = Callable[[Reading, Reading | None, int | None], str]
-"""The text of a reading, given the one before and the number of lines there is room for."""
+Render = Callable[[Reading, Reading | None], str]
+"""The text of a reading, given the one before."""
 
 _WORST: Mapping[Sort, Callable[[LagRow], float | None]] = {
     Sort.LAG: lambda row: row.lag,
@@ -46,15 +45,12 @@ _WORST: Mapping[Sort, Callable[[LagRow], float | None]] = {
 }
 
 
-def as_text(reading: Reading, before: Reading | None, sla_of: SlaOf, sort: Sort, *, lines: int | None = None) -> str:
-    """Headings, rows and notes, each on one line; no more than ``lines`` in all, where given. Rates only with an earlier reading."""
+def as_text(reading: Reading, before: Reading | None, sla_of: SlaOf, sort: Sort) -> str:
+    """Headings, rows and notes, each on one line. Rates only with an earlier reading."""
     rows = _sorted(lag_rows(reading, sla_of), sort)
     found = None if before is None else rates(before, reading)
     below = [f"  {_inert(note)}" for note in notes(reading, rows)]
-    shown = rows if lines is None else rows[: max(1, lines - len(below) - 2)]
-    if len(shown) < len(rows):
-        below.insert(0, f"  {len(rows) - len(shown)} more rows are not shown; --sort puts the worst first")
-    table = [_HEADINGS if found is None else (*_HEADINGS, *_RATE_HEADINGS), *(_cells(row, found) for row in shown)]
+    table = [_HEADINGS if found is None else (*_HEADINGS, *_RATE_HEADINGS), *(_cells(row, found) for row in rows)]
     widths = [max(cell_len(row[column]) for row in table) for column in range(len(table[0]))]
     text = [" ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
     if not rows:
@@ -87,12 +83,13 @@ def _sorted(rows: Sequence[LagRow], sort: Sort) -> list[LagRow]:
 def _cells(row: LagRow, found: Mapping[Place, Rate] | None) -> tuple[str, ...]:
     texts = (row.group_id, row.topic, row.partition, row.committed, row.log_end, row.lag, row.member_id, row.host, row.client_id)
     ours = (row.lost, row.margin, row.lag_seconds, row.sla, row.state)
-    rate = None if found is None else _rate_of(row, found)
+    rate = None if found is None else rate_of(row, found)
     speed = () if rate is None else (_speed(rate.consumed), _speed(rate.produced))
     return tuple(_cell(value) for value in (*texts, *ours, *speed))
 
 
-def _rate_of(row: LagRow, found: Mapping[Place, Rate]) -> Rate:
+def rate_of(row: LagRow, found: Mapping[Place, Rate]) -> Rate:
+    """The rates of a row's partition."""
     place = (row.group_id, row.topic or "", -1 if row.partition is None else row.partition)
     return found.get(place, Rate(None, None))
 
@@ -136,7 +133,7 @@ def _object(row: LagRow, found: Mapping[Place, Rate] | None) -> dict[str, Any]:
         "reason": row.reason,
     }
     if found is not None:
-        rate = _rate_of(row, found)
+        rate = rate_of(row, found)
         said |= {"consumed_per_second": rate.consumed, "produced_per_second": rate.produced}
     return said
 
@@ -146,17 +143,16 @@ def watch(
     render: Render,
     *,
     every_seconds: float,
-    redraw: bool,
     out: TextIO,
     say: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Show a reading every ``every_seconds``, on a cleared screen (``redraw``) or one after another, until KeyboardInterrupt ends it.
+    """Write one reading after another, every ``every_seconds``, until KeyboardInterrupt ends it.
 
     A cluster that cannot be read at first is a CollectionError; later that is said, and it is asked again the next time.
     """
     before: Reading | None = None
-    try:
+    with suppress(KeyboardInterrupt):
         while True:
             began = time.monotonic()
             try:
@@ -166,26 +162,14 @@ def watch(
                     raise
                 say(str(problem))
             else:
-                size = shutil.get_terminal_size()
-                text = render(reading, before, size.lines - 1 if redraw else None)
-                if redraw:
-                    text = _CLEAR + "\n".join(_cut(line, size.columns) for line in text.split("\n"))
-                out.write(f"{text}\n")
+                out.write(f"{render(reading, before)}\n")
                 before = reading
             out.flush()
             sleep(max(0.0, every_seconds - (time.monotonic() - began)))
-    except KeyboardInterrupt:
-        if redraw:
-            out.write("\n")
 
 
-def _cut(line: str, columns: int) -> str:
-    """Cut the line to the terminal's width; an ellipsis shows that it was cut."""
-    return line if cell_len(line) <= columns else set_cell_size(line, max(0, columns - 1)) + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def notes(reading: Reading, rows: Sequence[LagRow]) -> list[str]:
-    """One sentence for each thing that a reader of the table must know."""
+def notes(reading: Reading, rows: Sequence[LagRow], *, seconds: str = "LAG-SECONDS") -> list[str]:
+    """One sentence for each thing that a reader of the table must know; ``seconds`` is its heading of the lag in seconds."""
     errors, groups = reading.datasets["errors"], reading.datasets["groups"]
     unlisted = [row for row in errors if row["dataset"] == "groups" and row["group_id"] is None]
     found = [f"groups are missing from this table: {_where(row)}{row['message']} ({row['error']})" for row in unlisted]
@@ -195,9 +179,9 @@ def notes(reading: Reading, rows: Sequence[LagRow]) -> list[str]:
     if share:
         found.append(f"of share groups, COMMITTED is the start offset, and LAG counts all records from there on: {_some(share)}")
     untimed = [(row["error"], f"{row['topic']}-{row['partition']}") for row in reading.datasets["first_unread"] if row["error"]]
-    found += [f"LAG-SECONDS is not from the unread record itself: {line}" for line in _reasons(untimed)]
+    found += [f"{seconds} is not from the unread record itself: {line}" for line in _reasons(untimed)]
     whole = [row for row in errors if row["dataset"] == "first_unread" and row["topic"] is None]
-    found += [f"LAG-SECONDS is not from the unread record itself: {row['message']}" for row in whole]
+    found += [f"{seconds} is not from the unread record itself: {row['message']}" for row in whole]
     held = [f"{place_of(row)} ({row.held} of {row.lag})" for row in rows if row.held]
     if held:
         found.append(f"LAG counts records that open transactions hold back from read_committed consumers: {_some(held)}")

@@ -56,6 +56,11 @@ def lag_rows(reading: Reading, sla_of: SlaOf) -> list[LagRow]:
     return _with_slas(rows, sla_of, facts, reading.taken_at)
 
 
+def is_quiet(sla: LagSla, at: datetime) -> bool:
+    """Whether a time lies in an SLA's quiet hours, in which it judges nothing."""
+    return bool(sla.quiet_spans(at, at + _MOMENT))
+
+
 class _Facts:
     """The rows of a reading by what they are looked up with."""
 
@@ -137,7 +142,7 @@ class _Facts:
 
 def _with_slas(rows: list[LagRow], sla_of: SlaOf, facts: _Facts, at: datetime) -> list[LagRow]:
     held = [None if row.topic is None else sla_of(row.group_id, row.topic) for row in rows]
-    quiet = {key for key, sla in {id(sla): sla for sla in held}.items() if sla is not None and sla.quiet_spans(at, at + _MOMENT)}
+    quiet = {key for key, sla in {id(sla): sla for sla in held}.items() if sla is not None and is_quiet(sla, at)}
     covered: dict[tuple[str, int], _Covered] = {}
     for row, sla in zip(rows, held, strict=True):
         if sla is not None and id(sla) not in quiet:
