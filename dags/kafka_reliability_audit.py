@@ -5,12 +5,15 @@ from typing import Any
 
 from airflow.sdk import dag
 
+from kafka_audit.airflow.deadlines import audit_deadlines
 from kafka_audit.airflow.gate import AuditGate
 from kafka_audit.airflow.offsets_tasks import audit_schedule
 from kafka_audit.airflow.params import audit_params
+from kafka_audit.airflow.publish import PublishVerdict
 from kafka_audit.airflow.spark_job import AuditJob
 from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report, snapshot
 from kafka_audit.audit.clusters import dag_clusters
+from kafka_audit.audit.published import PUBLISH_TASK
 from kafka_audit.audit.request import DAG_ID
 
 
@@ -55,7 +58,8 @@ def kafka_reliability_audit() -> None:
     verified = AuditJob(task_id="verify", job="verify", plan=planned)
     judged = findings_gate(planned)
     reported = report(planned)
-    read >> fit >> verified >> judged >> reported >> AuditGate(task_id="gate", plan=planned)
+    published = PublishVerdict(task_id=PUBLISH_TASK, plan=planned)
+    read >> fit >> verified >> judged >> reported >> published >> AuditGate(task_id="gate", plan=planned)
 
 
 for one in dag_clusters():
@@ -68,6 +72,7 @@ for one in dag_clusters():
         is_paused_upon_creation=False,
         max_active_runs=1,  # each audit is chained to the one before it
         dagrun_timeout=timedelta(hours=2),
+        deadline=audit_deadlines(),
         default_args={"owner": "kafka-audit", "retries": 0, "execution_timeout": timedelta(minutes=45)},
         params=audit_params(one),
         tags=["kafka", "audit", "reliability"],

@@ -91,6 +91,24 @@ def policy_copy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def events():
+    """The asset events of this test, oldest first: (name, uri, extra)."""
+    from airflow.models.asset import AssetEvent
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    def found() -> list[tuple[str, str, dict]]:
+        with create_session() as session:
+            rows = session.scalars(select(AssetEvent).where(AssetEvent.id > before).order_by(AssetEvent.id))
+            return [(event.name, event.uri, event.extra) for event in rows]
+
+    before = 0
+    with create_session() as session:
+        before = max(session.scalars(select(AssetEvent.id)), default=0)
+    return found
+
+
+@pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch):
     """Stand-ins for the platform's steps, in the places where the tasks look for them."""
     from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator

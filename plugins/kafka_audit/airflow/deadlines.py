@@ -1,0 +1,109 @@
+"""Alerts for audits that do not start or do not finish in time, by Airflow's deadlines.
+
+Airflow 3.3.2 counts a deadline from when a run was queued. It deletes deadlines of a run that succeeded, but not those of one that
+failed or that has started: each function here looks at the run before it tells anyone. Both run in the triggerer, which has room while
+all workers are busy.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk.definitions.callback import AsyncCallback
+from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
+
+from kafka_audit.errors import ConfigurationError
+
+FINISH_VARIABLE = "KAFKA_AUDIT_FINISH_WITHIN"
+START_VARIABLE = "KAFKA_AUDIT_START_WITHIN"
+_FINISH_MINUTES = 90  # half an hour before the run's own time limit ends it
+_START_MINUTES = 30
+_MOST_MINUTES = 7 * 24 * 60
+_OVER = frozenset({"success", "failed"})
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissedDeadline:
+    """A run that is late: it was queued at ``queued_at`` (ISO 8601) and has not ``started`` or ``finished`` (``what``) in ``minutes``."""
+
+    dag_id: str
+    run_id: str
+    state: str
+    queued_at: str
+    what: str
+    minutes: int
+
+    def __str__(self) -> str:
+        return (
+            f"The run {self.run_id} of {self.dag_id} has not {self.what} within {self.minutes} minutes: "
+            f"it was queued at {self.queued_at} and is {self.state}"
+        )
+
+
+def audit_deadlines() -> list[DeadlineAlert]:
+    """The deadlines of an audit DAG: ``KAFKA_AUDIT_START_WITHIN`` (else 30) and ``KAFKA_AUDIT_FINISH_WITHIN`` (else 90), in minutes.
+
+    0 switches one off. ConfigurationError names a variable that is not a whole number of minutes up to 10,080 (a week).
+    """
+    wanted = (
+        (START_VARIABLE, _START_MINUTES, tell_if_not_started, "audit started in time"),
+        (FINISH_VARIABLE, _FINISH_MINUTES, tell_if_not_finished, "audit finished in time"),
+    )
+    found = ((_minutes(variable, default), callback, name) for variable, default, callback, name in wanted)
+    return [
+        DeadlineAlert(
+            reference=DeadlineReference.DAGRUN_QUEUED_AT,
+            interval=timedelta(minutes=minutes),
+            callback=AsyncCallback(callback, kwargs={"minutes": minutes}),
+            name=name,
+        )
+        for minutes, callback, name in found
+        if minutes
+    ]
+
+
+async def tell_if_not_started(*, context: Mapping[str, Any], minutes: int) -> None:
+    """Airflow calls this when a run was queued ``minutes`` ago: tell of it unless it has started."""
+    if not context["dag_run"].get("start_date"):
+        await asyncio.to_thread(deadline_missed, _missed(context, "started", minutes))
+
+
+async def tell_if_not_finished(*, context: Mapping[str, Any], minutes: int) -> None:
+    """Airflow calls this when a run was queued ``minutes`` ago: tell of it unless it is over, whatever its verdict."""
+    if context["dag_run"].get("state") not in _OVER:
+        await asyncio.to_thread(deadline_missed, _missed(context, "finished", minutes))
+
+
+def deadline_missed(missed: MissedDeadline) -> None:
+    """Tell people that a run is late: one line at ERROR in the triggerer's log.
+
+    The one place to add another channel. It runs in a thread of its own and may wait for a network.
+    """
+    log.error("%s", missed)
+
+
+def _missed(context: Mapping[str, Any], what: str, minutes: int) -> MissedDeadline:
+    run = context["dag_run"]
+    return MissedDeadline(
+        dag_id=str(run.get("dag_id")),
+        run_id=str(run.get("dag_run_id") or run.get("run_id")),
+        state=str(run.get("state")),
+        queued_at=str(run.get("queued_at")),
+        what=what,
+        minutes=minutes,
+    )
+
+
+def _minutes(variable: str, default: int) -> int:
+    text = (os.environ.get(variable) or "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit()) or int(text) > _MOST_MINUTES:
+        raise ConfigurationError(f"{variable}: {text!r} is not usable: write whole minutes, at most {_MOST_MINUTES}; 0 switches it off")
+    return int(text)
