@@ -30,6 +30,7 @@ def kafka_reliability_audit() -> None:
     | `verify` | judges every resource by every control, with Spark: first settings, then lag |
     | `findings_gate` | do the findings pass the policy, and were enough controls assessed? |
     | `report` | writes the report in the formats that were asked for, whatever the gates decided; then seals the audit |
+    | `publish` | puts the verdict on the asset `kafka-audit://audits/<cluster>`, where `require_audit` of other teams' DAGs reads it |
     | `gate` | **the only task that fails because of the verdict**: its log lists the reasons |
 
     A red `gate` means that the audit worked, and that the cluster did not pass or something could not be assessed; the reasons say
@@ -47,6 +48,9 @@ def kafka_reliability_audit() -> None:
       `kafka_default`.
     - `KAFKA_AUDIT_POLICY`, `KAFKA_AUDIT_CONTROLS`: the installation's policy folder and its folders of controls (separated by `:`), for
       every run whose parameters name none. `KAFKA_AUDIT_FOLDERS`: folders below which a run may choose others. Not set: nowhere.
+
+    - `KAFKA_AUDIT_START_WITHIN`, `KAFKA_AUDIT_FINISH_WITHIN`: minutes after which the triggerer's log tells of a run that has not started
+      (30) or finished (90); 0: never.
 
     Take care with `asset`: an offsets snapshot is taken every 5 minutes, and each starts an audit (those taken during an audit start
     a single one together). Use it only if `KAFKA_AUDIT_OFFSETS_SCHEDULE` is hourly or less often. For samples of lag every 5 minutes

@@ -24,19 +24,38 @@ def dag(load_dag, monkeypatch: pytest.MonkeyPatch):
     return load_dag(f"kafka_reliability_audit__{CLUSTER}")
 
 
-def of_another_team(**arguments: Any) -> Any:
-    """A DAG with one task behind the gate."""
-    from airflow.providers.standard.operators.empty import EmptyOperator
-    from airflow.sdk import DAG
+@pytest.fixture
+def of_another_team(tmp_path: Path):
+    """Writes and loads a DAG file of another team, with one task behind the gate; ``arguments`` are those of the gate, as Python text."""
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 
-    from kafka_audit.airflow import require_audit
+    DagBundlesManager().sync_bundles_to_db()
 
-    with DAG("other_team", schedule=None) as made:
-        require_audit(CLUSTER, **arguments) >> EmptyOperator(task_id="theirs")
-    return made
+    def load(**arguments: str) -> Any:
+        given = ", ".join(f"{name}={value}" for name, value in arguments.items())
+        file = tmp_path / "theirs" / "other_team.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"""
+from datetime import timedelta
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG
+from kafka_audit.airflow import require_audit
+
+with DAG("other_team", schedule=None):
+    require_audit({CLUSTER!r}, {given}) >> EmptyOperator(task_id="theirs")
+""")
+        bag = DagBag(dag_folder=str(file.parent))
+        assert bag.import_errors == {}
+        sync_bag_to_db(bag, "dags-folder", None)
+        return bag.dags["other_team"]
+
+    return load
 
 
-def test_another_teams_tasks_run_after_a_passed_audit_and_are_stopped_by_a_failed_one(dag, root: Path, steps: Steps, events) -> None:
+def test_another_teams_tasks_run_after_a_passed_audit_and_are_stopped_by_a_failed_one(
+    dag, of_another_team, root: Path, steps: Steps, events
+) -> None:
     gate = f"require_audit_{CLUSTER}"
     missing = Run(of_another_team())
     assert missing.states == {gate: "failed", "theirs": "upstream_failed"}
@@ -64,7 +83,7 @@ def test_another_teams_tasks_run_after_a_passed_audit_and_are_stopped_by_a_faile
     passed = Run(of_another_team())
     assert (passed.state, set(passed.states.values())) == ("success", {"success"})
     assert passed.returned(gate) == said
-    assert Run(of_another_team(max_age=timedelta(microseconds=1))).states[gate] == "failed"
+    assert Run(of_another_team(max_age="timedelta(microseconds=1)")).states[gate] == "failed"
 
     steps.findings = ("FAIL", 3)
     red = Run(dag, when=WHEN.replace(hour=13))
@@ -74,8 +93,8 @@ def test_another_teams_tasks_run_after_a_passed_audit_and_are_stopped_by_a_faile
     message = str(stopped.errors[gate])
     for part in (events()[-1][2]["audit_id"], "it ended FAILED (exit code 3)", "the findings gate says FAIL", "plugin/audit-report"):
         assert part in message
-    assert Run(of_another_team(at_least="judged")).state == "success"
-    assert Run(of_another_team(on_stop="skip")).states == {gate: "skipped", "theirs": "skipped"}
+    assert Run(of_another_team(at_least="'judged'")).state == "success"
+    assert Run(of_another_team(on_stop="'skip'")).states == {gate: "skipped", "theirs": "skipped"}
 
     assert steps.calls.count("verify") == 2
     Run(dag, fail_on="critical", min_coverage=0.1, topics="a*", when=WHEN.replace(hour=14))

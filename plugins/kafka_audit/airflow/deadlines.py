@@ -7,7 +7,6 @@ all workers are busy.
 
 import asyncio
 import logging
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,13 +15,8 @@ from typing import Any
 from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
-from kafka_audit.errors import ConfigurationError
+from kafka_audit.audit.installation import finish_minutes, start_minutes
 
-FINISH_VARIABLE = "KAFKA_AUDIT_FINISH_WITHIN"
-START_VARIABLE = "KAFKA_AUDIT_START_WITHIN"
-_FINISH_MINUTES = 90  # half an hour before the run's own time limit ends it
-_START_MINUTES = 30
-_MOST_MINUTES = 7 * 24 * 60
 _OVER = frozenset({"success", "failed"})
 
 log = logging.getLogger(__name__)
@@ -47,15 +41,15 @@ class MissedDeadline:
 
 
 def audit_deadlines() -> list[DeadlineAlert]:
-    """The deadlines of an audit DAG: ``KAFKA_AUDIT_START_WITHIN`` (else 30) and ``KAFKA_AUDIT_FINISH_WITHIN`` (else 90), in minutes.
+    """The deadlines of an audit DAG, from ``KAFKA_AUDIT_START_WITHIN`` and ``KAFKA_AUDIT_FINISH_WITHIN``; none if both are 0.
 
-    0 switches one off. ConfigurationError names a variable that is not a whole number of minutes up to 10,080 (a week).
+    A run of a DAG with deadlines cannot end as passed in ``dag.test()`` or ``airflow dags test`` of Airflow 3.3.2, which looks for them in
+    the database and has not stored them there: set both to 0 for such a run, as the command ``kafka-audit audit`` does.
     """
     wanted = (
-        (START_VARIABLE, _START_MINUTES, tell_if_not_started, "audit started in time"),
-        (FINISH_VARIABLE, _FINISH_MINUTES, tell_if_not_finished, "audit finished in time"),
+        (start_minutes(), tell_if_not_started, "audit started in time"),
+        (finish_minutes(), tell_if_not_finished, "audit finished in time"),
     )
-    found = ((_minutes(variable, default), callback, name) for variable, default, callback, name in wanted)
     return [
         DeadlineAlert(
             reference=DeadlineReference.DAGRUN_QUEUED_AT,
@@ -63,7 +57,7 @@ def audit_deadlines() -> list[DeadlineAlert]:
             callback=AsyncCallback(callback, kwargs={"minutes": minutes}),
             name=name,
         )
-        for minutes, callback, name in found
+        for minutes, callback, name in wanted
         if minutes
     ]
 
@@ -98,12 +92,3 @@ def _missed(context: Mapping[str, Any], what: str, minutes: int) -> MissedDeadli
         what=what,
         minutes=minutes,
     )
-
-
-def _minutes(variable: str, default: int) -> int:
-    text = (os.environ.get(variable) or "").strip()
-    if not text:
-        return default
-    if not (text.isascii() and text.isdigit()) or int(text) > _MOST_MINUTES:
-        raise ConfigurationError(f"{variable}: {text!r} is not usable: write whole minutes, at most {_MOST_MINUTES}; 0 switches it off")
-    return int(text)
