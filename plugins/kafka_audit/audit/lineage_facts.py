@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.audit.request import AuditPlan
 from kafka_audit.errors import IntegrityError
@@ -61,8 +63,6 @@ def lineage_facts(plan: AuditPlan) -> LineageFacts:
 def _topics(snapshot: Snapshot | None) -> list[str]:
     if snapshot is None:
         return []
-    import pyarrow.parquet as pq  # noqa: PLC0415 - not at DAG parse
-
     return sorted(set(pq.read_table(snapshot.dataset("topics"), columns=["topic"]).column("topic").to_pylist()))
 
 
