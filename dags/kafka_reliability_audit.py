@@ -5,12 +5,15 @@ from typing import Any
 
 from airflow.sdk import dag
 
+from kafka_audit.airflow.deadlines import audit_deadlines
 from kafka_audit.airflow.gate import AuditGate
 from kafka_audit.airflow.offsets_tasks import audit_schedule
 from kafka_audit.airflow.params import audit_params
+from kafka_audit.airflow.publish import PublishVerdict
 from kafka_audit.airflow.spark_job import AuditJob
 from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report, snapshot
 from kafka_audit.audit.clusters import dag_clusters
+from kafka_audit.audit.published import PUBLISH_TASK
 from kafka_audit.audit.request import DAG_ID
 
 
@@ -27,6 +30,7 @@ def kafka_reliability_audit() -> None:
     | `verify` | judges every resource by every control, with Spark: first settings, then lag |
     | `findings_gate` | do the findings pass the policy, and were enough controls assessed? |
     | `report` | writes the report in the formats that were asked for, whatever the gates decided; then seals the audit |
+    | `publish` | puts the verdict on the asset `kafka-audit://audits/<cluster>`, where `require_audit` of other teams' DAGs reads it |
     | `gate` | **the only task that fails because of the verdict**: its log lists the reasons |
 
     A red `gate` means that the audit worked, and that the cluster did not pass or something could not be assessed; the reasons say
@@ -45,6 +49,9 @@ def kafka_reliability_audit() -> None:
     - `KAFKA_AUDIT_POLICY`, `KAFKA_AUDIT_CONTROLS`: the installation's policy folder and its folders of controls (separated by `:`), for
       every run whose parameters name none. `KAFKA_AUDIT_FOLDERS`: folders below which a run may choose others. Not set: nowhere.
 
+    - `KAFKA_AUDIT_START_WITHIN`, `KAFKA_AUDIT_FINISH_WITHIN`: minutes after which the triggerer's log tells of a run that has not started
+      (30) or finished (90); 0: never.
+
     Take care with `asset`: an offsets snapshot is taken every 5 minutes, and each starts an audit (those taken during an audit start
     a single one together). Use it only if `KAFKA_AUDIT_OFFSETS_SCHEDULE` is hourly or less often. For samples of lag every 5 minutes
     and one audit a day, use `@daily`: every audit reads the offsets snapshots taken before it.
@@ -55,7 +62,8 @@ def kafka_reliability_audit() -> None:
     verified = AuditJob(task_id="verify", job="verify", plan=planned)
     judged = findings_gate(planned)
     reported = report(planned)
-    read >> fit >> verified >> judged >> reported >> AuditGate(task_id="gate", plan=planned)
+    published = PublishVerdict(task_id=PUBLISH_TASK, plan=planned)
+    read >> fit >> verified >> judged >> reported >> published >> AuditGate(task_id="gate", plan=planned)
 
 
 for one in dag_clusters():
@@ -68,6 +76,7 @@ for one in dag_clusters():
         is_paused_upon_creation=False,
         max_active_runs=1,  # each audit is chained to the one before it
         dagrun_timeout=timedelta(hours=2),
+        deadline=audit_deadlines(),
         default_args={"owner": "kafka-audit", "retries": 0, "execution_timeout": timedelta(minutes=45)},
         params=audit_params(one),
         tags=["kafka", "audit", "reliability"],

@@ -23,15 +23,17 @@ def test_tasks_follow_the_data(dag) -> None:
         ("evidence_gate", "verify"),
         ("verify", "findings_gate"),
         ("findings_gate", "report"),
-        ("report", "gate"),
+        ("report", "publish"),
+        ("publish", "gate"),
     ):
         assert after in dag.get_task(before).downstream_task_ids, (before, after)
 
 
-def test_report_and_gate_run_whatever_happened_before_and_the_others_only_after_success(dag) -> None:
+def test_report_publish_and_gate_run_whatever_happened_before_and_the_others_only_after_success(dag) -> None:
     rules = {task.task_id: str(task.trigger_rule.value) for task in dag.tasks}
-    assert {name for name, rule in rules.items() if rule == "all_done"} == {"report", "gate"}
-    assert {rule for name, rule in rules.items() if name not in ("report", "gate")} == {"all_success"}
+    last = ("report", "publish", "gate")
+    assert {name for name, rule in rules.items() if rule == "all_done"} == set(last)
+    assert {rule for name, rule in rules.items() if name not in last} == {"all_success"}
 
 
 def test_the_spark_job_is_named_and_carries_the_projects_settings(dag) -> None:

@@ -27,24 +27,6 @@ def dag(load_dag):
     return load_dag(DAG)
 
 
-@pytest.fixture
-def events():
-    """The asset events of this test, oldest first: (name, uri, extra)."""
-    from airflow.models.asset import AssetEvent
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
-
-    def found() -> list[tuple[str, str, dict]]:
-        with create_session() as session:
-            rows = session.scalars(select(AssetEvent).where(AssetEvent.id > before).order_by(AssetEvent.id))
-            return [(event.name, event.uri, event.extra) for event in rows]
-
-    before = 0
-    with create_session() as session:
-        before = max(session.scalars(select(AssetEvent.id)), default=0)
-    return found
-
-
 def snapshots(root: Path, cluster: str = "kafka") -> list[Path]:
     return [path.parent for path in root.glob(f"offsets/{cluster}/*/manifest.json")]
 

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.audit.clusters import CLUSTER_VARIABLE, CLUSTERS_VARIABLE
-from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, RETRIES_VARIABLE, ROOT_VARIABLE, project_home
+from kafka_audit.audit.installation import (
+    CONTROLS_VARIABLE,
+    FINISH_VARIABLE,
+    POLICY_VARIABLE,
+    RETRIES_VARIABLE,
+    ROOT_VARIABLE,
+    START_VARIABLE,
+    project_home,
+)
 from kafka_audit.errors import ConfigurationError
 
 _MOST_CORES = 4
@@ -52,6 +60,9 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
         ROOT_VARIABLE: str(root),
         # A person waits for the answer: an unreachable cluster is told at once, not after minutes of retries.
         RETRIES_VARIABLE: os.environ.get(RETRIES_VARIABLE, "0"),
+        # Nothing here looks at deadlines, and a run in one process cannot have them (deadlines.py).
+        START_VARIABLE: "0",
+        FINISH_VARIABLE: "0",
     }
     if connection is not None:
         environment["AIRFLOW_CONN_KAFKA_DEFAULT"] = json.dumps({"conn_type": "kafka", "extra": dict(connection)})

@@ -8,8 +8,9 @@ from urllib.parse import quote
 from airflow.sdk import BaseOperator, BaseOperatorLink
 from airflow.sdk.exceptions import AirflowFailException
 
-from kafka_audit.airflow.step import checked_plan, tell_seal
-from kafka_audit.audit.outcome import STEPS, audit_outcome
+from kafka_audit.airflow.step import checked_plan, run_states, tell_seal
+from kafka_audit.audit.outcome import audit_outcome
+from kafka_audit.audit.published import PUBLISH_TASK
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
@@ -29,7 +30,7 @@ class ReportLink(BaseOperatorLink):
 
 
 class AuditGate(BaseOperator):
-    """Fail with the audit's reasons unless every step succeeded, the report is sealed and both gates passed.
+    """Fail with the audit's reasons unless every step succeeded, the report is sealed, both gates passed and the verdict is published.
 
     It runs whatever happened before it (``all_done``), so it is the task that decides the run's colour: a crashed step, a void
     audit and a failed policy all end here, with their reasons.
@@ -47,10 +48,15 @@ class AuditGate(BaseOperator):
         if not self.plan:
             raise AirflowFailException("the run was refused before it began: the log of the task plan says why")
         plan = checked_plan(self.plan, context)
-        run = context["ti"].get_task_states(dag_id=plan.dag_id, task_ids=list(STEPS), run_ids=[plan.run_id])
-        result = audit_outcome(plan.audit, plan.snapshot, run.get(plan.run_id, {}))
+        states = run_states(plan, context)
+        result = audit_outcome(plan.audit, plan.snapshot, states)
         seal = tell_seal(plan, log)
         if result.exit_code:
             raise AirflowFailException(str(result))
+        if states.get(PUBLISH_TASK) != "success":
+            raise AirflowFailException(
+                f"The audit ended {result.verdict}, but other DAGs were not told: the task {PUBLISH_TASK} ended "
+                f"{states.get(PUBLISH_TASK)}, and its log says why. Clear {PUBLISH_TASK} with its downstream tasks"
+            )
         log.log(logging.WARNING if result.notices else logging.INFO, "%s", result)
         return {"verdict": result.verdict, "exit_code": result.exit_code, "report": str(result.report), **seal}

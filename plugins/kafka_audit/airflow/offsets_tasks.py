@@ -8,24 +8,14 @@ from typing import Any
 
 from airflow.sdk import Asset, AssetAlias, get_current_context, task
 
+from kafka_audit.airflow.assets import asset, offsets_asset
 from kafka_audit.airflow.retries import final_errors, while_unreachable
 from kafka_audit.audit.request import OffsetsRequest, check_request, snapshot_id_of
 
 SCHEDULE_VARIABLE = "KAFKA_AUDIT_SCHEDULE"
-_SCHEME = "kafka-audit://"
 
 OFFSETS = AssetAlias("kafka_offsets")
 """The outlet of every offsets snapshot: which cluster's asset it updates is known only when the run's Params are."""
-
-
-def asset(uri: str) -> Asset:
-    """The asset of that uri; those of this project are named after what follows the scheme, all others by their uri."""
-    return Asset(uri=uri, name=uri.removeprefix(_SCHEME))
-
-
-def offsets_asset(cluster: str) -> Asset:
-    """The asset that each offsets snapshot of a cluster updates: ``kafka-audit://offsets/<cluster>``."""
-    return asset(f"{_SCHEME}offsets/{cluster}")
 
 
 def audit_schedule(cluster: str) -> str | list[Asset] | None:

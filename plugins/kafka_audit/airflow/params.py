@@ -1,27 +1,26 @@
 """The Params of each DAG, in the order and sections of its trigger form."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow.sdk import Param
 
+from kafka_audit.audit.choices import offered_choices
 from kafka_audit.audit.clusters import DagCluster
 from kafka_audit.audit.formats import DEFAULT_FORMATS, REPORT_FILES
 from kafka_audit.audit.request import LONGEST_BEHAVIOUR_HOURS
-
-_FOLDER: dict[str, Any] = {"type": ["null", "string"], "section": "Policy"}
 
 
 def roll_up_params(one: DagCluster) -> dict[str, Param]:
     """The DAG Params for a :class:`~kafka_audit.audit.request.RollUpRequest`."""
     return {
         "cluster": _cluster(one),
-        "policy_dir": Param(
-            None,
-            title="Policy folder",
-            description_md="Absolute path of a folder with `tiers.yaml` and `slas.yaml`, below one of `KAFKA_AUDIT_FOLDERS`. "
+        "policy_dir": _folder(
+            "Policy folder",
+            "Absolute path of a folder with `tiers.yaml` and `slas.yaml`, below one of `KAFKA_AUDIT_FOLDERS`. "
             "Empty: the installation's policy (`KAFKA_AUDIT_POLICY`), or else the one that ships with the product, by which nothing is "
             "deleted.",
-            **_FOLDER,
+            offered_choices().policies,
         ),
         "dry_run": Param(
             False,
@@ -66,12 +65,11 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
     """The DAG Params for an :class:`~kafka_audit.audit.request.AuditRequest`."""
     return {
         **offsets_params(one),
-        "controls_dirs": Param(
-            None,
-            title="Folders of your own controls",
-            description_md="Absolute paths, separated by commas, below `KAFKA_AUDIT_FOLDERS`; the control files there are added to the "
+        "controls_dirs": _folder(
+            "Folders of your own controls",
+            "Absolute paths, separated by commas, below `KAFKA_AUDIT_FOLDERS`; the control files there are added to the "
             "shipped ones. Empty: the installation's own (`KAFKA_AUDIT_CONTROLS`), or else none.",
-            **_FOLDER,
+            offered_choices().controls,
         ),
         "fail_on": Param(
             "high",
@@ -119,11 +117,26 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
             type="string",
             minLength=1,
             title="Formats",
+            examples=[",".join(DEFAULT_FORMATS), "html,json", ",".join(REPORT_FILES)],
             description_md=f"Some of {', '.join(f'`{name}`' for name in REPORT_FILES)}, separated by commas. `html` and `json` are written "
             "in any case.",
             section="Report",
         ),
     }
+
+
+def _folder(title: str, about: str, found: Sequence[str]) -> Param:
+    """A field for a path: ``found`` is offered as it is typed, and any other can be typed, which ``enum`` would refuse.
+
+    Airflow shows such ``examples`` without labels, so the description lists them, too.
+    """
+    lines = [about]
+    if found:
+        lines += ["", "Found when Airflow last read this DAG:", "", *(f"- `{folder}`" for folder in found)]
+    if notes := offered_choices().notes:
+        lines += ["", " ".join(notes)]
+    offered: dict[str, Any] = {"examples": list(found)} if found else {}
+    return Param(None, title=title, description_md="\n".join(lines), type=["null", "string"], section="Policy", **offered)
 
 
 def _globs(title: str, one: str) -> Param:

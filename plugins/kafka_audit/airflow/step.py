@@ -13,7 +13,8 @@ from airflow.sdk import get_current_context
 
 from kafka_audit.airflow.retries import expected_error, final_errors
 from kafka_audit.audit.installation import audit_root
-from kafka_audit.audit.outcome import FAILURES, RESULTS
+from kafka_audit.audit.outcome import FAILURES, RESULTS, STEPS
+from kafka_audit.audit.published import PUBLISH_TASK
 from kafka_audit.audit.request import AuditPlan, AuditRequest, check_request, make_plan
 from kafka_audit.errors import CollectionError, ConfigurationError
 from kafka_audit.store.chain import sealed_as
@@ -107,6 +108,12 @@ def tell_seal(plan: AuditPlan, logger: logging.Logger) -> dict[str, Any]:
         return {}
     logger.info("sealed: %s", seal)
     return asdict(seal)
+
+
+def run_states(plan: AuditPlan, context: "Context") -> dict[str, str]:
+    """The states of the run's steps and of its publish task, by task id."""
+    found = context["ti"].get_task_states(dag_id=plan.dag_id, task_ids=[*STEPS, PUBLISH_TASK], run_ids=[plan.run_id])
+    return {task_id: str(state) for task_id, state in found.get(plan.run_id, {}).items()}
 
 
 def clock_of(plan: AuditPlan) -> datetime:

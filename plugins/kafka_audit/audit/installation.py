@@ -1,4 +1,4 @@
-"""The settings that an Airflow process of this project reads from its environment: folders, those that a run may name, and retries."""
+"""The settings that an Airflow process of this project reads from its environment: folders, retries and time limits."""
 
 import os
 from collections.abc import Sequence
@@ -12,6 +12,12 @@ RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
 POLICY_VARIABLE = "KAFKA_AUDIT_POLICY"
 CONTROLS_VARIABLE = "KAFKA_AUDIT_CONTROLS"
 FOLDERS_VARIABLE = "KAFKA_AUDIT_FOLDERS"
+START_VARIABLE = "KAFKA_AUDIT_START_WITHIN"
+FINISH_VARIABLE = "KAFKA_AUDIT_FINISH_WITHIN"
+
+_START_MINUTES = 30
+_FINISH_MINUTES = 90  # half an hour before the run's own time limit ends it
+_MOST_MINUTES = 7 * 24 * 60
 
 
 def audit_root() -> Path:
@@ -92,6 +98,28 @@ def _folders(variable: str, value: str, *, several: bool = True) -> tuple[Path, 
 def snapshot_retries() -> int:
     """How often an unreachable cluster is tried again: ``KAFKA_AUDIT_SNAPSHOT_RETRIES``, else 2."""
     return int(os.environ.get(RETRIES_VARIABLE, "2"))
+
+
+def start_minutes() -> int:
+    """How long an audit may wait in the queue before people are told: ``KAFKA_AUDIT_START_WITHIN`` in minutes, else 30; 0: they are not.
+
+    ConfigurationError (exit 2) unless it is a whole number of minutes, at most 10,080 (a week).
+    """
+    return _minutes(START_VARIABLE, _START_MINUTES)
+
+
+def finish_minutes() -> int:
+    """How long an audit may take, from the queue on, before people are told: ``KAFKA_AUDIT_FINISH_WITHIN``, else 90; as above."""
+    return _minutes(FINISH_VARIABLE, _FINISH_MINUTES)
+
+
+def _minutes(variable: str, default: int) -> int:
+    text = (os.environ.get(variable) or "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit()) or int(text[:6]) > _MOST_MINUTES:
+        raise ConfigurationError(f"{variable}: {text!r} is not usable: write whole minutes, at most {_MOST_MINUTES}; 0 switches it off")
+    return int(text)
 
 
 def project_home() -> Path:
