@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka_audit.audit.clusters import CLUSTER_VARIABLE, CLUSTERS_VARIABLE
 from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, RETRIES_VARIABLE, ROOT_VARIABLE, project_home
+from kafka_audit.audit.review_settings import ON_FAIL_VARIABLE
 from kafka_audit.errors import ConfigurationError
 
 _MOST_CORES = 4
@@ -69,6 +70,7 @@ def chosen(*, cluster: str, policy: Path | None, controls: Sequence[Path]) -> di
         if not folder.is_dir():
             raise ConfigurationError(f"{option}: there is no folder {folder}")
     return {
+        ON_FAIL_VARIABLE: "",  # this run ends with its command: a person who is asked could answer nowhere
         CLUSTERS_VARIABLE: "",
         CLUSTER_VARIABLE: cluster,
         POLICY_VARIABLE: str(policy.resolve()) if policy else "",
