@@ -9,6 +9,7 @@ from kafka_audit.airflow.gate import AuditGate
 from kafka_audit.airflow.limits import run_limits
 from kafka_audit.airflow.offsets_tasks import audit_schedule
 from kafka_audit.airflow.params import audit_params
+from kafka_audit.airflow.review import add_review
 from kafka_audit.airflow.spark_job import AuditJob
 from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report, snapshot
 from kafka_audit.audit.clusters import dag_clusters
@@ -64,8 +65,6 @@ def kafka_reliability_audit() -> None:
     reported = report(planned)
     read >> fit >> verified >> judged >> reported >> AuditGate(task_id="gate", plan=planned)
     if REVIEW:
-        from kafka_audit.airflow.review import add_review  # noqa: PLC0415 - no DAG loads the operators of reviews that has none
-
         reported >> add_review(planned, REVIEW)
 
 

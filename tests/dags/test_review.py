@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dag_run import WHEN, Run
+from dag_run import Run
 from steps import Steps
 
 from kafka_audit.audit.reviews import reviews_of
-from kafka_audit.errors import AuditError
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.sealed import Sealed
 
@@ -145,7 +144,7 @@ def test_an_accepted_risk_is_sealed_with_its_waivers_and_the_run_stays_red(revie
 
 
 @pytest.mark.parametrize(("user", "timed_out", "decision"), [({"id": "7", "name": "R"}, False, "rejected"), (None, True, "unanswered")])
-def test_a_rejection_and_a_timeout_are_recorded_too(
+def test_a_rejection_and_a_timeout_are_recorded_too(  # noqa: PLR0917 - fixtures
     reviewing, root: Path, steps: Steps, person, user: dict[str, str] | None, timed_out: bool, decision: str
 ) -> None:
     failing(steps)
@@ -168,33 +167,26 @@ def test_an_answer_that_cannot_be_used_records_nothing_and_says_what_to_correct(
     assert found(root) == []
 
 
-def test_the_same_answer_is_recorded_once_and_a_new_answer_beside_it(reviewing, load_dag, root: Path, steps: Steps, person) -> None:
-    failing(steps)
-    person["answer"].update(chosen_options=["Reject"])
-    run = Run(reviewing)
-    first = run.returned("record_review")
-    instance = run._run.get_task_instance("record_review")
-    assert instance is not None
-    again = Run(load_dag("kafka_reliability_audit"), WHEN)
-    assert again.returned("record_review")["review_id"] != "" and first["decision"] == "rejected"
-    assert len({one.review_id for one in found(root)}) == len(found(root))
-
-
-@pytest.mark.parametrize(
-    ("evidence", "findings", "raises"),
-    [
-        (("PASS", 0), ("PASS", 0), {}),
-        (("PASS", 0), ("FAIL", 4), {}),
-        (("FAIL", 4), ("FAIL", 3), {}),
-        (("PASS", 0), ("FAIL", 3), {"report": AuditError("the disk is full")}),
-        (("PASS", 0), ("FAIL", 3), {"snapshot": AuditError("no broker")}),
-    ],
-)
-def test_nobody_is_asked_about_an_audit_that_passed_or_says_nothing(
-    reviewing, root: Path, steps: Steps, person, evidence, findings, raises
+def test_repeating_the_run_records_the_same_answer_once_and_a_new_answer_beside_it(
+    reviewing, load_dag, root: Path, steps: Steps, person
 ) -> None:
     failing(steps)
-    steps.evidence, steps.findings, steps.raises = evidence, findings, raises
+    person["answer"].update(chosen_options=["Reject"])
+    first = Run(reviewing).returned("record_review")
+    person["answer"].update(chosen_options=["Approve"], responded_at=ANSWERED + timedelta(minutes=1))
+    second = Run(load_dag("kafka_reliability_audit")).returned("record_review")
+    assert [(one.sequence, one.record.decision) for one in found(root)] == [(1, "rejected"), (2, "accepted")]
+    assert (first["sequence"], second["sequence"]) == (1, 2)
+    assert Run(load_dag("kafka_reliability_audit")).returned("record_review") == second
+    assert len(found(root)) == 2
+
+
+@pytest.mark.parametrize(("evidence", "findings"), [(("PASS", 0), ("PASS", 0)), (("FAIL", 4), ("FAIL", 3))])
+def test_nobody_is_asked_about_an_audit_that_passed_or_is_void(  # noqa: PLR0917 - fixtures
+    reviewing, root: Path, steps: Steps, person, evidence, findings
+) -> None:
+    failing(steps)
+    steps.evidence, steps.findings = evidence, findings
     run = Run(reviewing)
     assert {name: run.states[name] for name in REVIEW_TASKS} == {
         "needs_review": "success",
@@ -203,6 +195,13 @@ def test_nobody_is_asked_about_an_audit_that_passed_or_says_nothing(
     }
     assert run.state == ("success" if findings == ("PASS", 0) else "failed")
     assert person["asked"] == [] and found(root) == []
+
+
+def test_only_an_audit_that_failed_is_reviewed() -> None:
+    from kafka_audit.airflow.review import is_reviewed
+    from kafka_audit.audit.outcome import FAILED, VERDICTS, Outcome
+
+    assert [one for one in VERDICTS if is_reviewed(Outcome(verdict=one, exit_code=3, reasons=()))] == [FAILED]
 
 
 def test_a_run_that_was_refused_is_not_reviewed(reviewing, root: Path, steps: Steps, person) -> None:

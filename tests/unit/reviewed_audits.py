@@ -6,13 +6,12 @@ from typing import Any
 
 from report_audit import AUDIT_ID, FakeAudit, control, finding
 
-from kafka_audit.audit.review_answer import ACCEPTED, Answer, Reviewer, read_answer
-from kafka_audit.audit.review_record import record_of
+from kafka_audit.audit.review_answer import Answer, read_answer
 from kafka_audit.findings import Severity
-from kafka_audit.report.proposed_waivers import propose
+from kafka_audit.report.recorded_review import record_answer
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.layout import EvidenceRoot, seal_audit
-from kafka_audit.store.reviews import RECORD, WAIVERS, review_id_of, seal_review
+from kafka_audit.store.reviews import keep_answer, keep_question
 
 CLUSTER = "orders-prod"
 ASKED = datetime(2026, 11, 21, 8, 30, tzinfo=timezone.utc)
@@ -37,17 +36,12 @@ class FailedAudit:
     def again(self) -> Seal:
         return seal_audit(self.root, CLUSTER, AUDIT_ID, {"snapshot": {"snapshot_id": "x"}})
 
-    def record(self, answer: Answer) -> Path:
-        """Record an answer as the task record_review does; returns the folder."""
-        review_id = review_id_of(self.seal, answer.decided_at)
-        about = {"cluster": CLUSTER, "dag_id": "kafka_reliability_audit", "run_id": "manual__1", "task_id": "review"}
-        record, files = record_of(answer, review_id, self.seal, **about), {}
-        if answer.decision == ACCEPTED:
-            proposed = propose(self.audit, answer, review_id, self.seal)
-            record |= {"waivers": proposed.count, "left_out": list(proposed.left_out)}
-            files[WAIVERS] = proposed.text
-        seal_review(self.root, CLUSTER, review_id, self.seal, {RECORD: record, **files})
-        return self.root.reviews(CLUSTER) / review_id
+    def record(self, value: dict[str, Any]) -> Path:
+        """Record an answer as the tasks do; returns the folder."""
+        keep_question(self.root, CLUSTER, self.seal)
+        keep_answer(self.root, CLUSTER, AUDIT_ID, value)
+        about = {"dag_id": "kafka_reliability_audit", "run_id": "manual__1", "task_id": "review"}
+        return record_answer(self.root, CLUSTER, AUDIT_ID, max_days=90, about=about).sealed.path
 
 
 def kept(minutes: int = 0, **changes: Any) -> dict[str, Any]:
@@ -67,8 +61,5 @@ def answer(minutes: int = 0, **changes: Any) -> Answer:
     return read_answer(kept(minutes, **changes))
 
 
-def rejection(minutes: int = 0) -> Answer:
-    return answer(minutes, chosen_options=["Reject"], params_input={"reason": "", "expires": None})
-
-
-__all__ = ["ASKED", "CLUSTER", "ELECTION", "REPLICAS", "FailedAudit", "Reviewer", "answer", "kept", "rejection"]
+def rejection(minutes: int = 0) -> dict[str, Any]:
+    return kept(minutes, chosen_options=["Reject"], params_input={"reason": "", "expires": None})

@@ -69,7 +69,7 @@ def test_all_problems_are_said_at_once() -> None:
 
 
 def test_a_rejection_and_a_timeout_are_told_apart_and_demand_no_text() -> None:
-    assert rejection().decision == REJECTED
+    assert read_answer(rejection()).decision == REJECTED
     timed_out = answer(chosen_options=["Reject"], responded_by_user=None, timedout=True)
     assert (timed_out.decision, timed_out.reviewer) == (UNANSWERED, None)
 

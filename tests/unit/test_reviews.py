@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 from report_audit import AUDIT_ID
-from reviewed_audits import ASKED, CLUSTER, FailedAudit, answer, kept, rejection
+from reviewed_audits import ASKED, CLUSTER, FailedAudit, kept, rejection
 from sealed_audits import forge
 from test_audit_check import said
 
 from kafka_audit.audit.reviews import Review, reviews_of
-from kafka_audit.errors import IntegrityError
+from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.report.recorded_review import record_answer
 from kafka_audit.store import reviews
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import unseal_audit
+from kafka_audit.store.reviews import keep_question
 from kafka_audit.store.sealed import Sealed
 from kafka_audit.store.signing import new_key, read_public_key
 from kafka_audit.store.signing_key import VARIABLE
@@ -36,7 +38,7 @@ def read(failed: FailedAudit) -> list[Review]:
 
 def test_an_acceptance_says_who_accepted_what_until_when_and_changes_nothing_of_the_audit(failed: FailedAudit) -> None:
     before = failed.audit.path.joinpath("manifest.json").read_bytes()
-    folder = failed.record(answer())
+    folder = failed.record(kept())
     (found,) = read(failed)
     assert (found.folder, found.problems, found.audit_state, found.signed) == (folder, (), "as reviewed", False)
     record = found.record
@@ -53,14 +55,14 @@ def test_an_acceptance_says_who_accepted_what_until_when_and_changes_nothing_of_
 
 
 def test_verify_checks_a_review_with_the_audit_that_it_names(failed: FailedAudit) -> None:
-    text = said("verify", failed.record(answer()))
+    text = said("verify", failed.record(kept()))
     assert f"intact   audit {AUDIT_ID}: its manifest is the one that was reviewed" in text
     assert "waivers.yaml: 2 proposed waivers" in text
     assert f"of cluster {CLUSTER}, 2 files match their sha256" in text
 
 
 def test_a_rejection_and_a_timeout_are_recorded_without_waivers(failed: FailedAudit) -> None:
-    folders = [failed.record(rejection()), failed.record(answer(1, chosen_options=["Reject"], responded_by_user=None, timedout=True))]
+    folders = [failed.record(rejection()), failed.record(kept(1, chosen_options=["Reject"], responded_by_user=None, timedout=True))]
     for folder in folders:
         assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "review.json"]
         said("verify", folder)
@@ -70,17 +72,17 @@ def test_a_rejection_and_a_timeout_are_recorded_without_waivers(failed: FailedAu
 
 
 def test_recording_an_answer_again_keeps_the_first_record(failed: FailedAudit) -> None:
-    folder = failed.record(answer())
+    folder = failed.record(kept())
     content = (folder / "manifest.json").read_bytes()
-    assert failed.record(answer()) == folder
+    assert failed.record(kept()) == folder
     assert (folder / "manifest.json").read_bytes() == content
     (folder / "review.json").write_text("{}", encoding="utf-8")
     with pytest.raises(IntegrityError, match="does not match its manifest"):
-        failed.record(answer())
+        failed.record(kept())
 
 
 def test_reviews_are_numbered_and_each_names_the_one_before(failed: FailedAudit) -> None:
-    folders = [failed.record(rejection()), failed.record(rejection(5)), failed.record(answer(9))]
+    folders = [failed.record(rejection()), failed.record(rejection(5)), failed.record(kept(9))]
     assert [one.sequence for one in read(failed)] == [1, 2, 3]
     assert f"the next one, {folders[2].name}, names" in said("verify", folders[1])
     shutil.rmtree(folders[1])
@@ -100,7 +102,7 @@ def test_a_record_that_was_rewritten_with_its_manifest_is_found_through_the_next
 
 @pytest.mark.parametrize("field", ["audit", "decision", "cluster", "review_id", "extra", "schema_version"])
 def test_a_record_must_be_of_the_review_and_the_audit_that_its_manifest_names(failed: FailedAudit, field: str) -> None:
-    folder = failed.record(answer())
+    folder = failed.record(kept())
     record = read_json(folder / "review.json")
     other = {"audit": {**record["audit"], "manifest_sha256": "0" * 64}, "decision": "passed", "schema_version": 2}
     write_json(folder / "review.json", {**record, field: other.get(field, "other")})
@@ -111,7 +113,7 @@ def test_a_record_must_be_of_the_review_and_the_audit_that_its_manifest_names(fa
 
 
 def test_waivers_that_were_added_to_a_rejection_or_widened_by_a_forger_are_found(failed: FailedAudit) -> None:
-    accepted, rejected = failed.record(answer()), failed.record(rejection(5))
+    accepted, rejected = failed.record(kept()), failed.record(rejection(5))
     shutil.copy(accepted / "waivers.yaml", rejected)
     forge(rejected)
     assert "says rejected" in said("verify", rejected, code=5)
@@ -122,7 +124,7 @@ def test_waivers_that_were_added_to_a_rejection_or_widened_by_a_forger_are_found
 
 
 def test_an_audit_that_was_changed_or_is_gone_is_found_through_its_review(failed: FailedAudit) -> None:
-    folder = failed.record(answer())
+    folder = failed.record(kept())
     forge(failed.audit.path, {"snapshot": {"snapshot_id": "y"}})
     assert "is not the one that was reviewed" in said("verify", folder, code=5)
     assert [one.audit_state for one in read(failed)] == ["changed"]
@@ -131,7 +133,7 @@ def test_an_audit_that_was_changed_or_is_gone_is_found_through_its_review(failed
 
 
 def test_an_audit_that_was_sealed_again_is_no_longer_accepted_and_the_old_review_stays_intact(failed: FailedAudit) -> None:
-    folder = failed.record(answer())
+    folder = failed.record(kept())
     assert unseal_audit(failed.audit)
     write_json(failed.audit.report / "report.json", {"verdict": "FAILED"})
     failed.again()
@@ -143,11 +145,21 @@ def test_an_audit_that_was_sealed_again_is_no_longer_accepted_and_the_old_review
 def test_nothing_is_recorded_of_an_audit_that_was_sealed_again_since_it_was_asked_about(failed: FailedAudit) -> None:
     assert unseal_audit(failed.audit)
     write_json(failed.audit.report / "report.json", {"verdict": "FAILED"})
-    failed.again()
-    failed_seal, failed.seal = failed.seal, failed.seal.__class__(audit_id=AUDIT_ID, sequence=1, manifest_sha256="0" * 64)
+    failed.again()  # ``failed.seal`` is still the one before
     with pytest.raises(IntegrityError, match="clear the task needs_review"):
-        failed.record(answer())
-    assert failed_seal and read(failed) == []
+        failed.record(kept())
+    assert read(failed) == []
+
+
+def test_nothing_is_recorded_as_accepted_of_an_answer_that_cannot_be_used_or_is_missing(failed: FailedAudit) -> None:
+    with pytest.raises(ConfigurationError, match="ticket: is empty"):
+        failed.record(kept(ticket="", expires="never"))
+    keep_question(failed.root, CLUSTER, failed.seal)
+    with pytest.raises(IntegrityError, match="there is no answer yet"):
+        record_answer(failed.root, CLUSTER, AUDIT_ID, max_days=90, about={})
+    assert read(failed) == []
+    failed.record(kept(5))
+    assert [one.accepts for one in read(failed)] == [True]
 
 
 def test_a_review_is_signed_where_the_installation_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +167,7 @@ def test_a_review_is_signed_where_the_installation_signs(tmp_path: Path, monkeyp
     other = new_key(tmp_path / "other.key")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "seal.key"))
     failed = FailedAudit(tmp_path / "root")
-    folder = failed.record(answer())
+    folder = failed.record(kept())
     assert "the signature of its manifest is of the key given" in said("verify", "--key", key, folder)
     said("verify", "--key", other, folder, code=5)
     forge(folder, {"reviewed": {"audit_id": AUDIT_ID, "sequence": 1, "manifest_sha256": "0" * 64}})
@@ -165,7 +177,7 @@ def test_a_review_is_signed_where_the_installation_signs(tmp_path: Path, monkeyp
 
 
 def test_a_review_in_the_place_of_another_or_of_another_cluster_is_found(failed: FailedAudit) -> None:
-    folder = failed.record(answer())
+    folder = failed.record(kept())
     for copy in (folder.with_name("20261121T083000Z-0000000000000000"), failed.root.path / "reviews" / "pay" / folder.name):
         shutil.copytree(folder, copy)
         assert f"review {copy.name} of {copy.parent.name} belongs here" in said("verify", copy, code=5)
@@ -175,7 +187,7 @@ def test_a_review_in_the_place_of_another_or_of_another_cluster_is_found(failed:
 def test_one_whose_manifest_cannot_be_read_is_listed_as_broken_for_every_audit_and_does_not_stop_the_next(failed: FailedAudit) -> None:
     broken = failed.record(rejection())
     (broken / "manifest.json").write_text("[", encoding="utf-8")
-    failed.record(answer(5))
+    failed.record(kept(5))
     found = read(failed)
     assert [(one.folder == broken, bool(one.problems)) for one in found] == [(False, False), (True, True)]
     assert [one.folder for one in reviews_of(failed.root, CLUSTER, "20261120T000000Z-0000000000000000")] == [broken]
@@ -198,7 +210,7 @@ def test_the_answer_is_kept_outside_of_airflow_until_it_is_recorded(failed: Fail
 
 
 def test_a_sweep_removes_what_a_killed_task_left_and_nothing_else(failed: FailedAudit) -> None:
-    folder = failed.record(answer())
+    folder = failed.record(kept())
     reviews.keep_question(failed.root, CLUSTER, failed.seal)
     left = hidden_name(folder)
     left.mkdir()
@@ -210,12 +222,12 @@ def test_a_sweep_removes_what_a_killed_task_left_and_nothing_else(failed: Failed
 
 def test_a_copy_of_a_review_says_that_it_stands_alone(failed: FailedAudit, tmp_path: Path) -> None:
     copy = tmp_path / "copy" / "x"
-    shutil.copytree(failed.record(answer()), copy)
+    shutil.copytree(failed.record(kept()), copy)
     assert "intact by itself: review" in said("verify", copy)
 
 
 def test_the_manifest_names_the_audit_and_its_own_files_only(failed: FailedAudit) -> None:
-    manifest = json.loads((failed.record(answer()) / "manifest.json").read_text())
+    manifest = json.loads((failed.record(kept()) / "manifest.json").read_text())
     assert manifest["reviewed"] == {"audit_id": AUDIT_ID, "sequence": 1, "manifest_sha256": failed.seal.manifest_sha256}
     assert (manifest["kind"], manifest["sequence"], manifest["review_before"]) == ("review", 1, None)
     assert sorted(manifest["files"]) == ["review.json", "waivers.yaml"]

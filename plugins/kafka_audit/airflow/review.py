@@ -6,7 +6,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,7 @@ from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.step import checked_plan
 from kafka_audit.audit.outcome import FAILED, STEPS, Outcome, audit_outcome
 from kafka_audit.audit.request import AuditPlan
-from kafka_audit.audit.review_answer import ACCEPTED, FIELDS, MOST_NAME, MOST_REASON, check_acceptance, read_answer
-from kafka_audit.audit.review_record import record_of
+from kafka_audit.audit.review_answer import FIELDS, MOST_NAME, MOST_REASON
 from kafka_audit.audit.review_settings import ReviewSettings, review_settings
 from kafka_audit.errors import IntegrityError
 from kafka_audit.safe_text import visible
@@ -42,7 +40,7 @@ def add_review(plan: Any, settings: ReviewSettings) -> "NeedsReview":  # noqa: A
     """Add the three tasks to the DAG that is being defined; returns the first, which belongs after ``report``."""
     first = NeedsReview(task_id="needs_review", plan=plan)
     # A review that waits counts as running where the tasks of one kind are limited: it must not hold back that of the next audit.
-    asked = RiskReview(task_id=TASK_ID, plan=plan, settings=settings, max_active_tis_per_dag=None)
+    asked = RiskReview(task_id=TASK_ID, plan=plan, settings=settings, params=review_params(settings), max_active_tis_per_dag=None)
     recorded: Any = record_review(plan)
     first >> asked >> recorded
     return first
@@ -119,7 +117,6 @@ class RiskReview(ApprovalOperator):
         super().__init__(
             subject="Accept the risk of this audit?",
             body="The question is written when the task runs.",
-            params=review_params(settings),
             defaults=self.REJECT,
             response_timeout=timedelta(hours=settings.hours),
             assigned_users=[HITLUser(id=user_id, name=name) for user_id, name in settings.reviewers] or None,
@@ -164,28 +161,16 @@ def record_review(plan: dict[str, Any]) -> dict[str, Any]:
 
     The log and the XCom get the sha256 of the record's manifest: a witness outside of the folder.
     """
-    from kafka_audit.report.proposed_waivers import propose  # noqa: PLC0415 - pyarrow: not at DAG parse
+    from kafka_audit.report.recorded_review import record_answer  # noqa: PLC0415 - pyarrow: not at DAG parse
 
     made = checked_plan(plan)
-    root, cluster = made.evidence_root, made.cluster
+    about = {"dag_id": made.dag_id, "run_id": made.run_id, "task_id": TASK_ID}
     with final_errors():
-        asked, kept = reviews.read_answer(root, cluster, made.audit_id)
-        if kept is None:
-            raise IntegrityError("there is no answer yet: clear the task review, which asks again")
-        answer = read_answer(kept)
-        review_id = reviews.review_id_of(asked, answer.decided_at)
-        about = {"cluster": cluster, "dag_id": made.dag_id, "run_id": made.run_id, "task_id": TASK_ID}
-        record, files = record_of(answer, review_id, asked, **about), {}
-        if answer.decision == ACCEPTED:
-            check_acceptance(answer, (review_settings() or ReviewSettings()).max_days)
-            proposed = propose(made.audit, answer, review_id, asked)
-            record |= {"waivers": proposed.count, "left_out": list(proposed.left_out)}
-            files[reviews.WAIVERS] = proposed.text
-        new = reviews.seal_review(root, cluster, review_id, asked, {reviews.RECORD: record, **files})
-        sealed = reviews.sealed_review(root, cluster, review_id)
-    who = answer.reviewer.text if answer.reviewer else "nobody"
-    log.info("%s by %s: %s (%s)", answer.decision, visible(who), sealed.path, "recorded" if new else "was recorded before and is kept")
-    log.info("sealed: review %s, number %s of its cluster, manifest sha256 %s", review_id, sealed.sequence, sealed.manifest_sha256)
+        max_days = (review_settings() or ReviewSettings()).max_days
+        done = record_answer(made.evidence_root, made.cluster, made.audit_id, max_days=max_days, about=about)
+    who, sealed = done.answer.reviewer.text if done.answer.reviewer else "nobody", done.sealed
+    log.info("%s by %s: %s%s", done.answer.decision, visible(who), sealed.path, "" if done.new else ", which was recorded before")
+    log.info("sealed: review %s, number %s of its cluster, manifest sha256 %s", sealed.path.name, sealed.sequence, sealed.manifest_sha256)
     log.info("the verdict of the audit stays FAILED")
-    place = {"review_id": review_id, "sequence": sealed.sequence, "manifest_sha256": sealed.manifest_sha256}
-    return {"decision": answer.decision, "folder": str(sealed.path), "waivers": record["waivers"], **place, "audit": asdict(asked)}
+    place = {"review_id": sealed.path.name, "sequence": sealed.sequence, "manifest_sha256": sealed.manifest_sha256}
+    return {"decision": done.answer.decision, "folder": str(sealed.path), "waivers": done.waivers, **place}
