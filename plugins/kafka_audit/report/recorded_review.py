@@ -34,7 +34,8 @@ def record_answer(root: EvidenceRoot, cluster: str, audit_id: str, *, max_days: 
     answer = read_answer(kept)
     review_id = reviews.review_id_of(asked, answer.decided_at)
     files: dict[str, Any] = {}
-    waivers, left_out = 0, ()
+    waivers = 0
+    left_out: tuple[str, ...] = ()
     if answer.decision == ACCEPTED:
         check_acceptance(answer, max_days)
         proposed = propose(root.audit(cluster, audit_id), answer, review_id, asked)

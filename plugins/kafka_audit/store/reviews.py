@@ -11,11 +11,11 @@ because the tasks that ask and record run in different processes, and users of A
 import contextlib
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.chain import sealed_as
@@ -30,6 +30,7 @@ from kafka_audit.times import is_id
 
 RECORD, WAIVERS = "review.json", "waivers.yaml"
 _ANSWERS = ".answers"
+_Read = TypeVar("_Read")
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ class SealedReview(Sealed):
         return parse_object(self.path / RECORD, bytes_of(self.path / RECORD))
 
 
-def _read(folder: Path, read: Any) -> Any:  # noqa: ANN401 - what ``read`` returns
+def _read(folder: Path, read: Callable[[], _Read]) -> _Read:
     try:
         return read()
     except (KeyError, TypeError, ValueError) as problem:
