@@ -1,20 +1,25 @@
 """The DAG that audits one Kafka cluster, from snapshot to report and gate; one per cluster."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 from airflow.sdk import dag
 
 from kafka_audit.airflow.deadlines import audit_deadlines
 from kafka_audit.airflow.gate import AuditGate
+from kafka_audit.airflow.limits import run_limits
 from kafka_audit.airflow.offsets_tasks import audit_schedule
 from kafka_audit.airflow.params import audit_params
 from kafka_audit.airflow.publish import PublishVerdict
+from kafka_audit.airflow.review import add_review
 from kafka_audit.airflow.spark_job import AuditJob
 from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report, snapshot
 from kafka_audit.audit.clusters import dag_clusters
 from kafka_audit.audit.published import PUBLISH_TASK
 from kafka_audit.audit.request import DAG_ID
+from kafka_audit.audit.review_settings import review_settings
+
+REVIEW = review_settings()
 
 
 def kafka_reliability_audit() -> None:
@@ -46,6 +51,9 @@ def kafka_reliability_audit() -> None:
       its own DAGs, whose ids end in `__` and its name; the DAGs without a name disappear. A DAG reads only its own cluster.
     - `KAFKA_AUDIT_CLUSTER`: without that list, the name of the one cluster (default `kafka`), read through the connection
       `kafka_default`.
+    - `KAFKA_AUDIT_ON_FAIL=review`: after an audit that FAILED the task `review` waits until somebody approves or rejects the risk
+      (*Required Actions*), and `record_review` seals the answer beside the audits. `gate` fails all the same, at once; the run itself
+      ends, red, when the review does. See `docs/review.md`.
     - `KAFKA_AUDIT_POLICY`, `KAFKA_AUDIT_CONTROLS`: the installation's policy folder and its folders of controls (separated by `:`), for
       every run whose parameters name none. `KAFKA_AUDIT_FOLDERS`: folders below which a run may choose others. Not set: nowhere.
 
@@ -64,6 +72,8 @@ def kafka_reliability_audit() -> None:
     reported = report(planned)
     published = PublishVerdict(task_id=PUBLISH_TASK, plan=planned)
     read >> fit >> verified >> judged >> reported >> published >> AuditGate(task_id="gate", plan=planned)
+    if REVIEW:
+        reported >> add_review(planned, REVIEW)
 
 
 for one in dag_clusters():
@@ -74,10 +84,8 @@ for one in dag_clusters():
         start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
         catchup=False,  # a missed day cannot be audited afterwards: a snapshot shows only the present
         is_paused_upon_creation=False,
-        max_active_runs=1,  # each audit is chained to the one before it
-        dagrun_timeout=timedelta(hours=2),
-        deadline=audit_deadlines(),
-        default_args={"owner": "kafka-audit", "retries": 0, "execution_timeout": timedelta(minutes=45)},
+        **run_limits(REVIEW),  # without reviews one run at a time, of at most two hours
+        deadline=audit_deadlines(reviewed=REVIEW is not None),
         params=audit_params(one),
         tags=["kafka", "audit", "reliability"],
     )(kafka_reliability_audit)()

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_audit.collect.snapshot import SnapshotResult
@@ -25,6 +26,7 @@ class Steps:
         self.policies: list[Path] = []
         self.arguments: list[str] = []
         self.not_written: list[dict[str, str]] = []
+        self.failing: list[str] = []
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
@@ -96,6 +98,11 @@ class Steps:
             target = Path(arguments["--audit"]) / part
             target.mkdir()
             (target / "done").write_text(json.dumps(arguments), encoding="utf-8")
+        if self.failing:
+            about = {"code": "TOP-01", "title": "Topics have enough replicas", "severity": "critical", "status": "fail"}
+            rows = [{**about, "resource": topic, "waiver": None} for topic in self.failing]
+            schema = pa.schema([(name, pa.string()) for name in rows[0]])
+            pq.write_table(pa.Table.from_pylist(rows, schema=schema), Path(arguments["--audit"]) / "settings" / "findings.parquet")
 
     def write_report(self, audit: Audit, snapshot: Snapshot, catalogue: Any, policy: Any, *, generated_at: Any, formats: Any) -> None:
         from kafka_audit.audit.gate_result import read_gate

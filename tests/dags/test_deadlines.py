@@ -36,10 +36,10 @@ def test_deadlines_are_set_in_minutes_and_switched_off_with_0(monkeypatch: pytes
 
     monkeypatch.setenv("KAFKA_AUDIT_START_WITHIN", "0")
     monkeypatch.setenv("KAFKA_AUDIT_FINISH_WITHIN", "45")
-    (only,) = audit_deadlines()
+    (only,) = audit_deadlines(reviewed=False)
     assert (only.interval, only.callback.kwargs) == (timedelta(minutes=45), {"minutes": 45})
     monkeypatch.setenv("KAFKA_AUDIT_FINISH_WITHIN", "0")
-    assert audit_deadlines() == []
+    assert audit_deadlines(reviewed=False) == []
 
 
 @pytest.mark.parametrize("variable", ["KAFKA_AUDIT_FINISH_WITHIN", "KAFKA_AUDIT_START_WITHIN"])
@@ -49,7 +49,7 @@ def test_a_bad_deadline_names_the_variable(monkeypatch: pytest.MonkeyPatch, vari
 
     monkeypatch.setenv(variable, value)
     with pytest.raises(ConfigurationError, match=f"{variable}: '.*' is not usable: write whole minutes"):
-        audit_deadlines()
+        audit_deadlines(reviewed=False)
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,10 @@ def test_every_airflow_component_gets_the_same_secrets_from_the_environment_and_
         assert re.search(r"\$\{\w+:\?", values.pop()), f"{name} must come from .env and stop the start when it is missing"
 
 
-@pytest.mark.parametrize("name", ["CLUSTERS", "CLUSTER", "POLICY", "CONTROLS", "FOLDERS"])
-def test_what_fixes_clusters_and_folders_is_the_same_in_every_airflow_component_and_empty_until_it_is_set(
+@pytest.mark.parametrize(
+    "name", ["CLUSTERS", "CLUSTER", "POLICY", "CONTROLS", "FOLDERS", "ON_FAIL", "REVIEW_HOURS", "REVIEW_MAX_DAYS", "REVIEWERS"]
+)
+def test_what_fixes_clusters_folders_and_reviews_is_the_same_in_every_airflow_component_and_empty_until_it_is_set(
     services: dict, name: str
 ) -> None:
     variable = f"KAFKA_AUDIT_{name}"

@@ -131,7 +131,8 @@ def test_a_folder_of_another_kind_or_place_is_not_opened(whole: WholeAudit) -> N
 
 
 def test_every_kind_has_its_own_place(whole: WholeAudit) -> None:
-    folders = (whole.snapshot.path, whole.offsets.path, whole.audit.path, whole.day, whole.behaviour)
+    review = whole.root.reviews(CLUSTER) / whole.audit.path.name
+    folders = (whole.snapshot.path, whole.offsets.path, whole.audit.path, whole.day, whole.behaviour, review)
     places = [place_of(folder) for folder in folders]
     assert [place and place.parent for place in places] == [folder.parent for folder in folders]
     assert {place.kind for place in places if place} == set(KINDS)

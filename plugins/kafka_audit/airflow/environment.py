@@ -18,6 +18,7 @@ from kafka_audit.audit.installation import (
     START_VARIABLE,
     project_home,
 )
+from kafka_audit.audit.review_settings import ON_FAIL_VARIABLE
 from kafka_audit.errors import ConfigurationError
 
 _MOST_CORES = 4
@@ -80,6 +81,7 @@ def chosen(*, cluster: str, policy: Path | None, controls: Sequence[Path]) -> di
         if not folder.is_dir():
             raise ConfigurationError(f"{option}: there is no folder {folder}")
     return {
+        ON_FAIL_VARIABLE: "",  # this run ends with its command: a person who is asked could answer nowhere
         CLUSTERS_VARIABLE: "",
         CLUSTER_VARIABLE: cluster,
         POLICY_VARIABLE: str(policy.resolve()) if policy else "",

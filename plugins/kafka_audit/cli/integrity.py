@@ -8,13 +8,14 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kafka_audit.audit.check import check_audit, check_files
+from kafka_audit.audit.review_check import check_review
 from kafka_audit.cli.options import Root
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.safe_text import visible
 from kafka_audit.store.chain_check import Checked, check_chain
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import FileHashes
-from kafka_audit.store.sealed import AUDIT, Sealed, placed
+from kafka_audit.store.sealed import AUDIT, REVIEW, Sealed, placed
 from kafka_audit.store.signing import new_key, read_public_key
 from kafka_audit.store.signing_key import VARIABLE
 
@@ -27,7 +28,7 @@ keys_app = typer.Typer(help="The key that signs an installation's snapshots and 
 
 
 def verify(
-    path: Annotated[Path | None, typer.Argument(help="Folder of one snapshot, audit, rolled-up day or behaviour table.")] = None,
+    path: Annotated[Path | None, typer.Argument(help="Folder of one snapshot, audit, review, rolled-up day or behaviour table.")] = None,
     chain: Annotated[
         str | None, typer.Option(metavar="CLUSTER", help="Check all audits of this cluster and the chain of their hashes.")
     ] = None,
@@ -76,16 +77,16 @@ def _verify_folder(path: Path, keys: Sequence[Ed25519PublicKey]) -> None:
         raise ConfigurationError(f"there is no folder {path}: name the folder of one snapshot or one audit")
     sealed = Sealed.open(path)
     manifest = sealed.manifest
-    is_audit = place is not None and place.kind == AUDIT
-    checked = check_audit(path, EvidenceRoot(path=place.root), keys) if place and is_audit else check_files(path, manifest, place, keys)
+    check = {AUDIT: check_audit, REVIEW: check_review}.get(place.kind) if place else None
+    checked = check(path, EvidenceRoot(path=place.root), keys) if place and check else check_files(path, manifest, place, keys)
     _print(checked)
     checked.raise_problems(path)
-    if is_audit and not keys:
+    if check is check_audit and not keys:
         typer.echo(f"{_NO_WITNESS}. Compare with the run's log: manifest sha256 {sealed.manifest_sha256}")
-    identity = manifest.get("snapshot_id") or manifest.get("audit_id") or path.name
+    identity = manifest.get("snapshot_id") or manifest.get("audit_id") or manifest.get("review_id") or path.name
     cluster = place.cluster if place else manifest.get("cluster")
     files = f"{len(manifest['files'])} files match their sha256"
-    named = f"; checked {checked.counted('intact')} things, gone {checked.counted('gone')}" if is_audit else ""
+    named = f"; checked {checked.counted('intact')} things, gone {checked.counted('gone')}" if check else ""
     intact = "intact" if place else "intact by itself"
     typer.echo(visible(f"{intact}: {manifest['kind']} {identity} of cluster {cluster}, {files}{named}"))
 

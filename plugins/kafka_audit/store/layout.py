@@ -7,6 +7,7 @@ Layout below a root::
     history/<cluster>/lag/<day>/...parquet + manifest.json                 offsets snapshots of one UTC day rolled up; can be made again
     audits/<cluster>/<audit_id>/{settings,lag,gate,report}/... + run.json + manifest.json
     audits/<cluster>/<audit_id>/inputs/...                                 what the audit used and retention may delete, at the same paths
+    reviews/<cluster>/<review_id>/review.json + manifest.json              what a person answered to a failed audit (store/reviews.py)
 
 A manifest is written last and holds the sha256 of every other file, so a folder with a manifest is whole and a folder
 without one does not count. Audits are numbered and chained: each names the sha256 of the previous audit's manifest (store/chain.py).
@@ -25,7 +26,7 @@ from kafka_audit.store import chain
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.manifest import MANIFEST, FileHashes
-from kafka_audit.store.sealed import AUDIT, LAG_DAY, OFFSETS, SCHEMA_VERSION, SNAPSHOT, Place, Sealed, SnapshotWriter
+from kafka_audit.store.sealed import AUDIT, LAG_DAY, OFFSETS, REVIEW, SCHEMA_VERSION, SNAPSHOT, Place, Sealed, SnapshotWriter
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.unfinished import hidden_name
 from kafka_audit.times import is_id, parse_time, stamp
@@ -193,6 +194,10 @@ class EvidenceRoot:
     def audits(self, cluster: str) -> Path:
         """The folder of a cluster's audits, with the state and the lock of their chain."""
         return self.place(cluster, AUDIT).parent
+
+    def reviews(self, cluster: str) -> Path:
+        """The folder of what people answered to a cluster's failed audits."""
+        return self.place(cluster, REVIEW).parent
 
 
 def seal_audit(root: EvidenceRoot, cluster: str, audit_id: str, fields: Mapping[str, Any], hashes: FileHashes | None = None) -> Seal:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SCHEMA_VERSION = 1
-SNAPSHOT, OFFSETS, AUDIT, LAG_DAY, BEHAVIOUR = "snapshot", "offsets", "audit", "lag_day", "commit_behaviour"
+SNAPSHOT, OFFSETS, AUDIT, LAG_DAY, BEHAVIOUR, REVIEW = "snapshot", "offsets", "audit", "lag_day", "commit_behaviour", "review"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,7 @@ KINDS = {
     AUDIT: Kind(parent="audits/*", named_by="audit_id"),
     SNAPSHOT: Kind(parent="evidence/*", named_by="snapshot_id"),
     OFFSETS: Kind(parent="offsets/*", named_by="snapshot_id"),
+    REVIEW: Kind(parent="reviews/*", named_by="review_id"),
 }
 
 

@@ -42,8 +42,8 @@ STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:kafka-audit:seal:v1"
 _MOST_BYTES, _MOST_SIGNATURES = 64 << 10, 16
 """Of an envelope: ours has 2 KB and one signature, and each is tried with each key."""
-_IDENTITY = ("kind", "cluster", "snapshot_id", "audit_id", "sequence", "previous")
-"""What the predicate repeats of the manifest, where it is there: which seal this is, and its place in the chain."""
+_IDENTITY = ("kind", "cluster", "snapshot_id", "audit_id", "review_id", "sequence", "previous", "reviewed", "review_before")
+"""What the predicate repeats of the manifest, where it is there: which seal this is, its place in the chain, and what a review is of."""
 
 
 @dataclass(frozen=True, kw_only=True)
