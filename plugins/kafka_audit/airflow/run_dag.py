@@ -18,7 +18,6 @@ from kafka_audit.airflow.environment import airflow_home, audit_environment, cho
 from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.process_group import end_marked, interruptible, stopped_at_exit
 from kafka_audit.audit.outcome import ERROR, Outcome
-from kafka_audit.audit.review_settings import ON_FAIL_VARIABLE
 from kafka_audit.errors import CollectionError
 from kafka_audit.store.layout import check_cluster_name
 
@@ -80,8 +79,6 @@ def run_audit_through_airflow(
     conf = {**(params or {}), "cluster": check_cluster_name(cluster)}
     environment = audit_environment(root=root, connection=connection)
     environment |= chosen(cluster=cluster, policy=policy_dir, controls=controls_dirs)
-    if wanted := os.environ.get(ON_FAIL_VARIABLE):
-        progress(f"{ON_FAIL_VARIABLE}={wanted} has no effect here: only runs in an Airflow with its UI wait for a person's review")
     home = airflow_home(root)
     home.mkdir(parents=True, exist_ok=True)
     home.chmod(0o700)

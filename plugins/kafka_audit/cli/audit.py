@@ -1,5 +1,6 @@
 """``kafka-audit audit``, and what a person at a terminal sees of an audit when it has ended."""
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from kafka_audit.airflow.run_dag import AuditRun, run_audit_through_airflow
 from kafka_audit.audit.policy_fit import check_policy
+from kafka_audit.audit.review_settings import ON_FAIL_VARIABLE
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.cli import options
 from kafka_audit.cli.audit_progress import shown_progress
@@ -60,6 +62,8 @@ def audit(
     # The run's first task says the same, but only after Airflow has started.
     check_policy(load_policy(policy), load_catalogue([shipped_controls(), *(controls or [])]))
     signing_key()
+    if wanted := os.environ.get(ON_FAIL_VARIABLE):
+        options.say(f"{ON_FAIL_VARIABLE}={wanted} has no effect here: only runs in an Airflow with its UI wait for a person's review")
     params = {
         **{"topics": topics, "groups": groups, "fail_on": fail_on.value, "fail_on_new": fail_on_new},
         **{"min_coverage": min_coverage, "formats": formats},
