@@ -113,6 +113,8 @@ class Report:
     trend: tuple[TrendPoint, ...] = ()
     not_written: tuple[NotWritten, ...] = ()
     """The formats that were asked for when the audit was sealed, and could not be written, each with the reason."""
+    sample: bool = False
+    """Whether the audit is made up, to show what pages look like: no cluster was read."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -290,6 +292,7 @@ def _read(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: Poli
             let_through=findings_gate.let_through,
         ),
         trend=trend.points,
+        sample=run.get("sample") is True,
     )
 
 

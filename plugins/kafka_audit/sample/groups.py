@@ -118,6 +118,7 @@ def _of_policy(group_id: str) -> Row:
 
 
 def sla_name(group_id: str) -> str:
+    """The name of the SLA that a group has in the sample policy."""
     return group_id if group_id in SLA_TARGETS else "default"
 
 

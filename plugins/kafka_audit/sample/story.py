@@ -80,7 +80,7 @@ class SampleCluster:
 
     def lag(self, group_id: str, at: float) -> int:
         """Records that the group is behind at a time, in days."""
-        for (before, low), (after, high) in pairwise(self.lags.get(group_id, ())):
+        for (before, low), (after, high) in pairwise(self.lags.get(group_id) or ()):
             if before <= at <= after:
                 return round(low + (high - low) * (at - before) / (after - before))
         return 0
@@ -122,23 +122,13 @@ ORDERS = SampleCluster(
         Episode(control="TXN-01", first=18),
         Episode(control="TXN-03", first=7, last=15),
         Episode(control="CON-06", resource="warehouse:*", first=15, last=16),
-        Episode(control="CON-13", resource="*[bcr]*"),
+        Episode(control="CON-13", resource="consumer *ing"),
         Episode(control="TOP-12"),
     ),
     lags={
         "warehouse": (
-            (1, 0),
-            (2, 400),
-            (3, 0),
-            (8, 0),
-            (8.5, 1_300),
-            (8.6, 200),
-            (9, 0),
-            (14, 0),
-            (15, 1_900),
-            (16.2, 900),
-            (17, 120),
-            (19, 0),
+            *((1, 0), (2, 400), (3, 0), (8.4, 0), (8.5, 1_200), (8.6, 0), (14.9, 0), (15, 1_400), (15.05, 200), (16.2, 700), (17, 0)),
+            *((19.4, 0), (19.45, 1_300), (19.5, 0)),
         ),
         "order-service": ((4, 0), (4.3, 1_150), (4.4, 0), (12, 0), (12.5, 800), (13, 0), (17.6, 0), (17.7, 1_200), (17.75, 0)),
         "reporting": ((0, 100), (6, 600), (10, 0), (18, 0), (20, 640)),
@@ -196,7 +186,7 @@ PAYMENTS = SampleCluster(
         Episode(control="BRK-05"),
         Episode(control="TXN-02", first=9, last=12),
     ),
-    lags={"warehouse": ((8, 0), (9, 2_400), (11, 2_900), (13, 0)), "reporting": ((14, 0), (16, 300))},
+    lags={"warehouse": ((8.9, 0), (9, 1_900), (9.3, 0), (12.9, 0), (13, 1_500), (13.1, 0)), "reporting": ((14, 0), (16, 300))},
     losses=(LossStory(resource="billing:invoices-0", hours_left={14: 30.0, 15: 6.0}, lost={16: 480}),),
     waivers=(
         WaiverStory(
@@ -215,7 +205,7 @@ CLICKS = SampleCluster(
     episodes=(
         Episode(control="TOP-02", resource="clickstream", last=15),
         Episode(control="BRK-05"),
-        Episode(control="CON-13", resource="*[br]*"),
+        Episode(control="CON-13", resource="consumer reporting"),
         Episode(control="TOP-12"),
         Episode(control="TOP-17", first=18),
     ),

@@ -151,5 +151,6 @@ def _date(now: datetime, day: int) -> date:
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path, compression="zstd")
+    """A table as Spark leaves it: a folder with one part."""
+    path.mkdir(parents=True)
+    pq.write_table(table, path / "part-00000.zstd.parquet", compression="zstd")
