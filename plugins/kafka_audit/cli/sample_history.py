@@ -4,6 +4,7 @@ Great Expectations, which judges their gates, needs pandas and a gigabyte of mem
 """
 
 import argparse
+import signal
 import sys
 import time
 from datetime import datetime
@@ -29,6 +30,7 @@ def main() -> None:
     parser.add_argument("samples", nargs="+", choices=[one.name for one in CLUSTERS])
     arguments = parser.parse_args()
     keep_new_files_private()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as after Ctrl-C, unfinished files are removed
     now: datetime = arguments.now
     root, gates = EvidenceRoot(path=arguments.root), Gates(evidence=judge_evidence, findings=judge_findings)
     try:
@@ -41,6 +43,8 @@ def main() -> None:
     except AuditError as problem:
         print(f"{problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

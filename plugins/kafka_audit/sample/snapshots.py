@@ -92,15 +92,15 @@ def _commits(table: pa.Table, partitions: pa.Table) -> pa.Table:
 
 def _log_ends(table: pa.Table, partitions: pa.Table, day: Day) -> pa.Table:
     """As the groups' table says; a partition that no group reads has as many records as the others, if it has any."""
-    names = ("log_start", "log_end", "last_stable")
-    found = {(row["topic"], row["partition"]): {name: row[name] for name in names} for row in partitions.to_pylist()}
-    unread = {"log_start": max(0, day.written - RETAINED), "log_end": day.written, "last_stable": day.written}
+    starts = {(row["topic"], row["partition"]): row["log_start"] for row in partitions.to_pylist()}
     rows = table.to_pylist()
     for row in rows:
-        values = found.get((row["topic"], row["partition"])) or (unread if row["log_end"] else {})
-        row.update(values)
-        if values:
-            row.update({name: None for name in ("max_timestamp_offset", "headroom_offset", "headroom_timestamp_ms") if name in row})
+        place = row["topic"], row["partition"]
+        if place not in starts and not row["log_end"]:
+            continue
+        row["log_start"] = starts.get(place, max(0, day.written - RETAINED))
+        row["log_end"] = row["last_stable"] = day.written
+        row.update(dict.fromkeys(("max_timestamp_offset", "headroom_offset", "headroom_timestamp_ms")))
     return pa.Table.from_pylist(rows, schema=table.schema)
 
 
