@@ -7,6 +7,7 @@ import argparse
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.times import parse_time
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     """Write the sample clusters that are named, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, required=True)
@@ -28,9 +29,7 @@ def main() -> None:
     parser.add_argument("--audit", required=True, help="the id of that audit")
     parser.add_argument("--now", type=parse_time, required=True, help="the time that the story ends at, with a time zone")
     parser.add_argument("samples", nargs="+", choices=[one.name for one in CLUSTERS])
-    arguments = parser.parse_args()
-    keep_new_files_private()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as after Ctrl-C, unfinished files are removed
+    arguments = parser.parse_args(given)
     now: datetime = arguments.now
     root, gates = EvidenceRoot(path=arguments.root), Gates(evidence=judge_evidence, findings=judge_findings)
     try:
@@ -48,4 +47,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    keep_new_files_private()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as after Ctrl-C, unfinished files are removed
     main()

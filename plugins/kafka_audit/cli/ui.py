@@ -1,6 +1,7 @@
 """``kafka-audit ui``: Airflow with its UI, on a real cluster to audit and on a history to look at."""
 
 import contextlib
+import socket
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ from kafka_audit.airflow.run_dag import run_audit_through_airflow
 from kafka_audit.airflow.standalone import running_airflow
 from kafka_audit.cli.demo import POLICIES
 from kafka_audit.cli.options import Root, need_java, say
-from kafka_audit.errors import AuditError, CollectionError
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
 from kafka_audit.sample.story import CLUSTERS, SampleCluster
 from kafka_audit.sample.template import newest_with_results
 from kafka_audit.sample.write import has_history
@@ -59,6 +60,7 @@ def ui(
 ) -> None:
     """Run Airflow with its UI until Ctrl-C; starts the sandbox, and audits it once, if that was not done."""
     need_java()
+    check_free(port)
     place = root.resolve()
     place.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
@@ -85,6 +87,16 @@ def ui(
             raise CollectionError(f"Airflow ended by itself: {place.parent / '.airflow' / 'standalone.log'} says why")
 
 
+def check_free(port: int) -> None:
+    """ConfigurationError if something listens on the port; said before anything is started."""
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError as problem:
+            raise ConfigurationError(f"--port: 127.0.0.1:{port} cannot be used ({problem.strerror}): name another port") from problem
+
+
 @contextlib.contextmanager
 def sandbox_up(root: Path) -> Iterator[Demo]:
     """The sandbox in its usual folder: one that is up is used and left as it is, else one is started, and stopped at the end."""
@@ -97,7 +109,7 @@ def sandbox_up(root: Path) -> Iterator[Demo]:
         sandbox = _step("sandbox", f"starting three Kafka brokers with the seed '{FAULTY}'", lambda: lifecycle.start(FAULTY, progress=say))
         demo = Demo(sandbox=sandbox, started=True)
         try:
-            _step("past", "reading the cluster three times, then breaking it", lambda: _past(demo, root))
+            _step("earlier snapshots", "reading the cluster before some of its faults happen", lambda: _past(demo, root))
             yield demo
         finally:
             sandbox.stop(say)

@@ -53,7 +53,6 @@ LIMIT = 200
 
 _PARTS = ((SETTINGS, "topics, partitions, brokers and the cluster"), (LAG, "consumer groups"))
 
-
 SCHEMA_VERSION: Literal[1] = 1
 """The version of the form of ``report.json``, which ``report.schema.json`` defines."""
 
@@ -76,7 +75,8 @@ class Report:
     """The content of a report, from which every format is written; ``report.json`` is its own JSON.
 
     ``comparison`` is None if no earlier audit of the cluster is sealed. ``trend``: the sealed audits that are kept, oldest first, this
-    one last. ``reasons``: why results are missing; ``set_aside``: why results do not apply. ``missing``: steps without results.
+    one last. ``reasons``: why results are missing; ``set_aside``: why results do not apply. ``missing``: steps without
+    results. ``sample``: the audit is made up.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -114,7 +114,6 @@ class Report:
     not_written: tuple[NotWritten, ...] = ()
     """The formats that were asked for when the audit was sealed, and could not be written, each with the reason."""
     sample: bool = False
-    """Whether the audit is made up, to show what pages look like: no cluster was read."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
