@@ -1,6 +1,6 @@
 """Writes sample audits in a process of its own: ``python -m kafka_audit.cli.sample_history --root R --cluster demo-faulty sample-orders``.
 
-Great Expectations, which judges their gates, needs pandas and a gigabyte of memory for seconds; the command ``ui`` needs neither.
+Great Expectations, which judges their gates, needs numpy, and the process of a command says that there is none (cli/main.py).
 """
 
 import argparse

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from kafka_audit.sample.story import LAST, LIMIT_RECORDS, SLA_TARGETS, WINDOW_DAYS, LossStory, SampleCluster
+from kafka_audit.sample.story import LAST, LIMIT_RECORDS, SLA_TARGETS, LossStory, SampleCluster, window_days
 from kafka_audit.store.layout import new_id
 
 _STEP_DAYS = 1 / 96
@@ -19,9 +19,9 @@ _PER_DAY = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Availability:
-    """The minutes of an SLA's window, and what follows from them; percent is None if nothing is known."""
+    """The minutes of an SLA's window, and what follows from them; percent: None if nothing is known; target: None if none is set."""
 
-    target: float
+    target: float | None
     minutes_in: int
     minutes_out: int
     unknown: int
@@ -32,13 +32,17 @@ class Availability:
         return round(100 * self.minutes_in / known, 3) if known else None
 
     @property
-    def allowed(self) -> float:
+    def allowed(self) -> float | None:
+        if self.target is None:
+            return None
         return round((self.minutes_in + self.minutes_out + self.unknown) * (100 - self.target) / 100, 1)
 
     @property
     def met(self) -> bool | None:
-        """As CON-14 judges: overspent fails; else 95 % of the minutes must be known."""
+        """As CON-14 judges: overspent fails; else 95 % of the minutes must be known. None also without a target."""
         known = self.minutes_in + self.minutes_out
+        if self.target is None or self.allowed is None:
+            return None
         if self.minutes_out > self.allowed:
             return False
         return None if known * 100 < 95 * (known + self.unknown) else (self.percent or 0) >= self.target
@@ -101,13 +105,10 @@ class Day:
             yield at, self.cluster.lag(group_id, at)
             at += _STEP_DAYS
 
-    def availability(self, group_id: str) -> Availability | None:
-        """How a group kept the SLA in its window; None for a group without a target."""
-        if group_id not in SLA_TARGETS:
-            return None
-        begin = self.number - WINDOW_DAYS
+    def availability(self, group_id: str) -> Availability:
+        """How a group kept its SLA in the window of days that :func:`window_days` gives."""
+        begin = self.number - window_days(group_id)
         outside = [lag > LIMIT_RECORDS for at, lag in self.history(group_id) if at >= begin]
-        known, late = _MINUTES * len(outside), _MINUTES * sum(outside)
-        whole = WINDOW_DAYS * 24 * 60
-        known = min(known, whole)
-        return Availability(target=SLA_TARGETS[group_id], minutes_in=known - late, minutes_out=late, unknown=whole - known)
+        whole, late = window_days(group_id) * 24 * 60, _MINUTES * sum(outside)
+        known = min(_MINUTES * len(outside), whole)
+        return Availability(target=SLA_TARGETS.get(group_id), minutes_in=known - late, minutes_out=late, unknown=whole - known)

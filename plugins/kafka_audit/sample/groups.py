@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kafka_audit.lag.position import position_of
 from kafka_audit.sample.day import Day
-from kafka_audit.sample.story import LIMIT_RECORDS, SLA_TARGETS, WINDOW_DAYS
+from kafka_audit.sample.story import LIMIT_RECORDS, SLA_TARGETS, WINDOW_DAYS, window_days
 from kafka_audit.sample.template import Template
 
 RETAINED = 30_000
@@ -98,12 +98,10 @@ def _sla(row: Row, day: Day, partitions: list[Row]) -> Row:
         **{"lag_ms": max((one.get("lag_ms") or 0 for one in partitions), default=0), "lag_ms_is_bound": False, "history_ms": _HISTORY_MS},
         **{"quiet": False, "some_topics_only": False, "still_ms": 0, "lag_growth": 0.0, "errors": None, "hidden_record": None},
         **{"recent_lag_known": 1, "recent_lag_outside": int(lag > LIMIT_RECORDS), "recent_time_known": 0, "recent_time_outside": 0},
-        **{"minutes_in": found.minutes_in if found else 0, "minutes_out": found.minutes_out if found else 0, "minutes_quiet": 0},
-        **{"minutes_not_assessed": found.unknown if found else WINDOW_DAYS * 24 * 60},
-        **{"availability_percent": found.percent if found else None},
-        **{"budget_allowed_minutes": found.allowed if found else None},
-        **{"budget_used_minutes": float(found.minutes_out) if found else None},
-        **{"budget_left_minutes": max(0.0, found.allowed - found.minutes_out) if found else None},
+        **{"minutes_in": found.minutes_in, "minutes_out": found.minutes_out, "minutes_quiet": 0, "minutes_not_assessed": found.unknown},
+        **{"availability_percent": found.percent, "budget_allowed_minutes": found.allowed},
+        **{"budget_used_minutes": None if found.allowed is None else float(found.minutes_out)},
+        **{"budget_left_minutes": None if found.allowed is None else max(0.0, found.allowed - found.minutes_out)},
         "policy": {**row["policy"], **_of_policy(group_id)},
     }
     return {**row, **{name: value for name, value in changed.items() if name in row}}
@@ -113,7 +111,7 @@ def _of_policy(group_id: str) -> Row:
     """The fields of a group's SLA, as the sample policy's slas.yaml has them."""
     return {
         **{"sla": sla_name(group_id), "max_lag_records": LIMIT_RECORDS, "max_lag_ms": None, "max_no_progress_ms": None},
-        **{"target_percent": SLA_TARGETS.get(group_id), "window_days": WINDOW_DAYS if group_id in SLA_TARGETS else 30},
+        **{"target_percent": SLA_TARGETS.get(group_id), "window_days": window_days(group_id)},
     }
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from kafka_audit.input_files.glob import matches
+from kafka_audit.policy.slas import WINDOW_DAYS as DEFAULT_WINDOW_DAYS
 
 DAYS = 21
 """The number of days of the story; the days are numbered from 0, and the last one is that of the writing."""
@@ -16,6 +17,11 @@ LIMIT_RECORDS = 1_000
 WINDOW_DAYS = 7
 SLA_TARGETS: Mapping[str, float] = {"warehouse": 99.0, "order-service": 99.0, "reporting": 99.5}
 """Group -> percent of the minutes of the last WINDOW_DAYS days that must be within the limit."""
+
+
+def window_days(group_id: str) -> int:
+    """The window of a group's SLA, in days; without a target it is the one that an SLA has that names none."""
+    return WINDOW_DAYS if group_id in SLA_TARGETS else DEFAULT_WINDOW_DAYS
 
 
 @dataclass(frozen=True, kw_only=True)

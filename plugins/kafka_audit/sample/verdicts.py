@@ -35,7 +35,7 @@ def _of_slas(slas: Sequence[Row], day: Day) -> Iterator[tuple[tuple[str, str], R
         yield ("CON-01", resource), _told(Status.FAIL if lag > LIMIT_RECORDS else Status.PASS, seen, limit)
         yield ("CON-02", resource), _told(Status.NOT_APPLICABLE, "not known", "no SLA in seconds matches the group")
         found = day.availability(row["group_id"])
-        if found is None:
+        if found.target is None:
             yield ("CON-14", resource), _told(Status.NOT_APPLICABLE, "not known", "no SLA with an availability target matches the group")
             continue
         seen = (
