@@ -181,3 +181,12 @@ def test_a_template_is_the_newest_sealed_audit_with_results(template: Template, 
     pq.write_table(pa.table({"control_id": ["forged"]}), part)
     with pytest.raises(IntegrityError, match="does not match its manifest"):
         read_template(copy, CLUSTER, template.audit.path.name)
+
+
+def test_an_error_budget_is_kept_overspent_or_not_known_as_the_lag_of_the_story_has_it() -> None:
+    found = {number: Day(cluster=PAYMENTS, number=number, now=NOW).availability("warehouse") for number in (7, 13)}
+    assert (found[7].met, found[7].percent, found[7].unknown) == (None, 100.0, 5.5 * 24 * 60)
+    assert found[13].allowed == 100.8 and found[13].minutes_out > 100.8 and found[13].met is False
+    kept = Day(cluster=ORDERS, number=LAST, now=NOW).availability("warehouse")
+    assert kept.met is True and kept.unknown == 0 and kept.minutes_in + kept.minutes_out == 7 * 24 * 60
+    assert Day(cluster=ORDERS, number=LAST, now=NOW).availability("billing").met is None  # nothing is promised

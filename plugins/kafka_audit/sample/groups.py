@@ -101,7 +101,7 @@ def _sla(row: Row, day: Day, partitions: list[Row]) -> Row:
         **{"minutes_in": found.minutes_in, "minutes_out": found.minutes_out, "minutes_quiet": 0, "minutes_not_assessed": found.unknown},
         **{"availability_percent": found.percent, "budget_allowed_minutes": found.allowed},
         **{"budget_used_minutes": None if found.allowed is None else float(found.minutes_out)},
-        **{"budget_left_minutes": None if found.allowed is None else max(0.0, found.allowed - found.minutes_out)},
+        **{"budget_left_minutes": None if found.allowed is None else round(found.allowed - found.minutes_out, 1)},
         "policy": {**row["policy"], **_of_policy(group_id)},
     }
     return {**row, **{name: value for name, value in changed.items() if name in row}}
