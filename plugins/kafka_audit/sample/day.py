@@ -8,9 +8,9 @@ from functools import cached_property
 from kafka_audit.sample.story import LAST, LIMIT_RECORDS, SLA_TARGETS, LossStory, SampleCluster, window_days
 from kafka_audit.store.layout import new_id
 
-_STEP_DAYS = 1 / 96
-"""The lag is looked at every 15 minutes."""
 _MINUTES = 15
+"""How often the lag is looked at."""
+_STEPS_A_DAY = 24 * 60 // _MINUTES
 _LATE = timedelta(hours=3)
 _BEFORE_NOW = timedelta(minutes=20)
 _PER_DAY = 10_000
@@ -100,10 +100,10 @@ class Day:
 
     def history(self, group_id: str) -> Iterator[tuple[float, int]]:
         """(time in days, records behind) every 15 minutes since half a day before the first audit."""
-        at = self.cluster.first - 0.5
-        while at < self.number:
+        begin = self.cluster.first - 0.5
+        for step in range(round((self.number - begin) * _STEPS_A_DAY)):
+            at = begin + step / _STEPS_A_DAY
             yield at, self.cluster.lag(group_id, at)
-            at += _STEP_DAYS
 
     def availability(self, group_id: str) -> Availability:
         """How a group kept its SLA in the window of days that :func:`window_days` gives."""
