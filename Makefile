@@ -2,6 +2,8 @@
 PYTHON ?= python3
 SEED   ?= faulty
 ROOT   ?= audit-root
+# Further options of kafka-audit ui.
+UI     ?=
 # Number of test processes. Three of them need 13 GB of memory together, and keep two cores busy.
 WORKERS ?= 3
 VENV   := .venv
@@ -41,8 +43,8 @@ jars: install ## Fetch Kafka's jars and Spark's Kafka connector from Maven Centr
 demo: jars ## Start a seeded three-broker Kafka and audit it through Airflow (SEED=faulty or SEED=healthy)
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/kafka-audit demo --seed $(SEED) --root $(ROOT)
 
-ui: install ## Run Airflow with its UI on http://127.0.0.1:8080 (user admin, password admin)
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m kafka_audit.airflow.standalone --root $(ROOT)
+ui: jars ## Run Airflow's UI on http://127.0.0.1:8080 (admin, admin), with a sandbox to audit and sample history (UI="--port 8081 --no-sample")
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/kafka-audit ui --root $(ROOT) $(UI)
 
 lint: $(STAMP) ## Run ruff (check, format) and mypy --strict
 	@$(BIN)/ruff check .

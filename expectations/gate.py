@@ -27,13 +27,13 @@ _log = logging.getLogger(__name__)
 
 
 def judge_evidence(
-    snapshot: Snapshot, out: Path, *, now: datetime, max_age_seconds: int = 3600, hidden: Collection[str] = ()
+    snapshot: Snapshot, out: Path, *, now: datetime, max_age_seconds: int = 3600, hidden: Collection[str] = (), docs: bool = True
 ) -> GateResult:
     """Judge whether a snapshot is complete, fresh and typed enough; ``now`` is an aware datetime.
 
     ``hidden``: datasets that the managed service hides by its documentation; their failure as a whole voids nothing.
 
-    Writes ``out/evidence.json``, ``out/raw/evidence.json`` and ``out/data_docs/``. The result's exit code is 0 (warnings
+    Writes ``out/evidence.json``, ``out/raw/evidence.json`` and, with ``docs``, ``out/data_docs/``. The result's exit code is 0 (warnings
     allowed) or 4 (the audit is void); its coverage counts datasets. IntegrityError (exit 5) when the snapshot does not match
     its manifest or holds unreadable Parquet.
     """
@@ -43,7 +43,9 @@ def judge_evidence(
     validation = validate(suite, (profile.datasets, profile.snapshot), {"max_age_seconds": max_age_seconds})
     coverage = Coverage(assessed=profile.readable, applicable=len(DATASETS))
     parameters = {"now": now.isoformat(), "max_age_seconds": max_age_seconds, **({"hidden": sorted(hidden)} if hidden else {})}
-    return _conclude(EVIDENCE, out, snapshot=snapshot, suite=suite, validation=validation, coverage=coverage, parameters=parameters)
+    return _conclude(
+        EVIDENCE, out, snapshot=snapshot, suite=suite, validation=validation, coverage=coverage, parameters=parameters, docs=docs
+    )
 
 
 def judge_findings(
@@ -56,12 +58,13 @@ def judge_findings(
     controls: Mapping[str, Severity],
     waivers: Sequence[Waiver] = (),
     old: OldFailures | None = None,
+    docs: bool = True,
 ) -> GateResult:
     """Judge an audit's control summaries; ``controls`` is the catalogue that ran as id -> severity.
 
     ``waivers`` are the policy's; those in force when the audit began keep the failures they cover from blocking. ``old`` is given if the
     gate blocks on new failures only: those in it do not block. All other rules are the same.
-    Writes ``out/findings.json``, ``out/raw/findings.json`` and ``out/data_docs/`` (both gates). Exit code: 3 when a finding
+    Writes ``out/findings.json``, ``out/raw/findings.json`` and, with ``docs``, ``out/data_docs/`` (both gates). Exit code: 3 when a finding
     fails at or above ``fail_on`` without a waiver; else 1 when the audit contradicts itself or a rule could not be computed; else 4 when
     coverage is below ``min_coverage``, a critical finding was not assessed, or the evidence gate in ``out`` did not pass this
     snapshot; else 0. IntegrityError (exit 5) when a table cannot be read.
@@ -88,6 +91,7 @@ def judge_findings(
         coverage=summary.coverage,
         parameters=parameters,
         let_through=let_through,
+        docs=docs,
     )
 
 
@@ -112,6 +116,7 @@ def _conclude(
     coverage: Coverage,
     parameters: Mapping[str, Any],
     let_through: LetThrough | None = None,
+    docs: bool,
 ) -> GateResult:
     verdict, exit_code = decide(validation.results)
     result = GateResult(
@@ -128,7 +133,8 @@ def _conclude(
     )
     write_json(out / "raw" / f"{gate}.json", {"schema_version": result.schema_version, "suite": suite.name, "tables": validation.raw})
     write_json(out / f"{gate}.json", result.model_dump(mode="json"))
-    build_docs(out)
+    if docs:
+        build_docs(out)
     _log.info("gate %s: %s, exit code %d, %d reasons", gate, verdict.value, exit_code, len(result.reasons))
     return result
 

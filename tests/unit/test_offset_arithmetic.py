@@ -26,6 +26,7 @@ ALLOWED = {
 OTHER_OFFSETS = {
     "plugins/kafka_audit/cluster": "reads offsets from brokers",
     "plugins/kafka_audit/collect": "decides which offsets to ask brokers for next",
+    "plugins/kafka_audit/sample": "makes up where groups stand",
     "plugins/kafka_audit/sandbox": "produces and commits records of the demo",
     "plugins/kafka_audit/cli/timeline.py": "lists single commits from the offsets topic",
     "spark_jobs/commit_history": "describes single commits from the offsets topic, and the offsets of that topic itself",

@@ -27,10 +27,13 @@ _USERS = {"admin": "admin", "viewer": "viewer"}
 
 
 @contextmanager
-def running_airflow(*, root: Path, connection: Mapping[str, str] | None = None, port: int = 8080) -> Iterator["subprocess.Popen[bytes]"]:
+def running_airflow(
+    *, root: Path, connection: Mapping[str, str] | None = None, port: int = 8080, settings: Mapping[str, str] | None = None
+) -> Iterator["subprocess.Popen[bytes]"]:
     """A running Airflow, ready for requests on ``http://127.0.0.1:<port>``; it is stopped with all its children at the end.
 
-    ``connection``: the keys of the connection ``kafka_default``; None leaves it to be defined in the UI.
+    ``connection``: the keys of the connection ``kafka_default``; None leaves it to be defined in the UI. ``settings``: environment
+    variables of the installation, as :func:`kafka_audit.airflow.environment.chosen` makes them; None leaves those of the caller.
     CollectionError when it does not get ready; its output is in ``<root>/../.airflow/standalone.log``.
     """
     home = airflow_home(root)
@@ -40,6 +43,7 @@ def running_airflow(*, root: Path, connection: Mapping[str, str] | None = None, 
     passwords.touch(mode=0o600)
     passwords.write_text(json.dumps({user: user for user in _USERS}), encoding="utf-8")
     environment = audit_environment(root=root, connection=connection)
+    environment |= settings or {}
     environment |= {
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),

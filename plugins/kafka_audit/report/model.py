@@ -62,7 +62,8 @@ class Report:
     """The content of a report, from which every format is written; ``report.json`` is its own JSON.
 
     ``comparison`` is None if no earlier audit of the cluster is sealed. ``trend``: the sealed audits that are kept, oldest first, this
-    one last. ``reasons``: why results are missing; ``set_aside``: why results do not apply. ``missing``: steps without results.
+    one last. ``reasons``: why results are missing; ``set_aside``: why results do not apply. ``missing``: steps without
+    results. ``sample``: the audit is made up.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -99,6 +100,7 @@ class Report:
     trend: tuple[TrendPoint, ...] = ()
     not_written: tuple[NotWritten, ...] = ()
     """The formats that were asked for when the audit was sealed, and could not be written, each with the reason."""
+    sample: bool = False
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -279,6 +281,7 @@ def _read(audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: Poli
             let_through=findings_gate.let_through,
         ),
         trend=trend.points,
+        sample=run.get("sample") is True,
     )
 
 

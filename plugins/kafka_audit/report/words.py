@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
 
+SAMPLE = "Sample data: made up, no cluster was read."
+"""Said with every verdict of an audit that is made up, in every format."""
+
+
 def counted(number: int, one: str, many: str | None = None) -> str:
     """A number with its noun: ``1 topic``, ``1,234 topics``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
@@ -60,8 +64,8 @@ def waiver_sentence(waiver: "Acceptance") -> str:
 
 
 def summary(report: "Report") -> str:
-    """The verdict and the reason for it in one sentence, and what the gate let through in another."""
-    return " ".join(said for said in (_verdict(report), let_through(report)) if said)
+    """The verdict and the reason for it in one sentence, what the gate let through in another; before them, that a sample is one."""
+    return " ".join(said for said in (SAMPLE if report.sample else "", _verdict(report), let_through(report)) if said)
 
 
 def _verdict(report: "Report") -> str:
