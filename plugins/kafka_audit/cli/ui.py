@@ -16,6 +16,7 @@ import typer
 from kafka_audit.airflow.environment import chosen
 from kafka_audit.airflow.run_dag import run_audit_through_airflow
 from kafka_audit.airflow.standalone import running_airflow
+from kafka_audit.cli.audit_progress import shown_progress
 from kafka_audit.cli.demo import POLICIES
 from kafka_audit.cli.options import Root, need_java, say
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
@@ -120,9 +121,10 @@ def _past(demo: Demo, root: Path) -> None:
 
 
 def _audit(demo: Demo, root: Path) -> None:
-    outcome = run_audit_through_airflow(
-        connection=demo.sandbox.audit_connection, cluster=demo.cluster, root=root, policy_dir=demo.policy, progress=say
-    )
+    with shown_progress() as progress:
+        outcome = run_audit_through_airflow(
+            connection=demo.sandbox.audit_connection, cluster=demo.cluster, root=root, policy_dir=demo.policy, progress=progress
+        )
     if outcome.report is None:
         raise CollectionError("\n".join(("the audit left no report:", *outcome.reasons)))
     say(f"The audit ended {outcome.verdict}")
