@@ -182,9 +182,8 @@ def _write_lag_tables(part: Part, folder: Path) -> None:
     """Write what the report shows of groups and their partitions, as Parquet folders.
 
     group_partitions and group_slas: the wide rows, ordered and with ``errors`` as JSON text. lag_series: the lag of the worst groups over
-    time. partition_windows: what the window says of each group partition. sla_burns: how much of the newest hours was outside of SLAs with a
-    target. lag_history.json lists what these were made of.
-    group_behaviour: what groups did, where a commit history was used.
+    time. partition_windows: what the window says of each group partition. sla_burns: how much of the newest hours was outside of SLAs with
+    a target. lag_history.json lists what these were made of. group_behaviour: what groups did, where a commit history was used.
     """
     evidence, policy, tables = part.evidence, part.policy, part.evidence.tables
     for subject, order in (("group_partition", ["group_id", "topic", "partition"]), ("group_sla", ["resource"])):

@@ -67,6 +67,17 @@ def failures_of(audit: Path) -> list[Mapping[str, Any]]:
     return [read_json(note) for note in notes if note.is_file()]
 
 
+def why_unsealed(audit: Audit) -> str:
+    """What happened to an audit that ended and is not sealed; empty if it is sealed."""
+    if (audit.path / MANIFEST).is_file():
+        return ""
+    try:
+        failed = [f"step {one.get('step')} failed: {one.get('message')}" for one in failures_of(audit.path)]
+    except IntegrityError as problem:
+        failed = [str(problem)]
+    return f"audit {audit.path.name} ended without a sealed report; {'; '.join(failed) or 'the logs of its tasks say why'}"
+
+
 def judge(evidence: GateResult, findings: GateResult, missing: Sequence[str]) -> Outcome:
     """The audit's verdict from its two gates; ``missing`` names results that are not there, which never leaves a PASSED standing."""
     if not evidence.passed:

@@ -47,8 +47,8 @@ def build_overview(
 ) -> Overview:
     """The overview of the audit that ``report`` is of; ``run`` is its run.json.
 
-    ``losses``: the next ones and those that happened. ``before``: the overview of the newest audit that was sealed before it. ``burns``: the
-    error budgets that are used up too fast.
+    ``losses``: the next ones and those that happened. ``before``: the overview of the newest audit that was sealed before it.
+    ``burns``: the error budgets that are used up too fast.
     """
     fit = is_fit(report)
     whole = fit and not report.missing

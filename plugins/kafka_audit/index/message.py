@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka_audit.findings import Severity
-from kafka_audit.index.news import LINES, RECOVERED, News
+from kafka_audit.index.news_item import LINES, RECOVERED, News
 
 _LONGEST_SUBJECT = 160
 

@@ -112,8 +112,8 @@ class Budget(_Part):
 class Burn(_Part):
     """An error budget that is used up too fast: its rate is at least ``threshold`` over a long and a short window that end with the audit.
 
-    ``burn`` is the rate over the long window (1: all of the budget by the end of the SLA's window); None: it burned in an earlier audit, and
-    whether it does now is not known. Only windows of which at least 90 % is known count (kafka_audit.policy.burn_rates).
+    ``burn`` is the rate over the long window (1: all of the budget by the end of the SLA's window); None: it burned in an earlier audit,
+    and whether it does now is not known. Only windows of which at least 90 % is known count (kafka_audit.policy.burn_rates).
     """
 
     group_id: str

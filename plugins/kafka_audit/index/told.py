@@ -32,14 +32,16 @@ Line = Annotated[str, Field(max_length=500)]
 class Told(BaseModel):
     """What one connection was told of a cluster.
 
-    ``audit_id``: the newest audit whose failures it was told; None: none yet. ``standing``: the bad states that it was told and that have
+    ``audit_id``: the newest audit whose failures it was told, and ``sealed_id`` the newest audit that it knows of, be it void; None: none
+    yet. ``standing``: the bad states that it was told and that have
     not ended, as key -> the line that said so. ``lost_records``: the lost records it knows of; ``lost``: those of listed partitions;
-    ``losing``: the partitions of which it was told that they lose records soon. Partitions are named by their keys (news.loss_key).
+    ``losing``: the partitions of which it was told that they lose records soon. Partitions are named by their keys (news_events.loss_key).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     audit_id: Key | None = None
+    sealed_id: Key | None = None
     standing: Annotated[dict[Key, Line], Field(max_length=_MOST_STANDING)] = {}
     lost_records: Count = 0
     lost: Annotated[dict[Key, Count], Field(max_length=LISTED)] = {}
