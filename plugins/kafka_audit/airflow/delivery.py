@@ -106,7 +106,7 @@ def _notify(connection_id: str, connection: "Connection", message: Message) -> N
         body_format=apprise.NotifyFormat.TEXT,
         interpret_escapes=False,
     )
-    if accepted is not True:
+    if not accepted:
         raise NotToldError(f"{connection_id}: a service did not accept the message; the log of the task has the reason")
 
 

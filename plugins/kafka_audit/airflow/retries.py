@@ -40,7 +40,8 @@ def worth_retrying(problem: BaseException) -> bool:
     """True when the same step may succeed a little later without anyone doing anything.
 
     An unreachable cluster may come back. Refused credentials stay refused (and repeated attempts lock accounts), a right that is
-    missing stays missing, a full disk stays full, a wrong parameter stays wrong. A mail server or a chat that refused a message may take it later.
+    missing stays missing, a full disk stays full, a wrong parameter stays wrong. A message that was refused may
+    be accepted later.
     """
     if isinstance(problem, NotToldError):
         return True

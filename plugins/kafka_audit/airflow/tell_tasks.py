@@ -26,10 +26,9 @@ def tell(plan: dict[str, Any] | None) -> dict[str, Any]:
     return _tell(made.cluster, why_unsealed(made.audit))
 
 
-@task(multiple_outputs=False, map_index_template="{{ cluster }}", **_RETRIES)
+@task(multiple_outputs=False, map_index_template="{{ task.op_kwargs.cluster }}", **_RETRIES)
 def watch(cluster: str) -> dict[str, Any]:
     """Tell what is new of a cluster and was not told, above all that it is stale, or that an audit did not finish in time."""
-    get_current_context()["cluster"] = cluster  # type: ignore[typeddict-unknown-key] - names the instance of the task in the UI
     return _tell(cluster)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from kafka_audit.audit.formats import not_written, once_more, shown_file
 from kafka_audit.audit.gate_result import GateResult, read_gate
 from kafka_audit.audit.previous import COMPARISON, FIGURES
-from kafka_audit.errors import AuditError, GateFailedError, IncompleteError
+from kafka_audit.errors import AuditError, GateFailedError, IncompleteError, IntegrityError
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST
