@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_audit.index.overview import LISTED, Burn
@@ -24,7 +25,7 @@ def find_burns(path: Path | None, before: Sequence[Burn]) -> tuple[Burn, ...]:
     earlier = {(one.group_id, one.sla): one for one in before}
     if path is None or not exists(path):
         return _listed({}, earlier)
-    told = pc.field("group_id").isin([one.group_id for one in before])
+    told = pc.field("group_id").isin(pa.array([one.group_id for one in before], pa.string()))
     found: dict[tuple[str, str], Burn] = {}
     unknown: dict[tuple[str, str], Burn] = {}
     for table in batches(path, _COLUMNS, (pc.field(f"out_ms_{_LONGEST_SHORT}") > 0) | told):
