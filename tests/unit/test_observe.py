@@ -1,57 +1,23 @@
 """How a cluster is seen to stand: its newest sealed audit, one that runs or is late, what is stale, and what cannot be used."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from compared_audits import CLUSTER, NOON, TOPIC, Shop, row
-from overviews import overview
+from compared_audits import TOPIC, Shop, row
+from indexed_cluster import CLUSTER, HOUR, NOON, IndexedCluster
 
 from kafka_audit.audit.outcome import why_unsealed
 from kafka_audit.index.observe import observe, time_of
 from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import Audit, EvidenceRoot, new_id, seal_audit, unseal_audit
-
-HOUR = timedelta(hours=1)
-
-
-class Cluster:
-    """Audits of which only what is observed is real: run.json, the index, the seal."""
-
-    def __init__(self, path: Path) -> None:
-        self.root = EvidenceRoot(path=path)
-
-    def begun(self, hour: float) -> Audit:
-        at = NOON + hour * HOUR
-        audit = self.root.audit(CLUSTER, new_id(at, "audit"))
-        write_json(audit.run_file, {"audit_id": audit.path.name, "started_at": at.isoformat(), "dag_id": "d", "run_id": f"run {hour:g}"})
-        return audit
-
-    def sealed(self, hour: float, waived: str | None = None) -> Audit:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        from kafka_audit.index.tables import FAILURE_ROW
-
-        audit = self.begun(hour)
-        value = overview().model_dump(mode="json") | {"audit_id": audit.path.name, "cluster": CLUSTER}
-        write_json(audit.path / "index" / "overview.json", value)
-        blank = dict.fromkeys(FAILURE_ROW.names)
-        rows = [{**blank, "control_id": "c", "resource": name, "waiver": waiver} for name, waiver in (("a", waived), ("b", None))]
-        pq.write_table(pa.Table.from_pylist(rows, FAILURE_ROW), audit.path / "index" / "failures.parquet")
-        seal_audit(self.root, CLUSTER, audit.path.name, {"snapshot": {"snapshot_id": "x"}})
-        return audit
-
-    def seen(self, hour: float, **about: str):
-        return observe(self.root, CLUSTER, now=NOON + hour * HOUR, finish_within=2 * HOUR, **about)
+from kafka_audit.store.layout import unseal_audit
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Cluster:
-    return Cluster(tmp_path / "root")
+def cluster(tmp_path: Path) -> IndexedCluster:
+    return IndexedCluster(tmp_path / "root")
 
 
-def test_of_a_cluster_without_audits_nothing_is_known(cluster: Cluster) -> None:
+def test_of_a_cluster_without_audits_nothing_is_known(cluster: IndexedCluster) -> None:
     seen = cluster.seen(0)
     assert (seen.overview, seen.unusable, seen.audit_at, seen.evidence_at, seen.unfinished, seen.running) == (
         None,
@@ -63,7 +29,7 @@ def test_of_a_cluster_without_audits_nothing_is_known(cluster: Cluster) -> None:
     )
 
 
-def test_the_newest_sealed_audit_is_seen_with_its_waived_failures_and_its_age(cluster: Cluster) -> None:
+def test_the_newest_sealed_audit_is_seen_with_its_waived_failures_and_its_age(cluster: IndexedCluster) -> None:
     cluster.sealed(0)
     newest = cluster.sealed(24, waived="accepted")
     seen = cluster.seen(25)
@@ -71,7 +37,7 @@ def test_the_newest_sealed_audit_is_seen_with_its_waived_failures_and_its_age(cl
     assert (seen.waived, seen.audit_at, seen.running) == ({("c", "a")}, NOON + 24 * HOUR, False)
 
 
-def test_a_newer_audit_that_is_not_sealed_runs_until_it_is_late(cluster: Cluster) -> None:
+def test_a_newer_audit_that_is_not_sealed_runs_until_it_is_late(cluster: IndexedCluster) -> None:
     sealed = cluster.sealed(0)
     begun = cluster.begun(24)
     running, late = cluster.seen(25.9), cluster.seen(26.1)
@@ -81,13 +47,13 @@ def test_a_newer_audit_that_is_not_sealed_runs_until_it_is_late(cluster: Cluster
     assert late.overview and late.overview.audit_id == sealed.path.name
 
 
-def test_an_audit_that_never_sealed_makes_the_cluster_stale_by_the_oldest_that_began(cluster: Cluster) -> None:
+def test_an_audit_that_never_sealed_makes_the_cluster_stale_by_the_oldest_that_began(cluster: IndexedCluster) -> None:
     cluster.begun(0)
     cluster.begun(24)
     assert cluster.seen(25).audit_at == NOON
 
 
-def test_an_audit_that_is_done_again_is_not_late_because_it_began_long_ago(cluster: Cluster) -> None:
+def test_an_audit_that_is_done_again_is_not_late_because_it_began_long_ago(cluster: IndexedCluster) -> None:
     cluster.sealed(0)
     again = cluster.sealed(24)
     assert unseal_audit(again)
@@ -97,7 +63,7 @@ def test_an_audit_that_is_done_again_is_not_late_because_it_began_long_ago(clust
     assert cluster.seen(hours + 3).unfinished.startswith(f"audit {again.path.name} began at")
 
 
-def test_a_run_file_that_does_not_say_when_the_audit_began_is_replaced_by_its_id(cluster: Cluster) -> None:
+def test_a_run_file_that_does_not_say_when_the_audit_began_is_replaced_by_its_id(cluster: IndexedCluster) -> None:
     begun = cluster.begun(0)
     begun.run_file.write_text("{")
     assert cluster.seen(1).unfinished == ""
@@ -105,7 +71,7 @@ def test_a_run_file_that_does_not_say_when_the_audit_began_is_replaced_by_its_id
 
 
 @pytest.mark.parametrize("name", ["overview.json", "failures.parquet"])
-def test_an_index_that_was_changed_after_the_seal_is_not_used_and_its_path_is_not_told(cluster: Cluster, name: str) -> None:
+def test_an_index_that_was_changed_after_the_seal_is_not_used_and_its_path_is_not_told(cluster: IndexedCluster, name: str) -> None:
     sealed = cluster.sealed(0)
     (sealed.path / "index" / name).write_bytes(b"{}")
     seen = cluster.seen(1)
@@ -114,12 +80,12 @@ def test_an_index_that_was_changed_after_the_seal_is_not_used_and_its_path_is_no
     assert (seen.audit_at, seen.running, seen.waived) == (NOON, False, frozenset())
 
 
-def test_what_is_known_of_a_failed_audit_is_passed_on(cluster: Cluster) -> None:
+def test_what_is_known_of_a_failed_audit_is_passed_on(cluster: IndexedCluster) -> None:
     cluster.sealed(0)
     assert cluster.seen(1, failed="the run was refused").unfinished == "the run was refused"
 
 
-def test_an_audit_that_ended_unsealed_names_the_steps_that_failed(cluster: Cluster) -> None:
+def test_an_audit_that_ended_unsealed_names_the_steps_that_failed(cluster: IndexedCluster) -> None:
     begun = cluster.begun(0)
     assert why_unsealed(begun) == f"audit {begun.path.name} ended without a sealed report; the logs of its tasks say why"
     write_json(begun.path / "failures" / "snapshot.json", {"step": "snapshot", "message": "no bootstrap server could be reached"})
