@@ -77,7 +77,7 @@ def http_server() -> Iterator[HttpServer]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     kept.port = server.server_address[1]
-    thread = Thread(target=server.serve_forever, daemon=True)
+    thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield kept

@@ -70,7 +70,7 @@ def test_a_mail_says_what_is_new_and_links_to_the_page(mail: MailServer, cluster
         f'<pre style="white-space: pre-wrap">Kafka cluster {CLUSTER}',
         "7 more records were lost unread; 7 in all, by 1 group.",
         "group billing on payments-0: 7 records lost",
-        "The audit ended FAILED: 3 failures (3 high) stand as notifications begin; from now on only changes are told.",
+        "The audit ended FAILED: 3 failures (3 high) as notifications begin; from now on only changes are told.",
         "",
         f"https://airflow.example.com/base/kafka-audit/clusters/{CLUSTER}/</pre>",
     ]

@@ -71,7 +71,7 @@ def test_failures_that_the_overview_does_not_list_are_counted_only_where_they_ma
 def test_who_is_told_for_the_first_time_hears_once_how_many_failures_stand() -> None:
     now = observed(overview(verdict="FAILED", changes=changes(changed("a")), failed=failed(critical=2, high=10, low=7)))
     assert lines(now, Told()) == [
-        "The audit ended FAILED: 12 failures (2 critical, 10 high) stand as notifications begin; from now on only changes are told."
+        "The audit ended FAILED: 12 failures (2 critical, 10 high) as notifications begin; from now on only changes are told."
     ]
     assert_told_once(now, Told())
     waived = {"high": Failed(controls=1, results=3, waived=3)}
@@ -80,7 +80,7 @@ def test_who_is_told_for_the_first_time_hears_once_how_many_failures_stand() -> 
 
 def test_after_audits_that_could_not_be_told_nothing_is_called_new() -> None:
     now = observed(overview(3, past=(0, 1, 2, 3), failed=failed(high=4), changes=changes(changed("a"))))
-    assert lines(now) == ["The audit ended PASSED: 4 failures (4 high) stand; 2 audits before this one could not be told."]
+    assert lines(now) == ["The audit ended PASSED: 4 failures (4 high) in all; 2 audits before this one could not be told."]
 
 
 def test_a_failed_gate_without_new_failures_is_told_with_its_reasons_and_again_only_when_it_passes() -> None:

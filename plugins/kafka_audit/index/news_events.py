@@ -26,10 +26,10 @@ def new_failures(observed: Observed, told: Told, least: Severity) -> list[News]:
     if overview is None or overview.verdict == VOID or (told.audit_id is not None and overview.audit_id <= told.audit_id):
         return []
     if told.audit_id is None:
-        return _all_failures(overview, least, "stand as notifications begin; from now on only changes are told")
+        return _all_failures(overview, least, "as notifications begin; from now on only changes are told")
     missed = sum(told.audit_id < one.audit_id < overview.audit_id and one.verdict != VOID for one in overview.past)
     if missed:
-        return _all_failures(overview, least, f"stand; {counted(missed, 'audit')} before this one could not be told")
+        return _all_failures(overview, least, f"in all; {counted(missed, 'audit')} before this one could not be told")
     if overview.changes is None:
         return []
     found = {change: _changed(observed, overview, change, least) for change in (Change.NEW, Change.WORSE)}
@@ -49,7 +49,7 @@ def new_failures(observed: Observed, told: Told, least: Severity) -> list[News]:
 
 
 def _all_failures(overview: Overview, least: Severity, said: str) -> list[News]:
-    """How many failures there are that are severe enough and not waived; ``said`` of them."""
+    """How many failures there are that are severe enough and not waived, followed by what is ``said`` of them."""
     counts = {one: found.results - found.waived for one in Severity if one.at_least(least) and (found := overview.failures(one.value))}
     failing = {one: number for one, number in counts.items() if number > 0}
     if not failing:
