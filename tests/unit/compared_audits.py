@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from lag_rows import series_table, sla_table
 from report_audit import FINDINGS, LAG_PARTITIONS, SUMMARY, control, finding, gate, group_partition, spark_folder, summary
 
+from kafka_audit.audit.formats import DEFAULT_FORMATS
 from kafka_audit.audit.inputs import policy_files
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.load import Catalogue
@@ -19,8 +20,9 @@ from kafka_audit.catalogue.rows import LAG, SETTINGS, SUBJECTS
 from kafka_audit.catalogue.rule import ASKS, rule_of
 from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.findings import Severity
+from kafka_audit.index.write import write_report_and_index
 from kafka_audit.policy import Policy, load_policy
-from kafka_audit.report import read_report, write_report
+from kafka_audit.report import read_report
 from kafka_audit.report.comparison import ChangedFinding, Comparison
 from kafka_audit.report.model import Report
 from kafka_audit.store.durable_files import write_json
@@ -189,9 +191,13 @@ class Judged:
             copy = self.audit.inputs / "policy" / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, copy)
-        write_report(*self.inputs, generated_at=NOON)
+        self.write()
         about = {"snapshot_id": self.snapshot.snapshot_id, "manifest_sha256": self.snapshot.manifest_sha256}
         seal_audit(self._root, CLUSTER, self.id, {"snapshot": about})
+
+    def write(self) -> None:
+        """The report and the index, as the task ``report`` writes them."""
+        write_report_and_index(*self.inputs, generated_at=NOON, formats=DEFAULT_FORMATS)
 
 
 def only(comparison: Comparison) -> ChangedFinding:

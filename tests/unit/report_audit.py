@@ -74,7 +74,7 @@ LAG_PARTITIONS = pa.schema(
             (name, pa.int64())
             for name in ("margin", "truncated", "lag_ms", "lag_ms_least", "lag_ms_most", "time_to_loss_ms", "catch_up_ms")
         ),
-        *((name, pa.int64()) for name in ("expires_in_ms", "status_window_ms", "detected_within_ms")),
+        *((name, pa.int64()) for name in ("expires_in_ms", "status_window_ms", "detected_within_ms", "rewinds")),
         *((name, pa.float64()) for name in ("produced_per_s", "consumed_per_s", "expired_per_s")),
     ]
 )

@@ -222,11 +222,13 @@ def _stands(result: ControlResult, *, fit: bool) -> str:
 
 
 def _history(known: ControlLine | None, before: Overview | None, past: Sequence[PastAudit]) -> str:
-    """The letters of the earlier audits; one in which the control was not, or that remembers none, is not in the audit."""
-    if before is None:
+    """The letters of the earlier audits. Of a control that was not in the audit before, nothing further back is known."""
+    if before is None or not past:
         return ""
-    letters = dict(zip((one.audit_id for one in before.past), known.history if known else "", strict=False))
-    return "".join(letters.get(one.audit_id, LETTERS[ABSENT]) for one in past)
+    if known is None:
+        return UNKNOWN_LETTER * (len(past) - 1) + LETTERS[ABSENT]
+    letters = dict(zip((one.audit_id for one in before.past), known.history, strict=False))
+    return "".join(letters.get(one.audit_id, UNKNOWN_LETTER) for one in past)
 
 
 def fails_since(history: str, past: Sequence[PastAudit], known: FailsSince | None) -> FailsSince | None:
