@@ -32,13 +32,18 @@ class IndexedCluster:
 
     def sealed(self, hour: float, waived: str | None = None, **fields: object) -> Audit:
         audit = self.begun(hour)
-        value = overview(**fields).model_dump(mode="json") | {"audit_id": audit.path.name, "cluster": CLUSTER}
+        self.write_index(audit, waived=waived, **fields)
+        seal_audit(self.root, CLUSTER, audit.path.name, {"snapshot": {"snapshot_id": "x"}})
+        return audit
+
+    @staticmethod
+    def write_index(audit: Audit, cluster: str = CLUSTER, waived: str | None = None, **fields: object) -> None:
+        """An index with two failures, of which the first may be waived; ``fields`` are those of its overview."""
+        value = overview(**fields).model_dump(mode="json") | {"audit_id": audit.path.name, "cluster": cluster}
         write_json(audit.path / "index" / "overview.json", value)
         blank = dict.fromkeys(FAILURE_ROW.names)
         rows = [{**blank, "control_id": "c", "resource": name, "waiver": waiver} for name, waiver in (("a", waived), ("b", None))]
         pq.write_table(pa.Table.from_pylist(rows, FAILURE_ROW), audit.path / "index" / "failures.parquet")
-        seal_audit(self.root, CLUSTER, audit.path.name, {"snapshot": {"snapshot_id": "x"}})
-        return audit
 
     def seen(self, hour: float, **about: str) -> Observed:
         return observe(self.root, CLUSTER, now=NOON + hour * HOUR, finish_within=2 * HOUR, **about)

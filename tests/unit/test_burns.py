@@ -87,10 +87,6 @@ def test_the_index_of_an_audit_names_what_burns_and_the_next_one_what_is_not_kno
 
     def sealed(*rows: dict[str, object]) -> tuple[tuple[str, float | None], ...]:
         made = shop.judge([row(TOPIC, "orders")])
-        [partitions] = (made.audit.lag / "group_partitions.parquet").glob("*.parquet")
-        table = pq.read_table(partitions)
-        if "rewinds" not in table.column_names:
-            pq.write_table(table.append_column("rewinds", pa.nulls(table.num_rows, pa.int64())), partitions)
         if rows:
             write(made.audit.lag, *rows)
         write_report_and_index(*made.inputs, generated_at=NOON, formats=("html",))
