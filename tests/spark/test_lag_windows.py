@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from snapshot_builder import CLUSTER, HOUR_MS, READ_AT
 
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.policy import Policy, load_policy
+from kafka_audit.policy.burn_rates import MINUTES
+from kafka_audit.policy.slas import LagSla
 from kafka_audit.store.history import read_history
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.retention import Decision, delete_expired
@@ -25,6 +28,7 @@ from kafka_audit.store.samples import OTHER_SCOPE
 from kafka_audit.store.sealed import OFFSETS
 from kafka_audit.store.unfinished import hidden_name
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.tables import table_of
 from spark_jobs.lag import days
 from spark_jobs.lag.burns import sla_burns
 from spark_jobs.lag.days import read_window, roll_up
@@ -121,6 +125,14 @@ def test_minutes_of_the_newest_hours_in_and_out_of_the_sla_are_those_of_a_hand_c
     newest = raw[f"newest {case}"]
     for minutes, figures in NEWEST[case].items():
         assert tuple(newest[f"{kind}_ms_{minutes}"] / 60_000 for kind in ("counted", "in", "out")) == figures
+
+
+def test_an_sla_without_a_target_has_no_error_budget_to_burn(spark: SparkSession) -> None:
+    times = [f"{kind}_ms_{minutes}" for minutes in MINUTES for kind in ("in", "out")]
+    columns = ", ".join(["group_id string", "sla int", *(f"{name} bigint" for name in times)])
+    figures = table_of(spark, [("billing", 0, *(1 for _ in times))], columns)
+    window = SimpleNamespace(last_ms=round(FRIDAY.timestamp() * 1000))
+    assert sla_burns(figures, window, [LagSla(pattern="*", name="free", max_lag_records=1)]).collect() == []
 
 
 @pytest.mark.parametrize("case", HOURS)
