@@ -37,6 +37,13 @@ def test_the_newest_sealed_audit_is_seen_with_its_waived_failures_and_its_age(cl
     assert (seen.waived, seen.audit_at, seen.running) == ({("c", "a")}, NOON + 24 * HOUR, False)
 
 
+def test_nobody_is_told_of_a_cluster_that_is_made_up(cluster: IndexedCluster) -> None:
+    cluster.sealed(0, sample=True)
+    cluster.begun(24)
+    seen = cluster.seen(500, failed="the run was refused")
+    assert (seen.overview, seen.unfinished, seen.audit_at, seen.running) == (None, "", None, False)
+
+
 def test_a_newer_audit_that_is_not_sealed_runs_until_it_is_late(cluster: IndexedCluster) -> None:
     sealed = cluster.sealed(0)
     begun = cluster.begun(24)

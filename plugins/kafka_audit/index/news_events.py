@@ -99,18 +99,20 @@ def new_losses(overview: Overview | None, told: Told) -> tuple[list[News], Told]
         amount = max(overview.loss.records - told.lost_records, sum(more for more in grown.values() if more > 0))
         if amount > 0:
             worst = sorted(overview.happened_losses, key=lambda one: -grown.get(loss_key(one), 0))[: LINES - 1]
-            total = f"; {grouped(overview.loss.records)} in all, by {counted(overview.loss.groups, 'group')}"
-            lines = [f"{counted(amount, 'more record')} {'was' if amount == 1 else 'were'} lost unread{total}."]
+            more = amount < overview.loss.records
+            total = f"; {grouped(overview.loss.records)} in all" if more else ""
+            what = f"{counted(amount, 'more record' if more else 'record')} {'was' if amount == 1 else 'were'} lost unread"
+            lines = [f"{what}{total}, by {counted(overview.loss.groups, 'group')}."]
             lines += [f"{_place(one)}: {counted(one.lost or 0, 'record')} lost" for one in worst if grown.get(loss_key(one), 0) > 0]
             items.append(News(kind=LOSS, severity=Severity.CRITICAL, key=f"{LOSS}:{overview.audit_id}", lines=tuple(lines)))
         update |= {"lost_records": overview.loss.records, "lost": lost}
     soon = [one for one in overview.next_losses if one.time_to_loss_ms is not None and one.time_to_loss_ms <= _DAY_MS]
     untold = [one for one in soon if loss_key(one) not in told.losing]
     if untold:
-        more = max(0, (overview.loss.within_a_day or 0) - len(soon))
-        cut = f" ({grouped(more)} more are not listed)" if more else ""
-        lose = "partition loses" if len(untold) == 1 else "partitions lose"
-        lines = [f"{grouped(len(untold))} more {lose} unread records within a day, at the rates seen{cut}."]
+        not_listed = max(0, (overview.loss.within_a_day or 0) - len(soon))
+        cut = f"; {grouped(not_listed)} more {'is' if not_listed == 1 else 'are'} not listed" if not_listed else ""
+        lose = f"{'more ' if told.losing else ''}{'partition loses' if len(untold) == 1 else 'partitions lose'}"
+        lines = [f"{grouped(len(untold))} {lose} unread records within a day, at the rates seen{cut}."]
         lines += [f"{_place(one)}: in about {_hours(one.time_to_loss_ms or 0)}" for one in untold[: LINES - 1]]
         items.append(News(kind=LOSS, severity=Severity.CRITICAL, key=f"losing:{overview.audit_id}", lines=tuple(lines)))
     if untold or overview.loss.within_a_day is not None:

@@ -17,7 +17,7 @@ def observe(root: EvidenceRoot, cluster: str, *, now: datetime, finish_within: t
     """How a cluster stands at ``now`` (UTC).
 
     ``finish_within``: how long an audit may take before it counts as not finished. ``failed``: what is known of an audit that ended without
-    a sealed report, or is late.
+    a sealed report, or is late. Of a cluster that is made up, for trying the pages, nothing is observed.
     """
     found, waived, unusable = None, frozenset[tuple[str, str]](), ""
     try:
@@ -25,6 +25,8 @@ def observe(root: EvidenceRoot, cluster: str, *, now: datetime, finish_within: t
         waived = _waived(found) if found else waived
     except IntegrityError as problem:
         found, unusable = None, str(problem).replace(f"{root.path}/", "")
+    if found is not None and found.overview.sample:
+        return Observed(cluster=cluster, now=now)
     ids = audit_ids(root, cluster)
     sealed = found.overview.audit_id if found else next((one for one in ids if (root.audits(cluster) / one / MANIFEST).is_file()), None)
     newest = ids[0] if ids and ids[0] > (sealed or "") else None
