@@ -37,7 +37,10 @@ FIRST = datetime(2024, 1, 1, tzinfo=timezone.utc)
 PART_FILES = ("findings.parquet/part-00000.parquet", "summary.parquet/part-00000.parquet", "history.json")
 FILES = (
     *(f"{part}/{name}" for part in ("settings", "lag") for name in PART_FILES),
-    *(f"lag/{name}.parquet/part-00000.parquet" for name in ("group_partitions", "group_slas", "lag_series", "partition_windows")),
+    *(
+        f"lag/{name}.parquet/part-00000.parquet"
+        for name in ("group_partitions", "group_slas", "lag_series", "partition_windows", "sla_burns")
+    ),
     *("lag/lag_history.json", "gate/evidence.json", "gate/findings.json", "report/report.html", "report/report.json", "report/junit.xml"),
 )
 OFFSETS_SNAPSHOTS, FILES_OF_A_SNAPSHOT = 3, 8

@@ -14,7 +14,9 @@ from kafka_audit.airflow.publish import PublishVerdict
 from kafka_audit.airflow.review import add_review
 from kafka_audit.airflow.spark_job import AuditJob
 from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report, snapshot
+from kafka_audit.airflow.tell_tasks import tell
 from kafka_audit.audit.clusters import dag_clusters
+from kafka_audit.audit.notification import notifies
 from kafka_audit.audit.published import PUBLISH_TASK
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.audit.review_settings import review_settings
@@ -37,6 +39,7 @@ def kafka_reliability_audit() -> None:
     | `report` | writes the report in the formats that were asked for, whatever the gates decided; then seals the audit |
     | `publish` | puts the verdict on the asset `kafka-audit://audits/<cluster>`, where `require_audit` of other teams' DAGs reads it |
     | `gate` | **the only task that fails because of the verdict**: its log lists the reasons |
+    | `tell` | tells people what is new, if `KAFKA_AUDIT_NOTIFY` is set; fails if somebody could not be told |
 
     A red `gate` means that the audit worked, and that the cluster did not pass or something could not be assessed; the reasons say
     which. Open the run's tab **Audit report**. Every task can be cleared and run again: a snapshot is taken once and kept, and the
@@ -56,9 +59,11 @@ def kafka_reliability_audit() -> None:
       ends, red, when the review does. See `docs/review.md`.
     - `KAFKA_AUDIT_POLICY`, `KAFKA_AUDIT_CONTROLS`: the installation's policy folder and its folders of controls (separated by `:`), for
       every run whose parameters name none. `KAFKA_AUDIT_FOLDERS`: folders below which a run may choose others. Not set: nowhere.
+    - `KAFKA_AUDIT_NOTIFY`: Airflow connections (types `smtp` and `apprise`, separated by commas) through which people are told what is new.
+      `KAFKA_AUDIT_NOTIFY_SEVERITY`: of which new failures at least (default `high`). The DAG `kafka_reliability_watch` has the others.
 
-    - `KAFKA_AUDIT_START_WITHIN`, `KAFKA_AUDIT_FINISH_WITHIN`: minutes after which the triggerer's log tells of a run that has not started
-      (30) or finished (90); 0: never.
+    - `KAFKA_AUDIT_START_WITHIN`, `KAFKA_AUDIT_FINISH_WITHIN`: minutes after which people are told of a run that has not started
+      (30) or finished (90), in the triggerer's log and through `KAFKA_AUDIT_NOTIFY`; 0: never.
 
     Take care with `asset`: an offsets snapshot is taken every 5 minutes, and each starts an audit (those taken during an audit start
     a single one together). Use it only if `KAFKA_AUDIT_OFFSETS_SCHEDULE` is hourly or less often. For samples of lag every 5 minutes
@@ -74,6 +79,8 @@ def kafka_reliability_audit() -> None:
     read >> fit >> verified >> judged >> reported >> published >> AuditGate(task_id="gate", plan=planned)
     if REVIEW:
         reported >> add_review(planned, REVIEW)
+    if notifies():
+        reported >> tell(planned)
 
 
 for one in dag_clusters():

@@ -45,5 +45,9 @@ class IntegrityError(AuditError):
     exit_code = 5
 
 
+class NotToldError(AuditError):
+    """A message was not accepted by everyone who should be told."""
+
+
 class UnforeseenError(AuditError):
     """Something failed that nobody foresaw: a fault of this product, to be reported."""

@@ -31,7 +31,7 @@ from spark_jobs.rows.build import wide_rows
 from spark_jobs.rows.client.client_declarations import clients_of, written_by_clients
 from spark_jobs.rows.client.consumer import consumer_groups
 from spark_jobs.rows.group.commit_behaviour import group_table
-from spark_jobs.rows.group.group_sla import covered, judged_samples, lag_window, unlisted
+from spark_jobs.rows.group.group_sla import covered, group_burns, judged_samples, lag_window, unlisted
 from spark_jobs.rows.group.membership import assignments, that_consume
 from spark_jobs.rows.group.unlisted_groups import has_unlisted, unlisted_groups, unlisted_places
 from spark_jobs.rows.tiers import matches_any
@@ -182,8 +182,8 @@ def _write_lag_tables(part: Part, folder: Path) -> None:
     """Write what the report shows of groups and their partitions, as Parquet folders.
 
     group_partitions and group_slas: the wide rows, ordered and with ``errors`` as JSON text. lag_series: the lag of the worst groups over
-    time. partition_windows: what the window says of each group partition. lag_history.json lists what these were made of.
-    group_behaviour: what groups did, where a commit history was used.
+    time. partition_windows: what the window says of each group partition. sla_burns: how much of the newest hours was outside of SLAs with
+    a target. lag_history.json lists what these were made of. group_behaviour: what groups did, where a commit history was used.
     """
     evidence, policy, tables = part.evidence, part.policy, part.evidence.tables
     for subject, order in (("group_partition", ["group_id", "topic", "partition"]), ("group_sla", ["resource"])):
@@ -196,6 +196,7 @@ def _write_lag_tables(part: Part, folder: Path) -> None:
         series, figures = lag_series(window, judged_samples(evidence, policy), worst), partition_figures(window)
         tables.write(series, folder / "lag_series.parquet", ["group_id", "bucket_ms"])
         tables.write(figures, folder / "partition_windows.parquet", KEYS)
+        tables.write(group_burns(evidence, policy), folder / "sla_burns.parquet", ["group_id", "sla"])
     write_json(folder / "lag_history.json", window.samples.record)
     did = group_table(evidence)
     if did is not None:

@@ -1,7 +1,6 @@
 """The SLAs of lag: whether a group keeps one now, and for how much of a window it kept it."""
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,8 +8,10 @@ from pyspark.sql import functions as F
 from kafka_audit.policy.slas import LagSla
 from kafka_audit.store.samples import DAY_MS, bridged_ms
 from spark_jobs.engine.tables import table_of
+from spark_jobs.lag.burns import newest_ms
 from spark_jobs.lag.days import LagWindow
 from spark_jobs.lag.positions import is_over, may_be_marker
+from spark_jobs.lag.quiet import quiet_ms
 from spark_jobs.lag.samples import WindowSamples, stands_for
 from spark_jobs.lag.time import CAUGHT_UP
 
@@ -172,7 +173,8 @@ def sla_figures(samples: DataFrame, last_ms: int) -> DataFrame:
     """One row for each group and SLA of :func:`sla_samples`: group_id, sla int and, all bigint,
 
     samples, samples_outside; recent_<kind>_known and recent_<kind>_outside for the kinds lag and time; in_ms, out_ms (time inside and
-    outside of the limits), worst_lag and worst_still_ms (the largest while outside), and still_ms of the sample taken at ``last_ms``.
+    outside of the limits), worst_lag and worst_still_ms (the largest while outside), still_ms of the sample taken at ``last_ms``, and the
+    times of spark_jobs.lag.burns.newest_ms.
     """
     outside = F.coalesce("outside", F.lit(False))
     inside = F.coalesce(~F.col("outside"), F.lit(False))
@@ -186,6 +188,7 @@ def sla_figures(samples: DataFrame, last_ms: int) -> DataFrame:
         F.sum(F.when(outside, F.col("stands_ms")).otherwise(0)).alias("out_ms"),
         F.max(F.when(outside, F.col("lag"))).alias("worst_lag"),
         F.max(F.when(outside, F.col("still_ms"))).alias("worst_still_ms"),
+        *[time.alias(name) for name, time in newest_ms(last_ms).items()],
     )
 
 
@@ -193,7 +196,7 @@ def sla_spans(window: WindowSamples, slas: Sequence[LagSla]) -> list[tuple[int, 
     """(number, length of its window, quiet time in it, whether it is quiet at the end, :func:`recent_ms`) of each SLA; in milliseconds."""
     found = []
     for number, sla in enumerate(slas):
-        quiet = _quiet(sla, _first(window, sla), window.last_ms + 1)
+        quiet = quiet_ms(sla, _first(window, sla), window.last_ms + 1)
         length = window.last_ms - _first(window, sla)
         spent = sum(min(ends, window.last_ms) - begins for begins, ends in quiet)
         found.append((number, length, spent, bool(quiet) and quiet[-1][1] > window.last_ms, recent_ms(window, sla)))
@@ -214,7 +217,7 @@ _JUDGED = (
 def _judged(window: WindowSamples, number: int, sla: LagSla) -> list[tuple[int, int, int, bool, int | None, int | None, int | None]]:
     """The samples of an SLA's window with its limits, newest last: rows of ``_JUDGED``."""
     first = _first(window, sla)
-    spans = _quiet(sla, first, window.last_ms + 1)
+    spans = quiet_ms(sla, first, window.last_ms + 1)
     found, recent = [], 0
     for at, stands in reversed(stands_for(window.times, window.last_ms, window.interval_ms)):
         if at < first:
@@ -231,11 +234,6 @@ def _judged(window: WindowSamples, number: int, sla: LagSla) -> list[tuple[int, 
 
 def _first(window: WindowSamples, sla: LagSla) -> int:
     return window.last_ms - sla.window_days * DAY_MS
-
-
-def _quiet(sla: LagSla, first_ms: int, last_ms: int) -> list[tuple[int, int]]:
-    first, last = (datetime.fromtimestamp(ms / 1000, timezone.utc) for ms in (first_ms, last_ms))
-    return [(round(begins.timestamp() * 1000), round(ends.timestamp() * 1000)) for begins, ends in sla.quiet_spans(first, last)]
 
 
 def _outside(limit: Column, least: Column, most: Column, known: Column) -> Column:

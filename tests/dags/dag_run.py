@@ -36,6 +36,10 @@ class Run:
     def failed(self) -> set[str]:
         return {task for task, state in self.states.items() if state == "failed"}
 
+    def instances(self) -> list[Any]:
+        """The task instances, as Airflow stored them."""
+        return list(self._run.get_task_instances())
+
     def returned(self, task_id: str) -> Any:
         """What the task returned."""
         return self._run.get_task_instance(task_id).xcom_pull(task_ids=task_id)

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.airflow
 
 def test_every_dag_file_loads(dagbag) -> None:
     assert dagbag.import_errors == {}
-    assert len(dagbag.dags) == len(list((ROOT / "dags").glob("*.py")))
+    # Nobody is to be told, so kafka_reliability_watch.py makes no DAG; test_tell_tasks.py has the rules for it.
+    assert len(dagbag.dags) == len(list((ROOT / "dags").glob("*.py"))) - 1
 
 
 def test_every_dag_is_documented_owned_tagged_limited_and_never_catches_up(dagbag) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_audit.audit.installation import control_folders, policy_folder
+from kafka_audit.audit.notification import notifies
 from kafka_audit.audit.request import AuditRequest, check_request
 from kafka_audit.errors import ConfigurationError
 
@@ -131,6 +132,7 @@ def test_the_airflow_of_one_audit_gets_exactly_what_its_person_chose(folders: Pa
 
     monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "payments=kafka_payments")
     monkeypatch.setenv("KAFKA_AUDIT_POLICY", f"{folders}/secret")
+    monkeypatch.setenv("KAFKA_AUDIT_NOTIFY", "ops_chat")
     for name, value in chosen(cluster="orders", policy=folders / "own", controls=[folders / "mine"]).items():
         monkeypatch.setenv(name, value)
     request = asked(cluster="orders")
@@ -138,5 +140,6 @@ def test_the_airflow_of_one_audit_gets_exactly_what_its_person_chose(folders: Pa
     for name, value in chosen(cluster="orders", policy=None, controls=[]).items():
         monkeypatch.setenv(name, value)
     assert (asked().policy_folder, asked().controls_folders) == (None, ())
+    assert not notifies()
     with pytest.raises(ConfigurationError, match="--policy: there is no folder"):
         chosen(cluster="orders", policy=folders / "not-there", controls=[])

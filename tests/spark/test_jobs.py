@@ -82,6 +82,7 @@ def test_spark_submit_runs_both_parts_and_leaves_complete_findings(tmp_path: Pat
         "lag/lag_series.parquet/part-00000.parquet",
         "lag/partition_windows.parquet/part-00000.parquet",
         "lag/rules.json",
+        "lag/sla_burns.parquet/part-00000.parquet",
         "lag/summary.parquet/part-00000.parquet",
         "run.json",
         "settings/findings.parquet/part-00000.parquet",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from snapshot_builder import CLUSTER, HOUR_MS, READ_AT
 
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.policy import Policy, load_policy
+from kafka_audit.policy.burn_rates import MINUTES
+from kafka_audit.policy.slas import LagSla
 from kafka_audit.store.history import read_history
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.retention import Decision, delete_expired
@@ -25,7 +28,9 @@ from kafka_audit.store.samples import OTHER_SCOPE
 from kafka_audit.store.sealed import OFFSETS
 from kafka_audit.store.unfinished import hidden_name
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.tables import table_of
 from spark_jobs.lag import days
+from spark_jobs.lag.burns import sla_burns
 from spark_jobs.lag.days import read_window, roll_up
 from spark_jobs.lag.series import partition_figures
 from spark_jobs.lag.slas import sla_figures, sla_samples, sla_spans
@@ -54,7 +59,10 @@ def evaluated(spark: SparkSession, policy: Policy) -> Callable[[Path], Figures]:
         window = read_window(evidence, policy)
         found = {f"{row.group_id}:{row.topic}-{row.partition}": row.asDict() for row in partition_figures(window).collect()}
         samples = sla_samples(window, policy.slas, sla_number(policy, "group_id", "topic"), F.lit(None).cast("string"))
-        judged = sla_figures(samples, window.samples.last_ms).collect()
+        figures = sla_figures(samples, window.samples.last_ms)
+        judged = figures.collect()
+        for row in sla_burns(figures, window.samples, policy.slas).collect():
+            found[f"newest {row.group_id} {row.sla}"] = row.asDict()
         spans = {number: (length, quiet) for number, length, quiet, *_ in sla_spans(window.samples, policy.slas)}
         for row in judged:
             length, quiet = spans[row.sla]
@@ -102,6 +110,29 @@ HOURS = {
     # Broken in every odd hour; 09:00 stands for two hours and 17:00 until 18:45.
     "timed fast": {"in": 16.25, "out": 17.75, "quiet": 0, "not assessed": 14},
 }
+
+
+# Minutes of the newest 6, 24 and 72 hours: those that count (without quiet hours), in, and out.
+NEWEST = {
+    # The window ends on Saturday at 12:00, and the hours 7, 9 and 11 are out. On Friday, 12:00 to 13:00 is not known.
+    "timed fast": {360: (360, 180, 180), 60: (60, 0, 60), 5: (5, 0, 5)},
+    "night nights": {360: (360, 360, 0), 1440: (1200, 1140, 0)},
+}
+
+
+@pytest.mark.parametrize("case", NEWEST)
+def test_minutes_of_the_newest_hours_in_and_out_of_the_sla_are_those_of_a_hand_count(case: str, raw: Figures) -> None:
+    newest = raw[f"newest {case}"]
+    for minutes, figures in NEWEST[case].items():
+        assert tuple(newest[f"{kind}_ms_{minutes}"] / 60_000 for kind in ("counted", "in", "out")) == figures
+
+
+def test_an_sla_without_a_target_has_no_error_budget_to_burn(spark: SparkSession) -> None:
+    times = [f"{kind}_ms_{minutes}" for minutes in MINUTES for kind in ("in", "out")]
+    columns = ", ".join(["group_id string", "sla int", *(f"{name} bigint" for name in times)])
+    figures = table_of(spark, [("billing", 0, *(1 for _ in times))], columns)
+    window = SimpleNamespace(last_ms=round(FRIDAY.timestamp() * 1000))
+    assert sla_burns(figures, window, [LagSla(pattern="*", name="free", max_lag_records=1)]).collect() == []
 
 
 @pytest.mark.parametrize("case", HOURS)

@@ -15,7 +15,9 @@ from typing import Any
 from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
+from kafka_audit.audit.clusters import cluster_of_dag
 from kafka_audit.audit.installation import finish_minutes, start_minutes
+from kafka_audit.audit.notification import notifies
 
 _OVER = frozenset({"success", "failed"})
 
@@ -78,11 +80,15 @@ async def tell_if_not_finished(*, context: Mapping[str, Any], minutes: int) -> N
 
 
 def deadline_missed(missed: MissedDeadline) -> None:
-    """Tell people that a run is late: one line at ERROR in the triggerer's log.
+    """Tell people that a run is late: one line at ERROR in the triggerer's log, and a message where ``KAFKA_AUDIT_NOTIFY`` is set.
 
-    The one place to add another channel. It runs in a thread of its own and may wait for a network.
+    It runs in a thread of its own and may wait for a network.
     """
     log.error("%s", missed)
+    if notifies():
+        from kafka_audit.airflow import notify  # noqa: PLC0415 - pyarrow and Apprise: not at DAG parse
+
+        notify.deadline_missed(missed.dag_id, missed.run_id, cluster_of_dag(missed.dag_id).name)
 
 
 def _missed(context: Mapping[str, Any], what: str, minutes: int) -> MissedDeadline:

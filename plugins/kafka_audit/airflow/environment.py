@@ -18,6 +18,7 @@ from kafka_audit.audit.installation import (
     START_VARIABLE,
     project_home,
 )
+from kafka_audit.audit.notification import NOTIFY_VARIABLE
 from kafka_audit.audit.review_settings import ON_FAIL_VARIABLE
 from kafka_audit.errors import ConfigurationError
 
@@ -75,7 +76,7 @@ def chosen(*, cluster: str, policy: Path | None, controls: Sequence[Path]) -> di
     """The environment variables that make one person's choice of cluster, policy and controls that of an Airflow of their own.
 
     In an installation that people share, the environment fixes them for everyone who may start a run. None and an empty list are the
-    shipped policy and no further controls. ConfigurationError when a folder is none.
+    shipped policy and no further controls. Nobody is notified: whoever runs it sees the result. ConfigurationError when a folder is none.
     """
     for option, folder in [*([("--policy", policy)] if policy else []), *(("--controls", folder) for folder in controls)]:
         if not folder.is_dir():
@@ -84,6 +85,7 @@ def chosen(*, cluster: str, policy: Path | None, controls: Sequence[Path]) -> di
         ON_FAIL_VARIABLE: "",  # this run ends with its command: a person who is asked could answer nowhere
         CLUSTERS_VARIABLE: "",
         CLUSTER_VARIABLE: cluster,
+        NOTIFY_VARIABLE: "",
         POLICY_VARIABLE: str(policy.resolve()) if policy else "",
         CONTROLS_VARIABLE: os.pathsep.join(str(folder.resolve()) for folder in controls),
     }

@@ -9,7 +9,7 @@ from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_audit.audit.installation import snapshot_retries
-from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError, NotToldError
 
 # Only reading the cluster depends on something that may be better in a minute. Every other step is a function of files.
 # What cannot get better (refused credentials, a full disk) never comes here: final_errors raises AirflowFailException for it.
@@ -40,8 +40,11 @@ def worth_retrying(problem: BaseException) -> bool:
     """True when the same step may succeed a little later without anyone doing anything.
 
     An unreachable cluster may come back. Refused credentials stay refused (and repeated attempts lock accounts), a right that is
-    missing stays missing, a full disk stays full, a wrong parameter stays wrong.
+    missing stays missing, a full disk stays full, a wrong parameter stays wrong. A message that was refused may
+    be accepted later.
     """
+    if isinstance(problem, NotToldError):
+        return True
     if not isinstance(problem, CollectionError) or isinstance(problem.__cause__, OSError):
         return False
     said = str(problem).lower()

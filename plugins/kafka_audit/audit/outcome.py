@@ -8,7 +8,7 @@ from typing import Any
 from kafka_audit.audit.formats import not_written, once_more, shown_file
 from kafka_audit.audit.gate_result import GateResult, read_gate
 from kafka_audit.audit.previous import COMPARISON, FIGURES
-from kafka_audit.errors import AuditError, GateFailedError, IncompleteError
+from kafka_audit.errors import AuditError, GateFailedError, IncompleteError, IntegrityError
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST
@@ -65,6 +65,17 @@ def failures_of(audit: Path) -> list[Mapping[str, Any]]:
     """The failures that steps of this audit left behind, in the order of the steps: {step, exit_code, error, message}."""
     notes = ((audit / FAILURES / f"{step}.json") for step in STEPS)
     return [read_json(note) for note in notes if note.is_file()]
+
+
+def why_unsealed(audit: Audit) -> str:
+    """What happened to an audit that ended and is not sealed; empty if it is sealed."""
+    if (audit.path / MANIFEST).is_file():
+        return ""
+    try:
+        failed = [f"step {one.get('step')} failed: {one.get('message')}" for one in failures_of(audit.path)]
+    except IntegrityError as problem:
+        failed = [str(problem)]
+    return f"audit {audit.path.name} ended without a sealed report; {'; '.join(failed) or 'the logs of its tasks say why'}"
 
 
 def judge(evidence: GateResult, findings: GateResult, missing: Sequence[str]) -> Outcome:

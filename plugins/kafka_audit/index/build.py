@@ -12,6 +12,7 @@ from kafka_audit.index.overview import (
     UNKNOWN_LETTER,
     WAIVERS,
     Budget,
+    Burn,
     Changes,
     ControlLine,
     Failed,
@@ -38,11 +39,16 @@ _TELLS_NOTHING = frozenset({LETTERS[name] for name in ("error", "not_assessed", 
 
 
 def build_overview(
-    report: Report, run: Mapping[str, Any], losses: tuple[Sequence[Loss], Sequence[Loss]], before: Overview | None
+    report: Report,
+    run: Mapping[str, Any],
+    losses: tuple[Sequence[Loss], Sequence[Loss]],
+    before: Overview | None,
+    burns: Sequence[Burn] = (),
 ) -> Overview:
     """The overview of the audit that ``report`` is of; ``run`` is its run.json.
 
     ``losses``: the next ones and those that happened. ``before``: the overview of the newest audit that was sealed before it.
+    ``burns``: the error budgets that are used up too fast.
     """
     fit = is_fit(report)
     whole = fit and not report.missing
@@ -70,6 +76,7 @@ def build_overview(
         statuses=_statuses(report.counts) if whole else None,
         loss=_loss(report) if fit else None,
         budget=_budget(groups) if fit else None,
+        burns=tuple(burns),
         targets=len(targets) if fit and report.lag.ran else None,
         targets_missed=targets.count(False) if fit and report.lag.ran else None,
         trend=report.trend[-REMEMBERED:],

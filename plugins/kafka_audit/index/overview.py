@@ -109,6 +109,22 @@ class Budget(_Part):
         return self.used_minutes / self.allowed_minutes if self.allowed_minutes else None
 
 
+class Burn(_Part):
+    """An error budget that is used up too fast: its rate is at least ``threshold`` over a long and a short window that end with the audit.
+
+    ``burn`` is the rate over the long window (1: all of the budget by the end of the SLA's window); None: it burned in an earlier audit,
+    and whether it does now is not known. Only windows of which at least 90 % is known count (kafka_audit.policy.burn_rates).
+    """
+
+    group_id: str
+    sla: str
+    target_percent: float
+    window_hours: Annotated[float, Field(gt=0)]
+    short_window_hours: Annotated[float, Field(gt=0)]
+    burn: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+    threshold: Annotated[float, Field(gt=0)]
+
+
 class GroupCounts(_Part):
     """How many groups the audit saw, by the worst status of their partitions and by state."""
 
@@ -221,6 +237,8 @@ class Overview(_Part):
     statuses: Statuses | None
     loss: LossTotals | None
     budget: Budget | None
+    burns: Annotated[tuple[Burn, ...], Field(max_length=LISTED)] = ()
+    """Error budgets that are used up too fast, worst first; those of a void audit are the ones before, not known any more."""
     targets: Count | None
     targets_missed: Count | None
     trend: Annotated[tuple[TrendPoint, ...], Field(max_length=REMEMBERED)]

@@ -13,6 +13,7 @@ from kafka_audit.audit.outcome import INDEX
 from kafka_audit.audit.previous import changed
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.build import build_overview
+from kafka_audit.index.burns import find_burns
 from kafka_audit.index.read import IndexedAudit, open_index
 from kafka_audit.index.tables import failure_rows, group_rows, losses
 from kafka_audit.report import Report, write_report
@@ -49,7 +50,8 @@ def write_index(audit: Audit, report: Report) -> None:
     fit = is_fit(report)
     partitions = audit.lag / "group_partitions.parquet"
     findings = [path for part in (audit.settings, audit.lag) if fit and exists(path := part / "findings.parquet")]
-    overview = build_overview(report, audit.run(), losses(partitions), before.overview if before else None)
+    burns = find_burns(audit.lag / "sla_burns.parquet" if fit else None, before.overview.burns if before else ())
+    overview = build_overview(report, audit.run(), losses(partitions), before.overview if before else None, burns)
     groups = group_rows(report.lag.every_group if fit else (), partitions)
     failures = failure_rows(findings, report.audit_id, report.started_at, before.failures() if before else None)
     with replaced_folder(audit.path / INDEX) as folder:

@@ -5,12 +5,21 @@ Names stay exact in their ``kafka://`` names; a text may spell out characters an
 
 import json
 import math
+import re
 from functools import lru_cache
 
 from kafka_audit import safe_text
 
 _LONGEST = 2000
 _LINK = "]("
+_FULL_WIDTH = {ord(one): chr(ord(one) + 0xFEE0) for one in "!#$&*:<>@[]\\^`{|}~"}
+_EDGE_UNDERSCORE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_HOST = re.compile(
+    r"\.(?=(?:[a-z]{2}|com|net|org|info|biz|dev|app|xyz|top|site|shop|club|online|store|link|click|live|cloud|tech|page|zip|mov|gov|edu|mil)"
+    r"(?![\w-]|\.\w))",
+    re.IGNORECASE,
+)
+"""The last dot of what chats and mail programs may take for the name of a host."""
 
 
 def line(value: object, otherwise: str = "not known") -> str:
@@ -33,6 +42,17 @@ def markdown(value: object, otherwise: str = "not known") -> str:
     """A line for a text that is rendered as Markdown: no HTML, no entities, no links and no images."""
     plain = line(value, otherwise).replace(_LINK, "] (")
     return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def chat(value: object, length: int = 120) -> str:
+    """At most ``length`` characters in one line for mail, chats and pagers: no mention, link, emoji, command or formatting comes of it.
+
+    Each of them formats text in its own way and some know no escape, so punctuation that any of them reads is replaced by its full-width
+    form, which looks the same. What looks like the name of a web host gets its dot in brackets, ``example[.]com``.
+    """
+    kept, cut = safe_text.shortened(safe_text.visible(str(value)[: length + 1]), length)
+    plain = _HOST.sub("[.]", _EDGE_UNDERSCORE.sub("\N{FULLWIDTH LOW LINE}", kept).translate(_FULL_WIDTH)).strip()
+    return (plain or "without a name") + ("\N{HORIZONTAL ELLIPSIS}" if cut else "")
 
 
 def json_value(text: str | None) -> object:

@@ -6,6 +6,7 @@ Layout below a root::
     offsets/<cluster>/<snapshot_id>/<dataset>.parquet + manifest.json      one offsets snapshot: groups, commits and log ends only
     history/<cluster>/lag/<day>/...parquet + manifest.json                 offsets snapshots of one UTC day rolled up; can be made again
     audits/<cluster>/<audit_id>/{settings,lag,gate,report}/... + run.json + manifest.json
+    told/<cluster>/told.json                                               what notifications told; mutable, and no evidence
     audits/<cluster>/<audit_id>/inputs/...                                 what the audit used and retention may delete, at the same paths
     reviews/<cluster>/<review_id>/review.json + manifest.json              what a person answered to a failed audit (store/reviews.py)
 
@@ -190,6 +191,10 @@ class EvidenceRoot:
     def commit_history(self, cluster: str) -> Path:
         """Where the records of the cluster's offsets topic are kept; it may not exist."""
         return self.path / "history" / check_cluster_name(cluster) / "commits"
+
+    def told(self, cluster: str) -> Path:
+        """The folder of what was told of a cluster, with its lock: it changes with every message and nothing seals it."""
+        return self.path / "told" / check_cluster_name(cluster)
 
     def audits(self, cluster: str) -> Path:
         """The folder of a cluster's audits, with the state and the lock of their chain."""

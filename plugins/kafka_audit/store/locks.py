@@ -1,4 +1,4 @@
-"""Locks on files, which the kernel releases when their holder dies: of a commit history, and of a cluster's audits."""
+"""Locks on files, which the kernel releases when their holder dies: of a commit history, a cluster's audits, and what was told of one."""
 
 import contextlib
 import fcntl
@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafka_audit.errors import CollectionError
-from kafka_audit.store.durable_files import FILE_MODE, write_failed
+from kafka_audit.store.durable_files import FILE_MODE, make_folder, write_failed
 
 LOCK = ".lock"
 _MODE = 0o600
 """Whoever may open the file may lock it, and so keep every audit from being sealed: only the account that seals may."""
 _SEAL_WAITS_SECONDS = 300.0
 _CHECK_WAITS_SECONDS = 10.0
+_TOLD_WAITS_SECONDS = 120.0
 _POLL_SECONDS = 0.02
 _HISTORY_WAITS_SECONDS = 900.0
 """How long to wait for a run of ``read_commits``, which starts every 15 minutes and takes less."""
@@ -47,6 +48,20 @@ def held(folder: Path) -> Iterator[None]:
                 f"{lock}: {refusal}, so the audit could not get its place among the others: see with `fuser {lock}` which process has it "
                 "(a check of the chain may take long) and end it, or correct the file, then clear the task"
             )
+        yield
+
+
+@contextlib.contextmanager
+def told_held(folder: Path) -> Iterator[None]:
+    """Hold the lock of what was told of a cluster for the block, so that nothing is told twice; CollectionError after two minutes."""
+    lock = folder / LOCK
+    try:
+        make_folder(folder)
+    except OSError as problem:
+        raise write_failed(lock, problem) from problem
+    with _tried(lock, fcntl.LOCK_EX, _TOLD_WAITS_SECONDS) as refusal:
+        if refusal:
+            raise CollectionError(f"{lock}: {refusal}, so nothing was told; the next run tells it. See with `fuser {lock}` who has it")
         yield
 
 

@@ -53,7 +53,7 @@ def _sweep_name(folder: Path, name: str, say: Callable[[str], None]) -> None:
 
 def _folders(root: Path, cluster: str, say: Callable[[str], None]) -> Iterator[Path]:
     """Where writers put their hidden names: in a sealed audit, and in a snapshot, there are none."""
-    for place in ("evidence", "offsets", "audits", "history", "reviews"):
+    for place in ("evidence", "offsets", "audits", "history", "reviews", "told"):
         yield root / place / cluster
     yield root / "history" / cluster / "lag"
     commits = root / "history" / cluster / "commits"

@@ -8,6 +8,7 @@ from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.engine.session import whole_stages
 from spark_jobs.engine.tables import table_of
+from spark_jobs.lag.burns import sla_burns
 from spark_jobs.lag.days import LagWindow, read_window
 from spark_jobs.lag.positions import offsets_between
 from spark_jobs.lag.samples import newest
@@ -187,9 +188,19 @@ def _window_figures(evidence: Evidence, policy: Policy) -> DataFrame:
     window = lag_window(evidence, policy)
     columns = "sla int, length_ms bigint, quiet_ms bigint, quiet boolean, recent_within_ms bigint"
     spans = table_of(evidence.spark, sla_spans(window.samples, policy.slas), columns)
-    figures = evidence.cached_table("sla_figures", lambda: _figures_of(window, judged_samples(evidence, policy)))
+    figures = _sla_figures(evidence, policy)
     of_rows = covered(evidence, policy).join(F.broadcast(spans), on="sla", how="inner")
     return of_rows.join(figures, on=["group_id", "sla"], how="left")
+
+
+def _sla_figures(evidence: Evidence, policy: Policy) -> DataFrame:
+    window = lag_window(evidence, policy)
+    return evidence.cached_table("sla_figures", lambda: _figures_of(window, judged_samples(evidence, policy)))
+
+
+def group_burns(evidence: Evidence, policy: Policy) -> DataFrame:
+    """How much of the newest hours each group spent outside of its SLAs with a target (spark_jobs.lag.burns.sla_burns)."""
+    return sla_burns(_sla_figures(evidence, policy), lag_window(evidence, policy).samples, policy.slas)
 
 
 def _figures_of(window: LagWindow, samples: DataFrame) -> DataFrame:

@@ -1,0 +1,74 @@
+"""Reads how a cluster stands: its newest sealed audit, the audits that are not sealed, and how old everything is."""
+
+from datetime import datetime, timedelta, timezone
+
+from kafka_audit.errors import IntegrityError
+from kafka_audit.index.news_item import Observed
+from kafka_audit.index.read import IndexedAudit, audit_ids, newest_evidence, newest_index
+from kafka_audit.store.chain_state import read_state
+from kafka_audit.store.layout import Audit, EvidenceRoot
+from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.times import parse_time
+
+_STAMP = "%Y%m%dT%H%M%SZ"
+
+
+def observe(root: EvidenceRoot, cluster: str, *, now: datetime, finish_within: timedelta | None, failed: str = "") -> Observed:
+    """How a cluster stands at ``now`` (UTC).
+
+    ``finish_within``: how long an audit may take before it counts as not finished, or None. ``failed``: what is known of an audit that ended
+    without a sealed report, or is late. Of a cluster that is made up, for trying the pages, nothing is observed.
+    """
+    found, waived, unusable = None, frozenset[tuple[str, str]](), ""
+    try:
+        found = newest_index(root, cluster)
+        waived = _waived(found) if found else waived
+    except IntegrityError as problem:
+        found, unusable = None, str(problem).replace(f"{root.path}/", "")
+    if found is not None and found.overview.sample:
+        return Observed(cluster=cluster, now=now)
+    ids = audit_ids(root, cluster)
+    sealed = found.overview.audit_id if found else next((one for one in ids if (root.audits(cluster) / one / MANIFEST).is_file()), None)
+    newest = ids[0] if ids and ids[0] > (sealed or "") else None
+    evidence = newest_evidence(root, cluster)
+    audit_of = sealed or (ids[-1] if ids else None)
+    return Observed(
+        cluster=cluster,
+        now=now,
+        overview=found.overview if found else None,
+        unusable=unusable,
+        waived=waived,
+        audit_at=time_of(audit_of) if audit_of else None,
+        evidence_at=time_of(evidence) if evidence else None,
+        unfinished=failed or (_late(root.audit(cluster, newest), now, finish_within) if newest else ""),
+        running=newest is not None,
+    )
+
+
+def time_of(one_id: str) -> datetime:
+    """The time in the id of an audit or a snapshot."""
+    return datetime.strptime(one_id.partition("-")[0], _STAMP).replace(tzinfo=timezone.utc)
+
+
+def _waived(found: IndexedAudit) -> frozenset[tuple[str, str]]:
+    """The waived failures among those that the index lists: all of the changes that the overview lists and the index does."""
+    rows = found.failures().select(["control_id", "resource", "waiver"]).to_pylist()
+    return frozenset((row["control_id"], row["resource"]) for row in rows if row["waiver"])
+
+
+def _late(audit: Audit, now: datetime, finish_within: timedelta | None) -> str:
+    began = _began(audit)
+    if finish_within is None or now - began <= finish_within:
+        return ""
+    return f"audit {audit.path.name} began at {began:%Y-%m-%d %H:%M} UTC and has no sealed report yet"
+
+
+def _began(audit: Audit) -> datetime:
+    """When an unsealed audit began, or was opened to be done again."""
+    try:
+        state = read_state(audit.path.parent)
+        if state is not None and audit.path.name in state.opened:
+            return datetime.fromtimestamp(audit.path.stat().st_mtime, timezone.utc)
+        return parse_time(audit.run()["started_at"]).astimezone(timezone.utc)
+    except (IntegrityError, KeyError, ValueError, OSError, OverflowError):  # what it is worth to know is when, and its id says that, too
+        return time_of(audit.path.name)
