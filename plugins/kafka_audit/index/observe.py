@@ -16,8 +16,8 @@ _STAMP = "%Y%m%dT%H%M%SZ"
 def observe(root: EvidenceRoot, cluster: str, *, now: datetime, finish_within: timedelta | None, failed: str = "") -> Observed:
     """How a cluster stands at ``now`` (UTC).
 
-    ``finish_within``: how long an audit may take before it counts as not finished, or None. ``failed``: what is known of an audit that ended
-    without a sealed report, or is late. Of a cluster that is made up, for trying the pages, nothing is observed.
+    ``finish_within``: how long an audit may take before it counts as not finished, or None. ``failed``: what is known of an audit that
+    ended without a sealed report, or is late. Of a cluster that is made up, for trying the pages, nothing is observed.
     """
     found, waived, unusable = None, frozenset[tuple[str, str]](), ""
     try:
