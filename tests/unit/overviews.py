@@ -147,7 +147,7 @@ def changes(resource: str, started: datetime) -> Changes:
 
 def loss(group_id: str, hours: float | None, lost: int = 0) -> Loss:
     """A partition that lost records, or loses unread ones in so many hours."""
-    by = (NOW + timedelta(hours=hours)).isoformat() if hours is not None else None
+    by = "retention.ms" if hours is not None else None
     left = int(hours * _HOUR) if hours is not None else None
     status = "LOST" if lost else "LOSING"
     return Loss(
