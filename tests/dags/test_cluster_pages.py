@@ -126,3 +126,10 @@ def test_waivers_are_listed_with_their_clusters_and_what_is_not_known_is_said(ge
     assert "wv-04" in page and "wv-02" not in page
     assert 'href="../clusters/orders/"' in page
     assert "Not known of 3 clusters" in page
+
+
+def test_a_setting_that_cannot_be_used_is_named(get, clusters: EvidenceRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_STALE_HOURS", "a day")
+    answer = get("")
+    assert answer.status_code == 500
+    assert "KAFKA_AUDIT_STALE_HOURS: &#39;a day&#39; is no number of hours above 0" in answer.text

@@ -51,6 +51,7 @@ def test_ages_are_said_in_their_largest_units(hours: float, said: str) -> None:
 
 def test_a_percentage_is_rounded_down() -> None:
     assert (marks.percent(0.9999), marks.percent(1.0), marks.percent(0.123)) == ("99.9%", "100.0%", "12.3%")
+    assert marks.percent(float("inf")) == "over 1,000,000%"
 
 
 def test_a_sparkline_says_what_it_shows_and_breaks_where_failures_are_not_known() -> None:
