@@ -170,6 +170,19 @@ def test_audits_of_a_dag_whose_runs_the_reader_may_not_read_do_not_exist_for_the
     assert [one.name for one in read_clusters(root, DAG.__eq__, [], NOW)] == ["orders-prod"]
 
 
+def test_folders_that_are_no_clusters_and_a_chain_that_cannot_be_read_hide_no_other_cluster(root: EvidenceRoot) -> None:
+    sealed(root, overview("passed", verdict="PASSED"))
+    sealed(root, overview("broken", verdict="PASSED"))
+    audits = root.path / "audits"
+    (audits / "broken" / ".chain.json").write_text("[")
+    for name in ("Bad Name", "..x", ".tmp", "x" * 200):
+        (audits / name / overview().audit_id).mkdir(parents=True)
+    (audits / "file").write_text("")
+    (audits / "linked").symlink_to(audits / "passed")
+    known = read_clusters(root, everything, [], NOW)
+    assert [(one.name, one.verdict) for one in known] == [("broken", "UNUSABLE"), ("passed", "PASSED")]
+
+
 def test_the_worst_come_first_and_a_stale_one_before_those_of_its_verdict(root: EvidenceRoot) -> None:
     for name, verdict, age in (("a", "PASSED", 1), ("b", "PASSED", 99), ("c", "FAILED", 1), ("d", "VOID", 1)):
         sealed(root, overview(name, verdict=verdict, age_hours=age))
