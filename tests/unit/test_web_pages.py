@@ -137,6 +137,12 @@ def test_the_matrix_is_filtered_by_severity_and_by_how_a_control_stands_anywhere
     assert matrix(known, severity="low", standing="fail") == ()
 
 
+def test_a_control_has_the_words_of_the_newest_audit_that_has_it() -> None:
+    newest, older = cluster("a", age_hours=1, said=" today"), cluster("b", age_hours=9, said=" before")
+    for known in ([newest, older], [older, newest]):
+        assert {row.title.endswith(" today") for row in matrix(known)} == {True}
+
+
 def test_a_standing_of_another_release_is_not_known() -> None:
     odd = tuple(one.model_copy(update={"standing": "sideways"}) for one in overview().controls)
     assert {cell.state.id for row in matrix([cluster(controls=odd)]) for cell in row.cells} == {"unknown"}
