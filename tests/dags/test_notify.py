@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from indexed_cluster import CLUSTER, HOUR, NOON, IndexedCluster
-from overviews import changed, changes, failed, loss, lost
+from news_overviews import changed, changes, failed, loss, lost
 from receivers import HttpServer, MailServer, http_server, mail_server
 
 from kafka_audit.airflow.notify import deadline_missed, page_of, tell

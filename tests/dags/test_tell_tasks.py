@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from dag_run import Run
 from indexed_cluster import IndexedCluster
-from overviews import failed
+from news_overviews import failed
 from receivers import HttpServer, http_server
 from steps import Steps
 

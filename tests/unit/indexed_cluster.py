@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from overviews import overview
+from news_overviews import overview
 
 from kafka_audit.index.news_item import Observed
 from kafka_audit.index.observe import observe

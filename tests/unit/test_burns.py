@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from compared_audits import TOPIC, Shop, row
-from overviews import NOON, burn
+from news_overviews import NOON, burn
 
 from kafka_audit.index.burns import find_burns
 from kafka_audit.index.read import open_index

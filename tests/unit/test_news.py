@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from overviews import NOON, audit_id, burn, changed, changes, failed, loss, lost, observed, overview
+from news_overviews import NOON, audit_id, burn, changed, changes, failed, loss, lost, observed, overview
 
 from kafka_audit.findings import Severity
 from kafka_audit.index.message import message_of

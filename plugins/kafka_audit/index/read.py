@@ -1,5 +1,6 @@
 """Reads the indexes of sealed audits, each checked against the manifest that sealed it: a page reads a few small files and no findings."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -145,4 +146,4 @@ def _ids_in(folder: Path) -> tuple[str, ...]:
 @lru_cache(maxsize=4 * _KEPT)
 def _names(folder: Path, _changed_ns: int) -> tuple[str, ...]:
     """The ids in a folder, newest first; a folder's time changes whenever a name is added to it or removed."""
-    return tuple(sorted((one.name for one in folder.iterdir() if is_id(one.name)), reverse=True))
+    return tuple(sorted(filter(is_id, os.listdir(folder)), reverse=True))  # noqa: PTH208  (a tenth of the time of Path.iterdir)
