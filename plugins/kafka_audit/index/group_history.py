@@ -1,0 +1,48 @@
+"""How one group stood in the newest audits of its cluster."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_audit.audit.outcome import VOID
+from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.index.read import IndexedAudit, group_row, sealed_files
+from kafka_audit.index.shown import without_root
+from kafka_audit.store.layout import EvidenceRoot
+
+SHOWN = 30
+"""The largest number of audits that are read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastGroup:
+    """A group in one audit: its row of kafka_audit.index.tables.GROUP_ROW; or None, and why nothing is known."""
+
+    audit_id: str
+    started_at: str
+    verdict: str
+    row: Mapping[str, Any] | None
+    why: str = ""
+
+    def known(self, column: str) -> Any:  # noqa: ANN401 - a cell of the row
+        """The value of a column; None if it is not known."""
+        return None if self.row is None else self.row[column]
+
+
+def group_history(root: EvidenceRoot, index: IndexedAudit, group_id: str, limit: int = SHOWN) -> tuple[PastGroup, ...]:
+    """The group in the audits up to ``index``, oldest first. One that is void, changed or gone is a gap, and says so."""
+    found = []
+    for one in index.overview.past[-limit:]:
+        row: Mapping[str, Any] | None = None
+        why = ""
+        if one.verdict == VOID:
+            why = "the audit is void: its evidence was not fit to judge"
+        else:
+            try:
+                audit = root.audit(index.overview.cluster, one.audit_id)
+                row = group_row(audit.path, sealed_files(audit), group_id)
+                why = "" if row else "the audit saw no such group"
+            except (ConfigurationError, IntegrityError) as problem:
+                why = without_root(root, problem)
+        found.append(PastGroup(audit_id=one.audit_id, started_at=one.started_at, verdict=one.verdict, row=row, why=why))
+    return tuple(found)
