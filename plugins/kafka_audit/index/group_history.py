@@ -6,8 +6,9 @@ from typing import Any
 
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.index.read import IndexedAudit, group_row, sealed_files
+from kafka_audit.index.read import IndexedAudit, checked_file, group_row, sealed_files
 from kafka_audit.index.shown import without_root
+from kafka_audit.report.lag_history import LagHistory, read_histories
 from kafka_audit.store.layout import EvidenceRoot
 
 SHOWN = 30
@@ -46,3 +47,15 @@ def group_history(root: EvidenceRoot, index: IndexedAudit, group_id: str, limit:
                 why = without_root(root, problem)
         found.append(PastGroup(audit_id=one.audit_id, started_at=one.started_at, verdict=one.verdict, row=row, why=why))
     return tuple(found)
+
+
+def lag_over_time(index: IndexedAudit, group_id: str) -> LagHistory | None:
+    """The lag of one of the worst groups between the audits; None for any other group. IntegrityError if it is not as it was sealed."""
+    place = f"{index.audit.lag.name}/lag_series.parquet"
+    parts = {name for name in index.files if name.startswith(f"{place}/")}
+    for name in parts:
+        checked_file(index.audit.path, index.files, name)
+    folder = index.audit.path / place
+    if {f"{place}/{path.name}" for path in folder.glob("*.parquet")} - parts:
+        raise IntegrityError(f"{folder}: holds files that were not sealed")
+    return read_histories(folder, [group_id]).get(group_id) if parts else None

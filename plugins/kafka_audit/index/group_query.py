@@ -71,7 +71,7 @@ def find_groups(groups: pa.Table, query: GroupQuery) -> GroupPage:
     column, order = SORTS[query.sort], "descending" if query.descending else "ascending"
     keys = [(column, order), *([("group_id", "ascending")] if column != "group_id" else [])]
     start = query.start // PAGE * PAGE
-    places = pc.sort_indices(found, sort_keys=keys, null_placement="at_end")[start : start + PAGE]
+    places = pc.sort_indices(found, sort_keys=keys)[start : start + PAGE]
     return GroupPage(
         rows=found.take(places).to_pylist(), start=start, found=found.num_rows, total=groups.num_rows, statuses=_worst_first(counts)
     )

@@ -1,0 +1,126 @@
+"""The pages of one control and of one topic of a cluster."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from kafka_audit.airflow.web.access import AskedCluster, Clusters, root
+from kafka_audit.airflow.web.answers import page
+from kafka_audit.airflow.web.groups import Name, Start, nothing
+from kafka_audit.errors import IntegrityError
+from kafka_audit.index.control_text import control_text
+from kafka_audit.index.group_tables import READERS
+from kafka_audit.index.overview import FAILURES, LETTERS, ControlLine, Overview
+from kafka_audit.index.read import IndexedAudit
+from kafka_audit.index.shown import pinned_audit, shown_audit, without_root
+from kafka_audit.index.topic import topic_evidence
+from kafka_audit.report.fleet.states import STATES
+
+router = APIRouter(prefix="/clusters/{cluster}")
+
+FAILURES_SHOWN = 100
+CLUSTERS_SHOWN = 200
+_STATES = {LETTERS[state.id]: state for state in STATES}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elsewhere:
+    """How the control stands in the newest audit of another cluster; ``line`` is None if that audit was made without it.
+
+    ``overview`` is None, and ``line`` too, where no audit can be shown.
+    """
+
+    cluster: str
+    overview: Overview | None
+    line: ControlLine | None
+
+
+@router.get("/controls/{control_id}")
+def control(*, cluster: AskedCluster, control_id: str, readable: Clusters, audit: Name = "", start: Start = 0) -> Response:
+    """What a control means, how it stands, how it stood before, and where it fails."""
+    shown = shown_audit(root(), cluster)
+    index = (pinned_audit(root(), cluster, audit) if audit else None) or shown.index
+    line = _line(index, control_id) if index else None
+    if index is None or line is None:
+        message = (
+            f"Audit {index.overview.audit_id} was made without this control." if index else "Controls of this cluster cannot be shown."
+        )
+        return nothing(shown, cluster, message, name=control_id)
+    try:
+        failures = index.failures(control_id).sort_by("place")
+    except IntegrityError as problem:
+        return nothing(shown, cluster, f"This control cannot be shown: {without_root(root(), problem)}", name=control_id)
+    first = start // FAILURES_SHOWN * FAILURES_SHOWN
+    return page(
+        "control.html.j2",
+        cluster=cluster,
+        shown=shown,
+        index=index,
+        newer=bool(audit) and shown.index is not None and shown.index.audit.path.name != index.audit.path.name,
+        line=line,
+        text=control_text(index, control_id),
+        strip=_strip(index.overview, line),
+        states=_STATES,
+        failures=failures.slice(first, FAILURES_SHOWN).to_pylist(),
+        listed=failures.num_rows,
+        first=first,
+        step=FAILURES_SHOWN,
+        elsewhere=_elsewhere(readable, cluster, control_id),
+        left_out=max(0, len(readable) - 1 - CLUSTERS_SHOWN),
+    )
+
+
+@router.get("/topics/one")
+def topic(cluster: AskedCluster, name: Name) -> Response:
+    """One topic: its settings with their source, replicas, the controls that fail on it, and its readers."""
+    shown = shown_audit(root(), cluster)
+    index = shown.index
+    if index is None:
+        return nothing(shown, cluster, "Topics of this cluster cannot be shown.")
+    try:
+        failures = index.rows(FAILURES, ("topic", name))
+        readers = index.rows(READERS, ("topic", name)).sort_by("place").to_pylist()
+    except IntegrityError as problem:
+        return nothing(shown, cluster, f"This topic cannot be shown: {without_root(root(), problem)}", name=name)
+    evidence = topic_evidence(root(), index, name)
+    if evidence.about is None and not readers and not failures.num_rows:
+        gone = f" Its snapshot {index.overview.snapshot_id} {evidence.why}." if evidence.why else ""
+        return nothing(shown, cluster, f"Audit {index.overview.audit_id} knows no such topic.{gone}", name=name)
+    titles = {one.control_id: one for one in index.overview.controls}
+    return page(
+        "topic.html.j2",
+        cluster=cluster,
+        shown=shown,
+        index=index,
+        name=name,
+        evidence=evidence,
+        failures=[(titles.get(one["control_id"]), one) for one in _worst(failures).slice(0, FAILURES_SHOWN).to_pylist()],
+        failure_count=failures.num_rows,
+        readers=readers,
+    )
+
+
+def _line(index: IndexedAudit, control_id: str) -> ControlLine | None:
+    return next((one for one in index.overview.controls if one.control_id == control_id), None)
+
+
+def _strip(overview: Overview, line: ControlLine) -> list[tuple[object, object]]:
+    """(audit, state) of the remembered audits, oldest first."""
+    return [(one, _STATES[letter]) for one, letter in zip(overview.past, line.history, strict=False) if letter in _STATES]
+
+
+def _elsewhere(readable: list[str], cluster: str, control_id: str) -> list[Elsewhere]:
+    found = []
+    for other in [one for one in readable if one != cluster][:CLUSTERS_SHOWN]:
+        index = shown_audit(root(), other).index
+        found.append(Elsewhere(cluster=other, overview=index.overview if index else None, line=_line(index, control_id) if index else None))
+    return found
+
+
+def _worst(failures: pa.Table) -> pa.Table:
+    order = pa.array(["critical", "high", "medium", "low", "info"])
+    ranked = failures.append_column("rank", pc.index_in(failures["severity"], value_set=order))
+    return ranked.sort_by([("rank", "ascending"), ("control_id", "ascending"), ("place", "ascending")])
