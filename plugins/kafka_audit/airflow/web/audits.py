@@ -2,7 +2,7 @@
 
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.models.dagrun import DagRun
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 from sqlalchemy import select
 
@@ -25,31 +25,31 @@ def first_page() -> Response:
 
 
 @router.get("/audits/")
-def audits(may_read: Rights) -> Response:
+def audits(request: Request, may_read: Rights) -> Response:
     """The newest audits of all clusters."""
-    return page("audits.html.j2", found=newest_audits(root(), may_read))
+    return page(request, "audits.html.j2", found=newest_audits(root(), may_read))
 
 
 @router.get("/dags/{dag_id}/runs/{run_id}")
-def audit_of_a_run(dag_id: str, run_id: str, may_read: Rights, session: SessionDep) -> Response:
+def audit_of_a_run(request: Request, dag_id: str, run_id: str, may_read: Rights, session: SessionDep) -> Response:
     """The audit of a run: the tab "Audit report" opens it."""
     if not of_kind(dag_id, DAG_ID):
-        return page("no_audit.html.j2", status_code=404, message=f"Only runs of {DAG_ID} have an audit report.")
+        return page(request, "no_audit.html.j2", status_code=404, message=f"Only runs of {DAG_ID} have an audit report.")
     run = select(DagRun.run_after).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)
     run_after = session.scalar(run) if may_read(dag_id) else None
     if run_after is None:
-        return page("no_audit.html.j2", status_code=404, message="There is no such run, or you may not read it.")
+        return page(request, "no_audit.html.j2", status_code=404, message="There is no such run, or you may not read it.")
     found = audit_of_run(root(), dag_id, run_id, audit_id_of(dag_id, run_id, run_after), may_read)
     if found is None:
         message = "This run has not begun its audit: the task plan is waiting, or it refused the run's parameters (see its log)."
-        return page("no_audit.html.j2", message=message)
+        return page(request, "no_audit.html.j2", message=message)
     return RedirectResponse(f"../../../audits/{found.cluster}/{found.audit_id}/")
 
 
 @router.get("/audits/{cluster}/{audit_id}/")
-def audit(found: AskedAudit) -> Response:
+def audit(request: Request, found: AskedAudit) -> Response:
     """One audit with its report."""
-    return page("audit.html.j2", audit=read_audit(found))
+    return page(request, "audit.html.j2", audit=read_audit(found))
 
 
 @router.get("/audits/{cluster}/{audit_id}/report.html")

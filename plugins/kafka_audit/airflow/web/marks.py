@@ -1,0 +1,101 @@
+"""What the templates show in one way on every page: the colours of words, percentages, times, names that are cut, and sparklines."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from math import floor
+
+from markupsafe import Markup
+
+from kafka_audit.report.comparison import TrendPoint
+from kafka_audit.report.words import counted
+from kafka_audit.safe_text import NAME_LENGTH, shortened
+from kafka_audit.times import parse_time
+
+_GOOD = ("PASSED", "OK", "pass", "used")
+_BAD = ("FAILED", "ERROR", "UNUSABLE", "LOST", "LOSING", "fail", "error", "expired")
+_NONE = ("NO AUDIT", "UNFINISHED", "NO_COMMIT", "ORPHAN", "ABANDONED", "not_applicable", "not_in_audit", "unknown")
+_KINDS = {**dict.fromkeys(_GOOD, "good"), **dict.fromkeys(_BAD, "bad"), **dict.fromkeys(_NONE, "none")}
+
+DAYS = 30
+_WIDE, _HIGH = 132, 30
+_SPARK = Markup(
+    '<svg class="spark" role="img" aria-label="{words}" viewBox="0 0 {width} {height}" focusable="false">'
+    '<path class="floor" d="M0 {height}H{width}"/>{shapes}</svg>'
+)
+_LINE = Markup('<path class="line" d="{d}"/>')
+_DOT = Markup('<circle class="{kind}" cx="{x}" cy="{y}" r="{r}"/>')
+
+
+def kind(word: str) -> str:
+    """The colour of a verdict, a group status or the state of a control or waiver: good, bad, none, or warn for all others."""
+    return _KINDS.get(word, "warn")
+
+
+def percent(share: float) -> str:
+    """A share of 1 as a percentage with one decimal, rounded down, so that 99.97 % never reads as all."""
+    return f"{floor(share * 1000 + 1e-9) / 10:.1f}%"
+
+
+def cut(text: str) -> str:
+    """Text that is no longer than NAME_LENGTH characters, and how many are left out."""
+    kept, left = shortened(text, NAME_LENGTH)
+    return f"{kept}\N{HORIZONTAL ELLIPSIS} ({left:,} more characters)" if left else kept
+
+
+def age(since: timedelta) -> str:
+    """An age in its largest unit, and in two below a week: ``3 d 4 h``, ``25 min``; ``0 min`` for a time that is still to come."""
+    minutes = max(0, int(since.total_seconds() // 60))
+    days, hours = minutes // 1440, minutes % 1440 // 60
+    if days >= 7:
+        return f"{days:,} d"
+    if days:
+        return f"{days} d {hours} h" if hours else f"{days} d"
+    return (f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h") if hours else f"{minutes} min"
+
+
+def sparkline(points: Sequence[TrendPoint], now: datetime) -> Markup:
+    """Failing results of the audits of the last DAYS days, oldest first, by time; a dot on the floor where they are not known.
+
+    The words that stand for the picture give the number of audits, the lowest, highest and last figure, and how many are not known.
+    """
+    placed = [(x, point.failed) for point in points if (x := _place(point.started_at, now)) is not None]
+    known = [failed for _, failed in placed if failed is not None]
+    top = max([1, *known])
+    shapes = [_LINE.format(d=_path(placed, top))] if known else []
+    shapes += [_DOT.format(kind="unknown", x=f"{x:.1f}", y=_HIGH, r=1.5) for x, failed in placed if failed is None]
+    if placed and (last := placed[-1][1]) is not None:
+        shapes.append(_DOT.format(kind="last", x=f"{placed[-1][0]:.1f}", y=f"{_y(last, top):.1f}", r=2.5))
+    return _SPARK.format(words=_words(placed, known), width=_WIDE, height=_HIGH, shapes=Markup("").join(shapes))
+
+
+def _words(placed: Sequence[tuple[float, int | None]], known: Sequence[int]) -> str:
+    if not placed:
+        return f"No audit in the last {DAYS} days"
+    said = f"{counted(len(placed), 'audit')} in {DAYS} days"
+    if known:
+        said += f": {min(known):,} to {max(known):,} failing results, the last known {known[-1]:,}"
+    unknown = len(placed) - len(known)
+    return f"{said}; not known in {unknown:,}" if unknown else said
+
+
+def _place(started_at: str, now: datetime) -> float | None:
+    """The place of a time on the line; None before it begins, or if the text is no time."""
+    try:
+        age_of = (now - parse_time(started_at)) / timedelta(days=DAYS)
+    except (TypeError, ValueError, OverflowError):  # no time, or one without a zone
+        return None
+    return _WIDE * (1 - min(max(age_of, 0.0), 1.0)) if age_of <= 1 else None
+
+
+def _path(placed: Sequence[tuple[float, int | None]], top: int) -> str:
+    """A line through the known figures, which breaks where one is not known; a figure alone is a short stroke."""
+    steps, pen_is_down = [], False
+    for x, failed in placed:
+        if failed is not None:
+            steps.append(f"{'L' if pen_is_down else 'M'}{x:.1f} {_y(failed, top):.1f}" + ("" if pen_is_down else "h.1"))
+        pen_is_down = failed is not None
+    return "".join(steps)
+
+
+def _y(failed: int, top: int) -> float:
+    return _HIGH - (_HIGH - 3) * failed / top
