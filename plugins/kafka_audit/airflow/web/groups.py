@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from markupsafe import Markup
 
 from kafka_audit.airflow.web.access import AskedCluster, root
-from kafka_audit.airflow.web.answers import page
+from kafka_audit.airflow.web.answers import page, way_up
+from kafka_audit.airflow.web.marks import kind
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.group_charts import figure_chart, figures, is_known
 from kafka_audit.index.group_history import PastGroup, group_history, lag_over_time
@@ -15,7 +18,10 @@ from kafka_audit.index.group_query import SORTS, WORST_IS_LARGEST, GroupQuery, f
 from kafka_audit.index.group_tables import BEHAVIOUR, PARTITIONS, SLAS
 from kafka_audit.index.read import IndexedAudit
 from kafka_audit.index.shown import Shown, pinned_audit, shown_audit, without_root
+from kafka_audit.report import words
 from kafka_audit.report.charts import lag_chart
+from kafka_audit.report.lag import DAY_MS
+from kafka_audit.safe_text import utc
 
 router = APIRouter(prefix="/clusters/{cluster}")
 
@@ -30,26 +36,44 @@ _COLUMNS = [
     *("lost", "time_to_loss_ms", "expires_in_ms", "targets", "targets_missed", "budget_used_share"),
 ]
 
+_SORTED_BY = (
+    *(("place", "the worst first"), ("name", "name"), ("lag", "lag"), ("time", "lag in time"), ("lost", "lost records")),
+    *(("loss", "next loss"), ("expiry", "expiry of offsets"), ("budget", "error budget used")),
+)
+_LETTERS = {"good": "", "bad": "!", "warn": "~", "none": "\N{EN DASH}", "gap": "?"}
+
 
 @router.get("/groups/")
 def groups(
-    *, cluster: AskedCluster, q: Name = "", status: Name = "", sort: Name = "place", order: Name = "", audit: Name = "", start: Start = 0
+    *,
+    request: Request,
+    cluster: AskedCluster,
+    q: Name = "",
+    status: Name = "",
+    sort: Name = "place",
+    order: Name = "",
+    audit: Name = "",
+    start: Start = 0,
 ) -> Response:
     """The groups of the newest audit, or of the one in the cursor: pages of one list belong together while newer audits are sealed."""
     shown = shown_audit(root(), cluster)
     index = (pinned_audit(root(), cluster, audit) if audit else None) or shown.index
     if index is None:
-        return nothing(shown, cluster, "The groups of this cluster cannot be shown.")
+        return nothing(request, shown, cluster, "The groups of this cluster cannot be shown.")
     sort = sort if sort in SORTS else "place"
     descending = order == "desc" if order in ("asc", "desc") else sort in WORST_IS_LARGEST
     query = GroupQuery(text=q, status=status, sort=sort, descending=descending, start=start)
     try:
         found = find_groups(index.groups(_COLUMNS), query)
     except IntegrityError as problem:
-        return nothing(shown, cluster, f"The groups of this cluster cannot be shown: {without_root(root(), problem)}")
+        return nothing(request, shown, cluster, f"The groups of this cluster cannot be shown: {without_root(root(), problem)}")
     address = {"q": q, "status": status, "sort": sort, "order": "desc" if descending else "asc"}
     return page(
+        request,
         "groups.html.j2",
+        words=words,
+        day=DAY_MS,
+        sorts=_SORTED_BY,
         cluster=cluster,
         shown=shown,
         index=index,
@@ -63,22 +87,35 @@ def groups(
 
 
 @router.get("/groups/one")
-def group(cluster: AskedCluster, id: Name) -> Response:
+def group(request: Request, cluster: AskedCluster, id: Name) -> Response:
     """One group of the newest audit, and how it stood in the audits before."""
     shown = shown_audit(root(), cluster)
     index = shown.index
     if index is None:
-        return nothing(shown, cluster, "Groups of this cluster cannot be shown.")
+        return nothing(request, shown, cluster, "Groups of this cluster cannot be shown.")
     try:
         row = index.group(id)
         if row is None:
-            return nothing(shown, cluster, f"Audit {index.overview.audit_id} saw no such group.", name=id)
-        return page("group.html.j2", cluster=cluster, shown=shown, index=index, group=row, **_about(index, id, row))
+            return nothing(request, shown, cluster, f"Audit {index.overview.audit_id} saw no such group.", name=id)
+        about = _about(index, id, row)
     except IntegrityError as problem:
-        return nothing(shown, cluster, f"This group cannot be shown: {without_root(root(), problem)}", name=id)
+        return nothing(request, shown, cluster, f"This group cannot be shown: {without_root(root(), problem)}", name=id)
+    cells = [_cell(request, cluster, one) for one in about["past"]]
+    return page(
+        request, "group.html.j2", words=words, day=DAY_MS, cluster=cluster, shown=shown, index=index, group=row, cells=cells, **about
+    )
 
 
-def _about(index: IndexedAudit, group_id: str, row: Mapping[str, Any]) -> dict[str, object]:
+def _cell(request: Request, cluster: str, one: PastGroup) -> dict[str, str]:
+    """The square of one audit in the strip."""
+    status = str(one.known("status") or "NOT_ASSESSED") if one.row else ""
+    kind_of = kind(status) if one.row else "gap"
+    said = status if one.row else f"not known, {one.why}"
+    address = f"{way_up(request)}audits/{cluster}/{quote(one.audit_id)}/"
+    return {"address": address, "kind": kind_of, "letter": _LETTERS[kind_of], "words": f"{utc(one.started_at)}: {said}"}
+
+
+def _about(index: IndexedAudit, group_id: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """What the page of a group shows beside its row."""
     of_group = ("group_id", group_id)
     past = group_history(root(), index, group_id)
@@ -96,11 +133,11 @@ def _about(index: IndexedAudit, group_id: str, row: Mapping[str, Any]) -> dict[s
     }
 
 
-def _charts(past: Sequence[PastGroup], slas: Sequence[Mapping[str, Any]], records: int | None) -> list[object]:
+def _charts(past: Sequence[PastGroup], slas: Sequence[Mapping[str, Any]], records: int | None) -> list[tuple[str, Markup]]:
     times = [sla["max_lag_ms"] for sla in slas if sla["max_lag_ms"] is not None]
     targets = [sla["target_percent"] for sla in slas if sla["target_percent"] is not None]
     drawn = figures(records, min(times, default=None), max(targets, default=None))
-    return [figure_chart(figure, past) for figure in drawn if is_known(figure, past)]
+    return [(figure.title, figure_chart(figure, past)) for figure in drawn if is_known(figure, past)]
 
 
 def _limit_records(slas: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> int | None:
@@ -123,6 +160,6 @@ def burn_of(sla: Mapping[str, Any]) -> float | None:
     return float(used / allowed / (sum(minutes[:3]) / sum(minutes)))
 
 
-def nothing(shown: Shown, cluster: str, message: str, name: str = "") -> Response:
+def nothing(request: Request, shown: Shown, cluster: str, message: str, name: str = "") -> Response:
     """404 in words: what was asked for is not in the audit that can be shown, or none can be."""
-    return page("nothing.html.j2", status_code=404, cluster=cluster, shown=shown, message=message, name=name)
+    return page(request, "nothing.html.j2", status_code=404, words=words, cluster=cluster, shown=shown, message=message, name=name)
