@@ -1,4 +1,4 @@
-"""Measure how long the web pages of groups, controls and topics take, with 50 clusters of 1,000 audits each, one of them with 65,000 groups.
+"""Measure how long the pages of groups, controls and topics take, with 50 clusters of 1,000 audits each, one of them with 65,000 groups.
 
     .venv/bin/python bench/pages.py
     .venv/bin/python bench/pages.py --clusters 5 --audits 100 --groups 5000
@@ -48,7 +48,7 @@ def pages(clusters: list[Made], chance: random.Random) -> dict[str, Callable[[],
         f"group, one of {len(large.groups):,}": lambda: group(large),
         "groups, any cluster": lambda: listed(chance.choice(clusters)),
         "group, any cluster": lambda: group(chance.choice(clusters)),
-        "control, any cluster": lambda: f"/clusters/{any_of('control').cluster}/controls/{chance.choice(controls)}",
+        "control, any cluster": lambda: f"/clusters/{chance.choice(clusters).cluster}/controls/{chance.choice(controls)}",
         "topic, any cluster": lambda: topic(chance.choice(clusters)),
     }
 
