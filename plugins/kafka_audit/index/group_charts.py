@@ -9,7 +9,7 @@ from markupsafe import Markup
 from kafka_audit.index.group_history import PastGroup
 from kafka_audit.report.chart_frame import PLOT, WIDTH, framed, plain
 from kafka_audit.report.words import counted
-from kafka_audit.safe_text import utc
+from kafka_audit.safe_text import utc, visible
 
 _BOX = Markup('<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{height}"><title>{title}</title></rect>')
 _GAP = Markup('<rect class="gap" fill="url(#{id}-gap)" x="{x}" y="0" width="{width}" height="{height}"><title>{title}</title></rect>')
@@ -22,7 +22,8 @@ _FILLED, _WIDEST, _AXIS, _LEAST = 0.7, 40, 60, 1.5
 class Figure:
     """One figure of a group: the column of its row, what one unit of it is called, and by what the column is divided.
 
-    ``limit``: the SLA's, in units. ``least``: whether less than the limit breaks it.
+    ``limit``: the SLA's, in units. ``least``: whether less than the limit breaks it. ``events``: it counts what should not happen.
+    ``limit_is``: what the limit is called, where it is not one of the SLA.
     """
 
     id: str
@@ -32,6 +33,8 @@ class Figure:
     divided_by: float = 1
     limit: float | None = None
     least: bool = False
+    events: bool = False
+    limit_is: str = ""
 
     def value(self, point: PastGroup) -> float | None:
         """The figure in an audit, in units; None if it is not known."""
@@ -51,25 +54,33 @@ def figures(max_lag_records: int | None, max_lag_ms: int | None, target_percent:
         Figure(id="lag", title="Lag in records", column="lag", unit="record", limit=max_lag_records),
         Figure(id="time", title="Lag in seconds", column="lag_ms", unit="second", divided_by=1000, limit=seconds),
         Figure(id="availability", title="Time within the SLA", column="availability_percent", unit="%", limit=target_percent, least=True),
-        Figure(id="budget", title="Error budget used", column="budget_used_share", unit="%", divided_by=0.01, limit=100),
-        Figure(id="rewinds", title="Rewinds", column="rewinds", unit="rewind"),
+        Figure(
+            id="budget",
+            title="Error budget used",
+            column="budget_used_share",
+            unit="%",
+            divided_by=0.01,
+            limit=100,
+            limit_is="the whole budget",
+        ),
+        Figure(id="rewinds", title="Rewinds", column="rewinds", unit="rewind", events=True),
     )
 
 
-def is_known(figure: Figure, points: Sequence[PastGroup]) -> bool:
-    """Whether there is anything to draw."""
-    return any(figure.value(point) is not None for point in points)
+def is_drawn(figure: Figure, points: Sequence[PastGroup]) -> bool:
+    """Whether there is anything to draw: something is known, and of events at least one was seen."""
+    known = [value for point in points if (value := figure.value(point)) is not None]
+    return any(known) if figure.events else bool(known)
 
 
 def figure_chart(figure: Figure, points: Sequence[PastGroup]) -> Markup:
     """One column per audit, oldest first, hatched where the figure is not known; a column beyond the limit has another colour."""
     values = [figure.value(point) for point in points]
     top = _top(figure, values)
-    limit = (
-        None
-        if figure.limit is None
-        else (ceil(figure.limit), f"SLA: {'at least' if figure.least else 'at most'} {figure.said(figure.limit)}")
+    said = (
+        None if figure.limit is None else figure.limit_is or f"SLA: {'at least' if figure.least else 'at most'} {figure.said(figure.limit)}"
     )
+    limit = None if figure.limit is None or said is None else (ceil(figure.limit), said)
     return framed(
         f"audits-{figure.id}",
         title=f"{figure.title} in {counted(len(points), 'audit')}",
@@ -111,7 +122,7 @@ def _shapes(figure: Figure, points: Sequence[PastGroup], values: Sequence[float 
     width = min(room / len(points) * _FILLED, _WIDEST)
     for at, (point, value) in enumerate(zip(points, values, strict=True)):
         x = plain(_AXIS + (room - width) * at / max(1, len(points) - 1))
-        when = utc(point.started_at)[:16]
+        when = visible(utc(point.started_at)[:16])
         if value is None:
             title = f"{when}: not known{f' ({point.why})' if point.why else ''}"
             yield _GAP.format(id=f"audits-{figure.id}", x=x, width=plain(width), height=PLOT, title=title)
@@ -125,5 +136,5 @@ def _shapes(figure: Figure, points: Sequence[PastGroup], values: Sequence[float 
 
 
 def _times(points: Sequence[PastGroup]) -> tuple[str, ...]:
-    times = [utc(point.started_at)[:16] for point in points]
+    times = [visible(utc(point.started_at)[:16]) for point in points]
     return (times[0], times[-1]) if len(times) > 1 else (times[0],)

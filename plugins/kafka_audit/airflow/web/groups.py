@@ -12,7 +12,7 @@ from kafka_audit.airflow.web.access import AskedCluster, root
 from kafka_audit.airflow.web.answers import page, way_up
 from kafka_audit.airflow.web.marks import kind
 from kafka_audit.errors import IntegrityError
-from kafka_audit.index.group_charts import figure_chart, figures, is_known
+from kafka_audit.index.group_charts import figure_chart, figures, is_drawn
 from kafka_audit.index.group_history import PastGroup, group_history, lag_over_time
 from kafka_audit.index.group_query import SORTS, WORST_IS_LARGEST, GroupQuery, find_groups
 from kafka_audit.index.group_tables import BEHAVIOUR, PARTITIONS, SLAS
@@ -40,7 +40,7 @@ _SORTED_BY = (
     *(("place", "the worst first"), ("name", "name"), ("lag", "lag"), ("time", "lag in time"), ("lost", "lost records")),
     *(("loss", "next loss"), ("expiry", "expiry of offsets"), ("budget", "error budget used")),
 )
-_LETTERS = {"good": "", "bad": "!", "warn": "~", "none": "\N{EN DASH}", "gap": "?"}
+_LETTERS = {"good": "\N{CHECK MARK}", "bad": "!", "warn": "~", "none": "\N{EN DASH}", "gap": "?"}
 
 
 @router.get("/groups/")
@@ -137,7 +137,7 @@ def _charts(past: Sequence[PastGroup], slas: Sequence[Mapping[str, Any]], record
     times = [sla["max_lag_ms"] for sla in slas if sla["max_lag_ms"] is not None]
     targets = [sla["target_percent"] for sla in slas if sla["target_percent"] is not None]
     drawn = figures(records, min(times, default=None), max(targets, default=None))
-    return [(figure.title, figure_chart(figure, past)) for figure in drawn if is_known(figure, past)]
+    return [(figure.title, figure_chart(figure, past)) for figure in drawn if is_drawn(figure, past)]
 
 
 def _limit_records(slas: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> int | None:
