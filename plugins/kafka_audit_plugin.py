@@ -31,16 +31,20 @@ class LazyApp:
 
 
 # Relative addresses: they survive a proxy that serves Airflow below a path.
+# The menu entry has no url_route, so that Airflow 3.3.2 makes it a link that opens the pages in a tab of their own. With a url_route they
+# would be in an iframe with the sandbox "allow-scripts allow-same-origin allow-forms allow-downloads" (ui/dist/assets/index-*.js), from
+# which no link leads to Airflow's own pages: not to a run, and not to where an audit is started. A run's report is shown in such a frame,
+# as a tab of the run; there the pages leave these links away.
 _VIEWS: list[Any] = [
-    {"name": "Kafka audits", "href": "kafka-audit/", "destination": "nav", "category": "browse", "url_route": "kafka-audits"},
+    {"name": "Kafka reliability", "href": "kafka-audit/", "destination": "nav", "category": "browse"},
     {"name": "Audit report", "href": "kafka-audit/dags/{DAG_ID}/runs/{RUN_ID}", "destination": "dag_run", "url_route": "audit-report"},
 ]
-_APPS: list[Any] = [{"app": LazyApp(), "url_prefix": "/kafka-audit", "name": "Kafka audits"}]
+_APPS: list[Any] = [{"app": LazyApp(), "url_prefix": "/kafka-audit", "name": "Kafka reliability"}]
 _LINKS: list[Any] = [ReportLink()]
 
 
 class KafkaAuditPlugin(AirflowPlugin):
-    """Adds "Kafka audits" to the menu, the tab "Audit report" to a run and a link to it to the gate task."""
+    """Adds "Kafka reliability" to the menu, the tab "Audit report" to a run and a link to it to the gate task."""
 
     name = "kafka_audit"
     fastapi_apps = _APPS

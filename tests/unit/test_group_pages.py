@@ -28,6 +28,10 @@ def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path / "root")
 
 
+def anyone(audit_id: str) -> bool:
+    return True
+
+
 def tables_of(tmp_path: Path, partitions: list[dict[str, object]], slas: list[dict[str, object]]) -> dict[str, list[dict[str, object]]]:
     """The rows of the tables that an audit with these partitions writes."""
     fake = FakeAudit(tmp_path / "root", (control("lag_within_sla", "CON-01", subject="group"),))
@@ -62,19 +66,19 @@ def test_a_gap_in_a_groups_history_says_why(shop: Shop) -> None:
     newest = shop.audit([], groups=["billing"])
     (changed.audit.path / GROUPS).write_bytes(b"")
     shutil.rmtree(gone.audit.path)
-    past = group_history(shop.root, open_index(newest.audit), "billing")
+    past = group_history(shop.root, open_index(newest.audit), "billing", anyone)
     assert [one.audit_id for one in past] == [gone.id, changed.id, void.id, newest.id]
     assert [one.known("lost") for one in past] == [None, None, None, 7]
     words = ("is not there any more", "was changed after the audit was sealed", "is void", "")
     assert all(word in one.why for word, one in zip(words, past, strict=True))
     assert str(shop.root.path) not in "".join(one.why for one in past)
-    assert [one.why for one in group_history(shop.root, open_index(newest.audit), "nobody")][-1] == "the audit saw no such group"
+    assert [one.why for one in group_history(shop.root, open_index(newest.audit), "nobody", anyone)][-1] == "the audit saw no such group"
 
 
 def test_charts_hatch_what_is_not_known_draw_a_zero_and_mark_what_breaks_the_limit(shop: Shop) -> None:
     shop.audit([], groups=["billing"], evidence=("FAIL", 4))
     newest = shop.audit([], groups=["billing"])
-    past = group_history(shop.root, open_index(newest.audit), "billing")
+    past = group_history(shop.root, open_index(newest.audit), "billing", anyone)
     [lag] = [one for one in figures(None, None, None) if one.column == "lag"]
     drawn = figure_chart(lag, past)
     assert drawn.count('class="gap"') == drawn.count('class="column"') == 1
@@ -87,7 +91,7 @@ def test_charts_hatch_what_is_not_known_draw_a_zero_and_mark_what_breaks_the_lim
 
 
 def test_the_newest_audit_that_can_be_shown_is_shown_and_newer_ones_say_why_not(shop: Shop) -> None:
-    assert shown_audit(shop.root, CLUSTER).index is None
+    assert shown_audit(shop.root, CLUSTER, anyone).index is None
     good = shop.audit([row(TOPIC, "orders")])
     void = shop.audit([row(TOPIC, "orders")], evidence=("FAIL", 4))
     older = shop.audit([row(TOPIC, "orders")])
@@ -95,16 +99,18 @@ def test_the_newest_audit_that_can_be_shown_is_shown_and_newer_ones_say_why_not(
     write_json(older.audit.path / OVERVIEW, {**read_json(older.audit.path / OVERVIEW), "schema_version": 0})
     seal_audit(shop.root, CLUSTER, older.id, {})
     running = shop.judge([row(TOPIC, "orders")])
-    shown = shown_audit(shop.root, CLUSTER)
+    shown = shown_audit(shop.root, CLUSTER, anyone)
     assert shown.index is not None
     assert shown.index.overview.audit_id == good.id
     assert [one.audit_id for one in shown.passed_over] == [running.id, older.id, void.id]
     words = ("is not sealed", "has schema version 0", "is void")
     assert all(word in one.why for word, one in zip(words, shown.passed_over, strict=True))
-    pinned = pinned_audit(shop.root, CLUSTER, good.id)
+    only_older = shown_audit(shop.root, CLUSTER, lambda audit_id: audit_id < older.id)
+    assert [one.audit_id for one in only_older.passed_over] == [void.id]
+    pinned = pinned_audit(shop.root, CLUSTER, good.id, anyone)
     assert pinned is not None and pinned.overview.audit_id == good.id
-    assert pinned_audit(shop.root, CLUSTER, running.id) is None
-    assert pinned_audit(shop.root, CLUSTER, "../../elsewhere") is None
+    assert pinned_audit(shop.root, CLUSTER, running.id, anyone) is None
+    assert pinned_audit(shop.root, CLUSTER, "../../elsewhere", anyone) is None
 
 
 def test_a_controls_text_is_the_audits_own_copy_or_says_that_it_is_not(shop: Shop) -> None:

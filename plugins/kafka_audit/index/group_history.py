@@ -7,7 +7,7 @@ from typing import Any
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.index.read import IndexedAudit, checked_file, group_row, sealed_files
-from kafka_audit.index.shown import without_root
+from kafka_audit.index.shown import MaySee, without_root
 from kafka_audit.report.lag_history import LagHistory, read_histories
 from kafka_audit.store.layout import EvidenceRoot
 
@@ -30,13 +30,15 @@ class PastGroup:
         return None if self.row is None else self.row[column]
 
 
-def group_history(root: EvidenceRoot, index: IndexedAudit, group_id: str, limit: int = SHOWN) -> tuple[PastGroup, ...]:
+def group_history(root: EvidenceRoot, index: IndexedAudit, group_id: str, may_see: MaySee, limit: int = SHOWN) -> tuple[PastGroup, ...]:
     """The group in the audits up to ``index``, oldest first. One that is void, changed or gone is a gap, and says so."""
     found = []
     for one in index.overview.past[-limit:]:
         row: Mapping[str, Any] | None = None
         why = ""
-        if one.verdict == VOID:
+        if not may_see(one.audit_id):
+            why = "the audit is not there any more, or you may not read it"
+        elif one.verdict == VOID:
             why = "the audit is void: its evidence was not fit to judge"
         else:
             try:

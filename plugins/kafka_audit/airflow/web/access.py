@@ -1,6 +1,8 @@
 """Who may see what: a cluster is shown to those who may read runs of its audit DAG, and is answered as unknown (404) to all others."""
 
 # No "from __future__ import annotations": FastAPI resolves the types of dependencies when it builds the routes.
+import logging
+from datetime import datetime, timezone
 from functools import cache
 from typing import Annotated
 
@@ -11,9 +13,15 @@ from airflow.api_fastapi.core_api.security import get_user
 from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException
 
+from kafka_audit.airflow.web.newest import Cluster, read_cluster, read_clusters, stale_after
+from kafka_audit.audit.clusters import DagCluster, dag_clusters
 from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.listing import FoundAudit, MayRead, find_audit, readable_clusters
+from kafka_audit.audit.request import DAG_ID
+from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.layout import EvidenceRoot
+
+log = logging.getLogger(__name__)
 
 User = Annotated[BaseUser, Depends(get_user)]
 
@@ -64,3 +72,47 @@ def asked_cluster(cluster: str, readable: Clusters) -> str:
 
 
 AskedCluster = Annotated[str, Depends(asked_cluster)]
+
+
+def may_trigger(user: User) -> MayRead:
+    """Whether the person who asks may start runs of a DAG."""
+
+    def may(dag_id: str) -> bool:
+        dag = DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
+        return get_auth_manager().is_authorized_dag(method="POST", access_entity=DagAccessEntity.RUN, details=dag, user=user)
+
+    return may
+
+
+MayTrigger = Annotated[MayRead, Depends(may_trigger)]
+
+
+def configured_clusters() -> list[DagCluster]:
+    """The clusters that have DAGs by the settings of this process; none if these cannot be used, which the DAGs' import errors say."""
+    try:
+        return dag_clusters()
+    except ConfigurationError as problem:
+        log.warning("only clusters with audits are listed: %s", problem)
+        return []
+
+
+def all_known(may_read: Rights) -> list[Cluster]:
+    """What is known of each cluster that the person may read, by name."""
+    return read_clusters(root(), may_read, configured_clusters(), datetime.now(timezone.utc))
+
+
+AllKnown = Annotated[list[Cluster], Depends(all_known)]
+
+
+def known(cluster: str, may_read: Rights) -> Cluster:
+    """What is known of the cluster that an address names; 404 when there is none, or the person may read nothing of it."""
+    own = next((one.dag_id(DAG_ID) for one in configured_clusters() if one.name == cluster and may_read(one.dag_id(DAG_ID))), None)
+    found = None
+    if own or cluster in readable_clusters(root(), may_read):
+        found = read_cluster(root(), cluster, may_read, dag_id=own, now=datetime.now(timezone.utc), limit=stale_after())
+    if found is None:
+        raise HTTPException(status_code=404, detail="there is no such cluster")
+    return found
+
+
+Known = Annotated[Cluster, Depends(known)]

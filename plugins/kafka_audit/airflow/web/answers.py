@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from kafka_audit.airflow.web import marks
-from kafka_audit.safe_text import utc, visible
+from kafka_audit.safe_text import visible
 
 HTML = "text/html; charset=utf-8"
 
@@ -41,7 +41,7 @@ def templates() -> Environment:
     made = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     # What stands in an audit's files comes from the cluster and from whoever holds the folder.
     made.filters["visible"] = lambda text: "\n".join(visible(line) for line in str(text).split("\n"))
-    made.filters |= {"kind": marks.kind, "percent": marks.percent, "cut": marks.cut, "age": marks.age, "utc": utc}
+    made.filters |= marks.FILTERS
     made.globals["sparkline"] = marks.sparkline
     made.globals["theme_script"] = Markup(_THEME)
     return made

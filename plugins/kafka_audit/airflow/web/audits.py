@@ -18,12 +18,6 @@ router = APIRouter()
 _DOWNLOADS = {one.file: one.media_type for name, one in REPORT_FILES.items() if name != "html"}
 
 
-@router.get("/")
-def first_page() -> Response:
-    """What the menu entry opens."""
-    return RedirectResponse("audits/")
-
-
 @router.get("/audits/")
 def audits(request: Request, may_read: Rights) -> Response:
     """The newest audits of all clusters."""

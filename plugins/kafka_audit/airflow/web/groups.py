@@ -8,16 +8,17 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from markupsafe import Markup
 
-from kafka_audit.airflow.web.access import AskedCluster, root
+from kafka_audit.airflow.web.access import AskedCluster, Rights, root
 from kafka_audit.airflow.web.answers import page, way_up
 from kafka_audit.airflow.web.marks import kind
+from kafka_audit.audit.listing import MayRead, find_audit
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.group_charts import figure_chart, figures, is_drawn
 from kafka_audit.index.group_history import PastGroup, group_history, lag_over_time
 from kafka_audit.index.group_query import SORTS, WORST_IS_LARGEST, GroupQuery, find_groups
 from kafka_audit.index.group_tables import BEHAVIOUR, PARTITIONS, SLAS
 from kafka_audit.index.read import IndexedAudit
-from kafka_audit.index.shown import Shown, pinned_audit, shown_audit, without_root
+from kafka_audit.index.shown import MaySee, Shown, pinned_audit, shown_audit, without_root
 from kafka_audit.report import words
 from kafka_audit.report.charts import lag_chart
 from kafka_audit.report.lag import DAY_MS
@@ -48,6 +49,7 @@ def groups(
     *,
     request: Request,
     cluster: AskedCluster,
+    may_read: Rights,
     q: Name = "",
     status: Name = "",
     sort: Name = "place",
@@ -56,8 +58,8 @@ def groups(
     start: Start = 0,
 ) -> Response:
     """The groups of the newest audit, or of the one in the cursor: pages of one list belong together while newer audits are sealed."""
-    shown = shown_audit(root(), cluster)
-    index = (pinned_audit(root(), cluster, audit) if audit else None) or shown.index
+    shown = shown_audit(root(), cluster, seen(cluster, may_read))
+    index = (pinned_audit(root(), cluster, audit, seen(cluster, may_read)) if audit else None) or shown.index
     if index is None:
         return nothing(request, shown, cluster, "The groups of this cluster cannot be shown.")
     sort = sort if sort in SORTS else "place"
@@ -87,9 +89,9 @@ def groups(
 
 
 @router.get("/groups/one")
-def group(request: Request, cluster: AskedCluster, id: Name) -> Response:
+def group(request: Request, cluster: AskedCluster, may_read: Rights, id: Name) -> Response:
     """One group of the newest audit, and how it stood in the audits before."""
-    shown = shown_audit(root(), cluster)
+    shown = shown_audit(root(), cluster, seen(cluster, may_read))
     index = shown.index
     if index is None:
         return nothing(request, shown, cluster, "Groups of this cluster cannot be shown.")
@@ -97,7 +99,7 @@ def group(request: Request, cluster: AskedCluster, id: Name) -> Response:
         row = index.group(id)
         if row is None:
             return nothing(request, shown, cluster, f"Audit {index.overview.audit_id} saw no such group.", name=id)
-        about = _about(index, id, row)
+        about = _about(index, id, row, seen(cluster, may_read))
     except IntegrityError as problem:
         return nothing(request, shown, cluster, f"This group cannot be shown: {without_root(root(), problem)}", name=id)
     cells = [_cell(request, cluster, one) for one in about["past"]]
@@ -115,10 +117,10 @@ def _cell(request: Request, cluster: str, one: PastGroup) -> dict[str, str]:
     return {"address": address, "kind": kind_of, "letter": _LETTERS[kind_of], "words": f"{utc(one.started_at)}: {said}"}
 
 
-def _about(index: IndexedAudit, group_id: str, row: Mapping[str, Any]) -> dict[str, Any]:
+def _about(index: IndexedAudit, group_id: str, row: Mapping[str, Any], may_see: MaySee) -> dict[str, Any]:
     """What the page of a group shows beside its row."""
     of_group = ("group_id", group_id)
-    past = group_history(root(), index, group_id)
+    past = group_history(root(), index, group_id, may_see)
     slas = index.rows(SLAS, of_group).to_pylist()
     behaviour = index.rows(BEHAVIOUR, of_group).to_pylist() if BEHAVIOUR in index.files else []
     series, records = lag_over_time(index, group_id), _limit_records(slas, row)
@@ -158,6 +160,11 @@ def burn_of(sla: Mapping[str, Any]) -> float | None:
     if None in minutes or not allowed or used is None or not sum(minutes[:3]):
         return None
     return float(used / allowed / (sum(minutes[:3]) / sum(minutes)))
+
+
+def seen(cluster: str, may_read: MayRead) -> MaySee:
+    """Whether the person who asks may read an audit of the cluster."""
+    return lambda audit_id: find_audit(root(), cluster, audit_id, may_read) is not None
 
 
 def nothing(request: Request, shown: Shown, cluster: str, message: str, name: str = "") -> Response:

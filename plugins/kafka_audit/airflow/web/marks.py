@@ -1,14 +1,17 @@
 """What the templates show in one way on every page: the colours of words, percentages, times, names that are cut, and sparklines."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from math import floor
+from typing import TypeVar
+from urllib.parse import quote
 
 from markupsafe import Markup
 
 from kafka_audit.report.comparison import TrendPoint
-from kafka_audit.report.words import counted
-from kafka_audit.safe_text import NAME_LENGTH, shortened
+from kafka_audit.report.tally import rank
+from kafka_audit.report.words import counted, duration, percentage
+from kafka_audit.safe_text import NAME_LENGTH, shortened, utc
 from kafka_audit.times import parse_time
 
 _GOOD = ("PASSED", "OK", "pass", "used")
@@ -17,6 +20,8 @@ _NONE = ("NO AUDIT", "UNFINISHED", "NO_COMMIT", "ORPHAN", "ABANDONED", "not_appl
 _KINDS = {**dict.fromkeys(_GOOD, "good"), **dict.fromkeys(_BAD, "bad"), **dict.fromkeys(_NONE, "none")}
 
 DAYS = 30
+_BRIEF = 60
+_Group = TypeVar("_Group")
 _WIDE, _HIGH = 132, 30
 _SPARK = Markup(
     '<svg class="spark" role="img" aria-label="{words}" viewBox="0 0 {width} {height}" focusable="false">'
@@ -40,6 +45,26 @@ def cut(text: str) -> str:
     """Text that is no longer than NAME_LENGTH characters, and how many are left out."""
     kept, left = shortened(text, NAME_LENGTH)
     return f"{kept}\N{HORIZONTAL ELLIPSIS} ({left:,} more characters)" if left else kept
+
+
+def brief(text: str) -> str:
+    """Text for a place with little room: at most 60 characters, and a sign that more are left out."""
+    return text if len(text) <= _BRIEF else f"{text[:_BRIEF]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def addressed(text: str) -> str:
+    """Text as one part of the path of an address: a run's id may have any character, a slash too."""
+    return quote(text, safe="")
+
+
+def thousands(number: int) -> str:
+    """A whole number with thousands separators."""
+    return f"{number:,}"
+
+
+def worst_severity_first(groups: Iterable[tuple[str, _Group]]) -> list[tuple[str, _Group]]:
+    """Groups of what has a severity, as ``groupby`` makes them, with the worst severity first."""
+    return sorted(groups, key=lambda one: rank(one[0]))
 
 
 def age(since: timedelta) -> str:
@@ -99,3 +124,10 @@ def _path(placed: Sequence[tuple[float, int | None]], top: int) -> str:
 
 def _y(failed: int, top: int) -> float:
     return _HIGH - (_HIGH - 3) * failed / top
+
+
+FILTERS = {
+    **{"kind": kind, "percent": percent, "cut": cut, "brief": brief, "age": age, "addressed": addressed, "thousands": thousands},
+    **{"sort_by_severity": worst_severity_first, "utc": utc, "duration": duration, "percentage": percentage},
+}
+"""The filters of the templates by their names there."""

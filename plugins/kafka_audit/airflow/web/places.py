@@ -8,10 +8,11 @@ import pyarrow.compute as pc
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from kafka_audit.airflow.web.access import AskedCluster, Clusters, root
+from kafka_audit.airflow.web.access import AskedCluster, Clusters, Rights, root
 from kafka_audit.airflow.web.answers import page, way_up
-from kafka_audit.airflow.web.groups import Name, Start, nothing
+from kafka_audit.airflow.web.groups import Name, Start, nothing, seen
 from kafka_audit.airflow.web.marks import kind
+from kafka_audit.audit.listing import MayRead
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.control_text import control_text
 from kafka_audit.index.group_tables import READERS
@@ -57,11 +58,11 @@ class Elsewhere:
 
 @router.get("/controls/{control_id}")
 def control(
-    *, request: Request, cluster: AskedCluster, control_id: str, readable: Clusters, audit: Name = "", start: Start = 0
+    *, request: Request, cluster: AskedCluster, may_read: Rights, control_id: str, readable: Clusters, audit: Name = "", start: Start = 0
 ) -> Response:
     """What a control means, how it stands, how it stood before, and where it fails."""
-    shown = shown_audit(root(), cluster)
-    index = (pinned_audit(root(), cluster, audit) if audit else None) or shown.index
+    shown = shown_audit(root(), cluster, seen(cluster, may_read))
+    index = (pinned_audit(root(), cluster, audit, seen(cluster, may_read)) if audit else None) or shown.index
     line = _line(index, control_id) if index else None
     if index is None or line is None:
         message = (
@@ -94,15 +95,15 @@ def control(
         listed=failures.num_rows,
         first=first,
         step=FAILURES_SHOWN,
-        elsewhere=_elsewhere(readable, cluster, control_id),
+        elsewhere=_elsewhere(readable, cluster, control_id, may_read),
         left_out=max(0, len(readable) - 1 - CLUSTERS_SHOWN),
     )
 
 
 @router.get("/topics/one")
-def topic(request: Request, cluster: AskedCluster, name: Name) -> Response:
+def topic(request: Request, cluster: AskedCluster, may_read: Rights, name: Name) -> Response:
     """One topic: its settings with their source, replicas, the controls that fail on it, and its readers."""
-    shown = shown_audit(root(), cluster)
+    shown = shown_audit(root(), cluster, seen(cluster, may_read))
     index = shown.index
     if index is None:
         return nothing(request, shown, cluster, "Topics of this cluster cannot be shown.")
@@ -148,10 +149,10 @@ def _kind(state: State) -> str:
     return "gap" if state.id in _NOTHING_KNOWN else kind(state.id)
 
 
-def _elsewhere(readable: list[str], cluster: str, control_id: str) -> list[Elsewhere]:
+def _elsewhere(readable: list[str], cluster: str, control_id: str, may_read: MayRead) -> list[Elsewhere]:
     found = []
     for other in [one for one in readable if one != cluster][:CLUSTERS_SHOWN]:
-        index = shown_audit(root(), other).index
+        index = shown_audit(root(), other, seen(other, may_read)).index
         found.append(Elsewhere(cluster=other, overview=index.overview if index else None, line=_line(index, control_id) if index else None))
     return found
 
