@@ -67,7 +67,12 @@ def _cluster(place: int, name: str, controls: tuple[FleetControl, ...], hostile:
         for one in controls[: None if place % 9 else -4]
     }
     failed = {
-        severity: FailedAt(controls=1, results=sum(one.failed for one in counts), waived=sum(one.waived for one in counts))
+        severity: FailedAt(
+            controls=1,
+            results=sum(one.failed for one in counts),
+            waived=sum(one.waived for one in counts),
+            assessed=sum(one.assessed for one in counts),
+        )
         for severity in dict.fromkeys(one.severity for one in controls)
         if (counts := [given for one in controls if one.severity == severity and (given := found[one.control_id])])
     }

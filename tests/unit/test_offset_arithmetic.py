@@ -20,6 +20,8 @@ ALLOWED = {
     "spark_jobs/lag/movement.py": "over the newest samples",
     "plugins/kafka_audit/lag/position.py": "the same as positions.py without Spark",
     "plugins/kafka_audit/lag/reading.py": "from one reading to the next",
+    "plugins/kafka_audit/lag/standings.py": "the same as position.py for Arrow columns",
+    "plugins/kafka_audit/lag/sla_standings.py": "the same as seconds.py for Arrow columns",
 }
 OTHER_OFFSETS = {
     "plugins/kafka_audit/cluster": "reads offsets from brokers",

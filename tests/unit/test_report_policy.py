@@ -147,7 +147,7 @@ def test_a_waived_failure_stays_a_failure_and_says_who_answers_for_it(tmp_path: 
     assert "the second rack comes in January" in str(case.text)
     value = as_json(report)
     assert [(one["status"], one["waiver"] and one["waiver"]["id"]) for one in value["findings"]] == [("fail", "W-1"), ("fail", None)]
-    assert value["totals"]["failed_by_severity"]["high"] == {"controls": 1, "results": 2, "waived": 1}
+    assert value["totals"]["failed_by_severity"]["high"] == {"controls": 1, "results": 2, "waived": 1, "assessed": 2}
 
 
 def test_used_unused_expired_and_unapproved_waivers_are_all_listed(tmp_path: Path) -> None:

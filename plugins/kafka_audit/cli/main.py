@@ -36,6 +36,7 @@ COMMANDS = {
     "sandbox": "sandbox:app",
     "controls": "rules:controls_app",
     "policy": "rules:policy_app",
+    "slas": "slas:app",
     "keys": "integrity:keys_app",
 }
 """Where each command is, as ``<module of this folder>:<function or group of commands>``."""

@@ -25,7 +25,7 @@ from kafka_audit.report.control_results import FindingReader, control_results, r
 from kafka_audit.report.frameworks import FrameworkResult, assess
 from kafka_audit.report.frozen import EXACT, IN_JSON_ELSEWHERE, KnownText
 from kafka_audit.report.lag import LagTables, read_lag
-from kafka_audit.report.results import ControlResult, Counts, Finding, ListedFinding, total, worst_first
+from kafka_audit.report.results import AtSeverity, ControlResult, Counts, Finding, ListedFinding, total, worst_first
 from kafka_audit.report.rows import exists
 from kafka_audit.report.snapshot_view import Collection, HashedFile, UsedHistory, audit_files, read_collection, read_used_history
 from kafka_audit.report.tally import (
@@ -53,22 +53,8 @@ LIMIT = 200
 
 _PARTS = ((SETTINGS, "topics, partitions, brokers and the cluster"), (LAG, "consumer groups"))
 
-
 SCHEMA_VERSION: Literal[1] = 1
 """The version of the form of ``report.json``, which ``report.schema.json`` defines."""
-
-
-@dataclass(frozen=True, kw_only=True, config=EXACT)
-class AtSeverity:
-    """One severity: the number of controls with such results, of those that judged one, the controls that fail with it, and the counts."""
-
-    name: str
-    controls: int
-    judged: int
-    assessed: int
-    failing: tuple[ControlResult, ...]
-    failed: int
-    waived: int
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
@@ -154,7 +140,10 @@ class Report:
     @property
     def totals(self) -> Totals:
         """The counts over all controls."""
-        severities = {one.name: FailedAt(controls=len(one.failing), results=one.failed, waived=one.waived) for one in self.by_severity()}
+        severities = {
+            one.name: FailedAt(controls=len(one.failing), results=one.failed, waived=one.waived, assessed=one.assessed)
+            for one in self.by_severity()
+        }
         return Totals(
             **asdict(self.counts),
             controls=len(self.results),

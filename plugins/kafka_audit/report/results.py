@@ -195,6 +195,19 @@ class ControlResult:
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
+class AtSeverity:
+    """One severity: the number of controls with such results, of those that judged one, the controls that fail with it, and the counts."""
+
+    name: str
+    controls: int
+    judged: int
+    assessed: int
+    failing: tuple[ControlResult, ...]
+    failed: int
+    waived: int
+
+
+@dataclass(frozen=True, kw_only=True, config=EXACT)
 class Reason:
     """One reason why results are missing or do not apply: how many results it concerns, of which controls, and example resources."""
 

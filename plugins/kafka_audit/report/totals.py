@@ -46,11 +46,15 @@ Moment = Annotated[
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)
 class FailedAt:
-    """The failures at one severity: the controls that have some, the results, and those of them that are waived."""
+    """The failures at one severity: the controls that have some, the results, and those of them that are waived.
+
+    ``assessed``: how many results of this severity pass or fail; if there are none, nothing is known of it.
+    """
 
     controls: int
     results: int
     waived: int
+    assessed: int
 
 
 @dataclass(frozen=True, kw_only=True, config=EXACT)

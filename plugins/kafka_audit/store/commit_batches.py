@@ -86,7 +86,7 @@ def verify_batch(batch: Path, repair: str, *, names_only: bool = False) -> list[
     IntegrityError (exit 5) with the advice ``repair`` when files are missing, were added (hidden ones aside) or changed.
     """
     sealed = Sealed.open(batch)
-    if problems := file_problems(batch, sealed.manifest, names_only=names_only, ignore_hidden=True):
+    if problems := file_problems(batch, sealed.manifest, hashed=() if names_only else ("",), ignore_hidden=True):
         raise IntegrityError(f"{batch}: {shown(problems)}; {repair}")
     return sorted(sealed.manifest["files"])
 

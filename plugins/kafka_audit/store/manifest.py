@@ -149,11 +149,17 @@ def manifest_sha256(folder: Path, hashes: FileHashes | None = None) -> str | Non
 
 
 def file_problems(
-    folder: Path, manifest: Mapping[str, Any], hashes: FileHashes | None = None, *, names_only: bool = False, ignore_hidden: bool = False
+    folder: Path,
+    manifest: Mapping[str, Any],
+    hashes: FileHashes | None = None,
+    *,
+    hashed: tuple[str, ...] = ("",),
+    ignore_hidden: bool = False,
 ) -> list[str]:
     """Every difference between a folder's files and those that its manifest lists, as sentences.
 
-    ``names_only``: nothing is hashed. ``ignore_hidden``: hidden files may lie in it, because its readers look at none.
+    ``hashed``: only files whose names begin with one of these are read; all by default, and with ``()`` none. ``ignore_hidden``: hidden
+    files may lie in it, because its readers look at none.
     """
     recorded, (names, found), known = manifest.get("files"), list_files(folder), hashes or FileHashes()
     if not isinstance(recorded, dict):
@@ -163,7 +169,7 @@ def file_problems(
         if name not in there:
             outside = Path(name).is_absolute() or ".." in Path(name).parts
             found.append(f"{name}: the manifest names a file outside the folder" if outside else f"{name}: is missing")
-        elif not names_only and (change := _change(folder, name, recorded[name], known)):
+        elif name.startswith(hashed) and (change := _change(folder, name, recorded[name], known)):
             found.append(change)
     return found + [f"{name}: is not in the manifest, so it was added later" for name in sorted(there - recorded.keys())]
 

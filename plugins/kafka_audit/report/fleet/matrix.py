@@ -8,7 +8,7 @@ from kafka_audit.audit.check import check_audit
 from kafka_audit.audit.outcome import ERROR, FAILED, PASSED, VOID, failures_of
 from kafka_audit.errors import AuditError, IntegrityError
 from kafka_audit.report.control_status import Standing, standing_by
-from kafka_audit.report.fleet.stored import StoredControl, StoredReport, read_stored
+from kafka_audit.report.fleet.stored import StoredControl, StoredReport, read_stored, verdict_of
 from kafka_audit.report.results import Counts
 from kafka_audit.report.tally import rank
 from kafka_audit.report.totals import FailedAt
@@ -145,7 +145,7 @@ def _read(
         audit_id = ids[-1]
         path, _ = placed(root.audit(name, audit_id).path)
         check_audit(path, root, keys, hashes).raise_problems(path)
-        report = read_stored(path)
+        report = read_stored(path, StoredReport)
         cluster = _cluster(name, report, [f"Step {one['step']} failed: {one['message']}" for one in failures_of(path)])
         newer = _unsealed(root, name, audit_id)
     except (AuditError, OSError, KeyError, ValueError) as problem:
@@ -163,10 +163,7 @@ def _one_line(problem: Exception) -> str:
 
 
 def _cluster(name: str, report: StoredReport, failed_steps: list[str]) -> FleetCluster:
-    """``failed_steps`` decide as in the audit's own outcome: only a gate that found the evidence unfit comes before them."""
-    verdict = report.verdict
-    if failed_steps and not (verdict == VOID and report.gates[0].exit_code is not None):
-        verdict = ERROR
+    verdict = verdict_of(report, bool(failed_steps))
     audited = verdict not in (VOID, ERROR)
     reasons = () if verdict == PASSED else report.missing if verdict == FAILED else (*failed_steps, *report.reasons)
     return FleetCluster(

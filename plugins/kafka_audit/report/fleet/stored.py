@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED, VOID
+from kafka_audit.audit.outcome import ERROR, FAILED, INCOMPLETE, PASSED, VOID
 from kafka_audit.errors import IntegrityError
 from kafka_audit.report.results import Counts
 from kafka_audit.report.totals import FailedAt
@@ -40,6 +40,11 @@ class _Share(_Stored):
 
 
 class _Totals(_Stored):
+    passed: int
+    failed: int
+    errored: int
+    not_assessed: int
+    not_applicable: int
     failed_by_severity: Mapping[str, FailedAt]
 
 
@@ -68,11 +73,20 @@ class StoredReport(_Stored):
     controls: tuple[StoredControl, ...] = Field(min_length=1)
 
 
-def read_stored(audit: Path) -> StoredReport:
-    """Read the report of the sealed audit in ``audit``; IntegrityError if it is of another audit or another form."""
+_Report = TypeVar("_Report", bound=StoredReport)
+
+
+def verdict_of(report: StoredReport, step_failed: bool) -> str:
+    """How the audit ended: a failed step decides, as in the audit's own outcome, unless its gate found the evidence unfit before."""
+    unfit = report.verdict == VOID and report.gates[0].exit_code is not None
+    return ERROR if step_failed and not unfit else report.verdict
+
+
+def read_stored(audit: Path, model: type[_Report]) -> _Report:
+    """Read the report of the sealed audit in ``audit`` as ``model``; IntegrityError if it is of another audit or another form."""
     path = audit / "report" / "report.json"
     try:
-        found = StoredReport.model_validate(read_json(path))
+        found = model.model_validate(read_json(path))
     except ValidationError as problem:
         first = problem.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
