@@ -3,10 +3,10 @@
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi import Depends, FastAPI
 
-from kafka_audit.airflow.web import audits, clusters, groups, metrics, places
+from kafka_audit.airflow.web import audits, clusters, metrics, places
 from kafka_audit.airflow.web.answers import with_headers
 
-_ROUTERS = (clusters.router, groups.router, places.router, metrics.router, audits.router)
+_ROUTERS = (clusters.router, places.router, metrics.router, audits.router)
 
 
 def app() -> FastAPI:
