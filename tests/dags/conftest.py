@@ -45,6 +45,23 @@ def airflow_db() -> None:
     db.initdb()
 
 
+@pytest.fixture(scope="module")
+def client(airflow_db):
+    """Airflow's own web application with the plugin in it, as the api-server runs it."""
+    from airflow.api_fastapi.app import create_app
+    from fastapi.testclient import TestClient
+
+    with TestClient(create_app(apps="core"), base_url="http://testserver", follow_redirects=False) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def login(client) -> dict[str, str]:
+    token = client.post("/auth/token", json={"username": "viewer", "password": "viewer"})
+    assert token.status_code == 201, token.text
+    return {"Authorization": f"Bearer {token.json()['access_token']}"}
+
+
 @pytest.fixture(scope="session")
 def dagbag():
     from airflow.dag_processing.dagbag import DagBag

@@ -127,9 +127,44 @@ def test_a_run_leads_only_its_readers_to_its_audit(get, user: str) -> None:
 
 @pytest.mark.usefixtures("audits", "runs")
 def test_who_is_not_logged_in_is_told_so_everywhere(get) -> None:
-    addresses = ["", *(f"dags/{dag_id}/runs/{RUN_ID}" for dag_id in MADE_BY.values())]
+    addresses = [
+        "",
+        "waivers/",
+        "matrix/",
+        *(f"clusters/{cluster}/" for cluster in MADE_BY),
+        *(f"dags/{dag_id}/runs/{RUN_ID}" for dag_id in MADE_BY.values()),
+    ]
     addresses += [f"audits/{cluster}/{audit_id(cluster)}/{name}" for cluster in MADE_BY for name in NAMES]
     assert {get(None, address).status_code for address in addresses} == {401}
+
+
+@pytest.mark.usefixtures("audits")
+@pytest.mark.parametrize("user", GRANTED)
+def test_the_pages_over_clusters_show_only_those_of_which_the_user_may_read_an_audit(get, user: str) -> None:
+    for address in ("", "?order=name", "waivers/", "matrix/"):
+        page = get(user, address)
+        assert page.status_code == 200, address
+        named = {cluster for cluster in MADE_BY if f"clusters/{cluster}/" in page.text}
+        # These audits have no index, so the matrix has no row and no column.
+        assert named == (set() if address == "matrix/" else SEEN[user]), address
+    for cluster in MADE_BY:
+        for address in (f"clusters/{cluster}/", f"clusters/{cluster}/audits/"):
+            answer, missing = get(user, address), get(user, address.replace(cluster, "no-such"))
+            assert (missing.status_code, missing.text) == (404, '{"detail":"there is no such cluster"}')
+            if cluster in SEEN[user]:
+                assert answer.status_code == 200, address
+                assert audit_id(cluster) in answer.text
+            else:
+                assert (answer.status_code, answer.text) == (404, missing.text), address
+
+
+@pytest.mark.usefixtures("audits")
+def test_audit_now_is_offered_only_to_who_may_start_runs(get, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+
+    assert "Audit now" not in get("orders", "clusters/orders/").text
+    monkeypatch.setattr(SimpleAuthManager, "is_authorized_dag", lambda *_, **__: True)
+    assert f'href="../../../dags/{AUDIT}__orders"' in get("orders", "clusters/orders/").text
 
 
 @pytest.mark.usefixtures("audits")

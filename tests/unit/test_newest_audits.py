@@ -1,5 +1,7 @@
 """What the pages know of each cluster: the newest audit that the reader may read, how old it is, and what is said where there is none."""
 
+import json
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from kafka_audit.airflow.web.unsealed import of_unsealed
 from kafka_audit.audit.clusters import DagCluster
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.index.overview import OVERVIEW
-from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.layout import EvidenceRoot, new_id, seal_audit
 
 LIMIT = timedelta(hours=26)
 
@@ -124,9 +126,32 @@ def test_an_audit_of_another_schema_cannot_be_used(root: EvidenceRoot) -> None:
     assert "schema version 7" in found.problem
 
 
-def test_an_audit_that_was_sealed_last_and_is_gone_is_not_replaced_by_an_older_one(root: EvidenceRoot) -> None:
-    import shutil
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("trend", 0, "coverage"), "1e999"),
+        (("trend", 0, "availability_percent"), "-1e999"),
+        (("budget", "used_minutes"), "1e999"),
+        (("budget", "availability_percent"), "1e999"),
+        (("trend", 0, "failed_by_severity", "critical"), '"many"'),
+    ],
+    ids=str,
+)
+def test_an_overview_with_figures_that_are_none_costs_only_its_own_cluster(root: EvidenceRoot, path: tuple[Any, ...], value: str) -> None:
+    made = overview()
+    audit = begun(root, made)
+    record = made.model_dump(mode="json")
+    part: Any = record
+    for name in path[:-1]:
+        part = part[name]
+    part[path[-1]] = "PLACE"
+    (audit.path / OVERVIEW).parent.mkdir()
+    (audit.path / OVERVIEW).write_text(json.dumps(record).replace('"PLACE"', value))
+    seal_audit(root, made.cluster, made.audit_id, {})
+    assert read(root).verdict == "UNUSABLE"
 
+
+def test_an_audit_that_was_sealed_last_and_is_gone_is_not_replaced_by_an_older_one(root: EvidenceRoot) -> None:
     sealed(root, overview(verdict="PASSED", age_hours=5))
     shutil.rmtree(sealed(root, overview(age_hours=1)).path)
     found = read(root)
@@ -143,6 +168,19 @@ def test_audits_of_a_dag_whose_runs_the_reader_may_not_read_do_not_exist_for_the
     assert read_clusters(root, "other".__eq__, [], NOW) == []
     sealed(root, overview("payments"))
     assert [one.name for one in read_clusters(root, DAG.__eq__, [], NOW)] == ["orders-prod"]
+
+
+def test_folders_that_are_no_clusters_and_a_chain_that_cannot_be_read_hide_no_other_cluster(root: EvidenceRoot) -> None:
+    sealed(root, overview("passed", verdict="PASSED"))
+    sealed(root, overview("broken", verdict="PASSED"))
+    audits = root.path / "audits"
+    (audits / "broken" / ".chain.json").write_text("[")
+    for name in ("Bad Name", "..x", ".tmp", "x" * 200):
+        (audits / name / overview().audit_id).mkdir(parents=True)
+    (audits / "file").write_text("")
+    (audits / "linked").symlink_to(audits / "passed")
+    known = read_clusters(root, everything, [], NOW)
+    assert [(one.name, one.verdict) for one in known] == [("broken", "UNUSABLE"), ("passed", "PASSED")]
 
 
 def test_the_worst_come_first_and_a_stale_one_before_those_of_its_verdict(root: EvidenceRoot) -> None:

@@ -9,6 +9,7 @@ from overviews import NOW, overview, trend, waiver
 from kafka_audit.airflow.web import marks
 from kafka_audit.airflow.web.answers import render
 from kafka_audit.airflow.web.availability_chart import availability_chart, floor_of
+from kafka_audit.airflow.web.facts import of_cluster
 from kafka_audit.airflow.web.matrix import matrix
 from kafka_audit.airflow.web.newest import Cluster
 from kafka_audit.airflow.web.waiver_lists import expiring_of, waiver_lists
@@ -50,6 +51,7 @@ def test_ages_are_said_in_their_largest_units(hours: float, said: str) -> None:
 
 def test_a_percentage_is_rounded_down() -> None:
     assert (marks.percent(0.9999), marks.percent(1.0), marks.percent(0.123)) == ("99.9%", "100.0%", "12.3%")
+    assert marks.percent(float("inf")) == "over 1,000,000%"
 
 
 def test_a_sparkline_says_what_it_shows_and_breaks_where_failures_are_not_known() -> None:
@@ -136,31 +138,19 @@ def test_availability_is_drawn_with_gaps_and_not_at_all_if_it_was_never_measured
 
 def test_hostile_names_stay_text_and_their_links_keep_them_whole() -> None:
     name = '"><script>alert(1)</script>\u202e/../x?a=b&c'
-    made = cluster(said=name)
-    facts: dict[str, Any] = {"begun": "", "audit_now": None, "charts": [], "expiring": [], "severities": ("high",), "states": STATE_WORDS}
-    text = render("cluster.html.j2", up="../../", cluster=made, foreseen=lambda _: None, **facts)
+    text = render("cluster.html.j2", up="../../", **of_cluster(cluster(said=name), {}, None))
     assert "<script>alert" not in text
     assert "\u202e" not in text
     assert "groups/one?id=%22%3E%3Cscript%3Ealert%281%29%3C/script%3E%E2%80%AE/../x%3Fa%3Db%26c" in text
 
 
-class _Words:
-    words = "waived"
-
-
-STATE_WORDS = {"fail": _Words, "fail_waived": _Words, "error": _Words}
-
-
 def test_within_a_frame_of_airflow_there_are_no_links_out_of_the_pages() -> None:
-    facts: dict[str, Any] = {
-        "begun": "",
-        "audit_now": "/dags/d",
-        "charts": [],
-        "expiring": [],
-        "severities": ("high",),
-        "states": STATE_WORDS,
-    }
     for framed in (False, True):
-        text = render("cluster.html.j2", up="../../", framed=framed, cluster=cluster(), foreseen=lambda _: None, **facts)
+        text = render("cluster.html.j2", up="../../", framed=framed, **of_cluster(cluster(), {}, "/dags/d"))
         assert ("../../../" in text) is not framed
         assert ("Audit now" in text) is not framed
+
+
+def test_a_loss_beyond_the_calendar_has_no_time() -> None:
+    far = overview().next_losses[0].model_copy(update={"time_to_loss_ms": 2**52})
+    assert "not known</td>" in render("cluster.html.j2", up="../../", **of_cluster(cluster(next_losses=(far,)), {}, None))

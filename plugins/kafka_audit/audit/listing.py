@@ -2,11 +2,13 @@
 
 import itertools
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kafka_audit.audit.clusters import CLUSTER_PATTERN
 from kafka_audit.audit.formats import REPORT_FILES, ReportFile, not_written
 from kafka_audit.audit.outcome import ERROR, VOID, failures_of
 from kafka_audit.audit.request import DAG_ID
@@ -146,8 +148,10 @@ def _dags_of(cluster: str) -> tuple[str, str]:
 
 
 def _clusters(root: EvidenceRoot) -> list[str]:
+    """The folders of clusters; one whose name no cluster can have holds no audit that can be read."""
     audits = root.path / "audits"
-    return sorted(folder.name for folder in audits.iterdir() if folder.is_dir() and not folder.is_symlink()) if audits.is_dir() else []
+    folders = audits.iterdir() if audits.is_dir() else iter(())
+    return sorted(one.name for one in folders if re.fullmatch(CLUSTER_PATTERN, one.name) and one.is_dir() and not one.is_symlink())
 
 
 def _ids(root: EvidenceRoot, cluster: str) -> list[str]:

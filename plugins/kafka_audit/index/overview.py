@@ -46,7 +46,7 @@ SeverityWord = Annotated[str, AfterValidator(partial(_one_of, [one.value for one
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 class Failed(_Part):

@@ -1,5 +1,6 @@
 """Reads the indexes of sealed audits, each checked against the manifest that sealed it: a page reads a few small files and no findings."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -80,11 +81,19 @@ def checked_rows(
             if not file.schema_arrow.equals(_SCHEMAS.get(name, file.schema_arrow)):
                 raise IntegrityError(f"{path}: has other columns than this release reads: audit the cluster again")
             if where is None:
-                return file.read(columns=columns, use_threads=False)
+                return _finite(path, file.read(columns=columns, use_threads=False))
             found = file.read_row_groups(list(_row_groups(file, *where)), columns=columns, use_threads=False)
-            return found.filter(pc.equal(found[where[0]], where[1]))
+            return _finite(path, found.filter(pc.equal(found[where[0]], where[1])))
     except (OSError, pa.ArrowException, KeyError) as problem:
         raise IntegrityError(f"{path}: cannot be read as Parquet ({problem!s:.200})") from problem
+
+
+def _finite(path: Path, table: pa.Table) -> pa.Table:
+    """The table; IntegrityError if a number in it is none: no step writes one, and no figure can be made of it."""
+    for field in table.schema:
+        if pa.types.is_floating(field.type) and pc.all(pc.is_finite(table[field.name])).as_py() is False:
+            raise IntegrityError(f"{path}: {field.name} holds numbers that are none")
+    return table
 
 
 def _row_groups(file: pq.ParquetFile, column: str, value: str) -> Iterator[int]:
@@ -190,4 +199,4 @@ def _ids_in(folder: Path) -> tuple[str, ...]:
 @lru_cache(maxsize=4 * _KEPT)
 def _names(folder: Path, _changed_ns: int) -> tuple[str, ...]:
     """The ids in a folder, newest first; a folder's time changes whenever a name is added to it or removed."""
-    return tuple(sorted((one.name for one in folder.iterdir() if is_id(one.name)), reverse=True))
+    return tuple(sorted(filter(is_id, os.listdir(folder)), reverse=True))  # noqa: PTH208  (a tenth of the time of Path.iterdir)

@@ -82,6 +82,11 @@ def served(path: Path | None, policy: str, media_type: str, **more: Any) -> Resp
     return FileResponse(path, media_type=media_type, headers={"Content-Security-Policy": policy}, **more)
 
 
+def misconfigured(request: Request, problem: Exception) -> Response:
+    """What is wrong with the installation's settings, in words: the name of the variable and what to do."""
+    return page(request, "no_audit.html.j2", status_code=500, message=str(problem))
+
+
 async def with_headers(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
     """Give every answer the headers that keep it private; refusals too: a kept "404" would hide what a person may read meanwhile."""
     response = await answer(request)

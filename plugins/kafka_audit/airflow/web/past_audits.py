@@ -32,6 +32,11 @@ class PastAudits:
     audits: tuple[PastAudit, ...]
     older: str | None
 
+    @property
+    def unsealed(self) -> tuple[PastAudit, ...]:
+        """Those that run still or were cut short."""
+        return tuple(one for one in self.audits if one.verdict == UNSEALED)
+
 
 def past_audits(root: EvidenceRoot, cluster: str, may_read: MayRead, before: str = "", *, size: int = PAGE) -> PastAudits:
     """The audits before the one of the id ``before`` that the reader may read; all that are not before it are passed over."""
