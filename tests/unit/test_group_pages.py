@@ -3,13 +3,16 @@
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from compared_audits import CLUSTER, TOPIC, Shop, row
 from lag_rows import group_sla, sla_table
 from report_audit import FakeAudit, control, group_partition
 
+from kafka_audit.airflow.web.group_pages import burn_of
 from kafka_audit.catalogue.load import shipped_controls
+from kafka_audit.errors import IntegrityError
 from kafka_audit.index.control_text import control_text
 from kafka_audit.index.group_charts import figure_chart, figures
 from kafka_audit.index.group_history import group_history
@@ -154,3 +157,44 @@ def test_a_topic_has_its_own_settings_first_and_partitions_in_trouble_first(shop
     assert "was changed after" in topic_evidence(shop.root, open_index(judged.audit), "orders").why
     shutil.rmtree(judged.snapshot.path)
     assert topic_evidence(shop.root, open_index(judged.audit), "orders").why == "is not kept any more: it was deleted or moved away"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "used", "burn"),
+    [
+        ((50, 0, 50), 108.0, 1.0),
+        ((25, 25, 50), 108.0, 1.0),
+        ((100, 0, 0), 108.0, 0.5),
+        ((0, 0, 100), 0.0, None),
+        ((50, None, 0), 1.0, None),
+    ],
+)
+def test_a_budget_burns_by_the_share_of_the_window_that_was_measured(
+    minutes: tuple[int | None, ...], used: float, burn: float | None
+) -> None:
+    names = ("minutes_in", "minutes_out", "minutes_not_assessed")
+    sla = {**dict(zip(names, minutes, strict=True)), "minutes_quiet": 0, "budget_allowed_minutes": 216.0, "budget_used_minutes": used}
+    assert burn_of(sla) == burn
+    assert burn_of({**sla, "budget_allowed_minutes": 0.0}) is None
+
+
+def test_numbers_that_are_none_are_refused(shop: Shop) -> None:
+    judged = shop.judge([], groups=["billing"])
+    judged.write()
+    path = judged.audit.path / GROUPS
+    table = pq.read_table(path)
+    column = pa.array([float("nan")] * table.num_rows)
+    pq.write_table(table.set_column(table.column_names.index("budget_used_share"), table.schema.field("budget_used_share"), column), path)
+    seal_audit(shop.root, CLUSTER, judged.id, {})
+    with pytest.raises(IntegrityError, match="budget_used_share holds numbers that are none"):
+        open_index(judged.audit).group("billing")
+
+
+def test_a_table_of_another_release_is_refused(shop: Shop) -> None:
+    judged = shop.judge([], groups=["billing"])
+    judged.write()
+    path = judged.audit.path / GROUPS
+    pq.write_table(pq.read_table(path).drop_columns(["place"]), path)
+    seal_audit(shop.root, CLUSTER, judged.id, {})
+    with pytest.raises(IntegrityError, match="has other columns than this release reads"):
+        open_index(judged.audit).groups()
