@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
-from overviews import DAG, begun, overview, sealed
+from overviews import DAG, NOW, begun, overview, sealed
 
 from kafka_audit.index.overview import OVERVIEW
 from kafka_audit.store.layout import EvidenceRoot
@@ -63,6 +63,24 @@ def test_a_cluster_whose_schedule_stopped_is_stale_and_not_green(get, clusters: 
     payments = row(get("").text, "payments")
     assert ">stale<" in payments and "is-good" not in payments
     assert "Stale: the newest sealed audit is of 2026-11-20" in get("clusters/payments/").text
+
+
+@pytest.mark.parametrize(("state", "words"), [("running", "is running."), ("failed", "was cut short: its run ended (failed)")])
+def test_an_audit_that_is_not_sealed_runs_or_was_cut_short_as_airflow_says(get, clusters: EvidenceRoot, state: str, words: str) -> None:
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from airflow.utils.types import DagRunTriggeredByType, DagRunType
+
+    made = overview("begun")
+    facts = {"run_type": DagRunType.MANUAL, "triggered_by": DagRunTriggeredByType.TEST, "state": state, "run_after": NOW}
+    with create_session() as session:
+        session.add(DagRun(dag_id=made.dag_id, run_id=made.run_id, **facts))
+    try:
+        for address in ("", "clusters/begun/", "clusters/begun/audits/"):
+            assert f"Audit {made.audit_id} {words}" in get(address).text, address
+    finally:
+        with create_session() as session:
+            session.query(DagRun).filter(DagRun.run_id == made.run_id).delete()
 
 
 def test_every_page_of_every_cluster_answers_and_hostile_names_stay_text(get, clusters: EvidenceRoot) -> None:

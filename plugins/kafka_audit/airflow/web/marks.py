@@ -131,6 +131,6 @@ def _y(failed: int, top: int) -> float:
 
 FILTERS = {
     **{"kind": kind, "percent": percent, "cut": cut, "brief": brief, "age": age, "addressed": addressed, "thousands": thousands},
-    **{"sort_by_severity": worst_severity_first, "utc": utc, "duration": duration, "percentage": percentage},
+    **{"sort_by_severity": worst_severity_first, "utc": utc, "counted": counted, "duration": duration, "percentage": percentage},
 }
 """The filters of the templates by their names there."""
