@@ -9,7 +9,7 @@ from overviews import NOW, overview, trend, waiver
 from kafka_audit.airflow.web import marks
 from kafka_audit.airflow.web.answers import render
 from kafka_audit.airflow.web.availability_chart import availability_chart, floor_of
-from kafka_audit.airflow.web.facts import of_cluster
+from kafka_audit.airflow.web.facts import failing, of_cluster
 from kafka_audit.airflow.web.matrix import matrix
 from kafka_audit.airflow.web.newest import Cluster
 from kafka_audit.airflow.web.waiver_lists import expiring_of, waiver_lists
@@ -39,6 +39,21 @@ def point(days: float, failed: int | None) -> TrendPoint:
 def test_only_ok_of_all_statuses_of_a_group_is_shown_in_green() -> None:
     assert {status for status in STATUSES if marks.kind(status) == "good"} == {"OK"}
     assert {marks.kind(word) for word in ("VOID", "INCOMPLETE", "NOT SEALED", "stale", "a new word")} == {"warn"}
+
+
+def test_statuses_of_groups_are_listed_with_the_worst_first() -> None:
+    assert marks.worst_status_first({"OK": 9, "NEW WORD": 1, "LOST": 2, "SLOW": 3}) == [
+        ("LOST", 2),
+        ("SLOW", 3),
+        ("OK", 9),
+        ("NEW WORD", 1),
+    ]
+
+
+def test_controls_that_fail_are_listed_by_their_worst_failure() -> None:
+    first, second, *others = overview().controls
+    made = cluster(controls=(*others, second, first.model_copy(update={"worst": "low"})))
+    assert [one.code for one in failing(made)] == ["TOP-01", "TOP-04"]
 
 
 @pytest.mark.parametrize(
@@ -120,6 +135,12 @@ def test_the_matrix_is_filtered_by_severity_and_by_how_a_control_stands_anywhere
     assert [row.code for row in matrix(known, severity="high")] == ["CON-01", "TOP-01"]
     assert [row.code for row in matrix(known, standing="fail_waived")] == ["TOP-01"]
     assert matrix(known, severity="low", standing="fail") == ()
+
+
+def test_a_control_has_the_words_of_the_newest_audit_that_has_it() -> None:
+    newest, older = cluster("a", age_hours=1, said=" today"), cluster("b", age_hours=9, said=" before")
+    for known in ([newest, older], [older, newest]):
+        assert {row.title.endswith(" today") for row in matrix(known)} == {True}
 
 
 def test_a_standing_of_another_release_is_not_known() -> None:

@@ -54,7 +54,7 @@ def _steps(points: Sequence[TrendPoint], floor: float) -> Iterator[str]:
         if point.availability_percent is not None:
             x = _LEFT + (WIDTH - _LEFT - 4) * (number / (len(points) - 1) if len(points) > 1 else 1.0)
             y = PLOT * (1 - (min(point.availability_percent, 100.0) - floor) / (100.0 - floor))
-            yield f"L{plain(x)} {plain(y)}" if drawn else f"M{plain(x)} {plain(y)}h2"
+            yield f"L{plain(x)} {plain(y)}" if drawn else f"M{plain(x)} {plain(y)}h6"
         drawn = point.availability_percent is not None
 
 

@@ -10,11 +10,13 @@ from kafka_audit.airflow.web.newest import Cluster, stale_after
 from kafka_audit.airflow.web.past_audits import PastAudits
 from kafka_audit.airflow.web.unsealed import RunStates, of_unsealed
 from kafka_audit.airflow.web.waiver_lists import expiring_of, waiver_lists
+from kafka_audit.index.overview import ControlLine
 from kafka_audit.report.fleet.states import STATES
-from kafka_audit.report.tally import SEVERITIES
+from kafka_audit.report.tally import SEVERITIES, rank
 from kafka_audit.report.trend_charts import coverage_chart, failures_chart
 
 Facts = Mapping[str, Any]
+_FAILING = frozenset({"fail", "fail_waived", "error"})
 
 
 def of_clusters(known: Sequence[Cluster], states: RunStates, order: str = "") -> Facts:
@@ -33,10 +35,17 @@ def of_cluster(known: Cluster, states: RunStates, audit_now: str | None) -> Fact
         "audit_now": audit_now,
         "charts": [chart for chart in (failures_chart(trend), coverage_chart(trend), availability_chart(trend)) if chart] if trend else [],
         "expiring": expiring_of(known),
+        "failing": failing(known),
         "foreseen": lambda milliseconds: _foreseen(known.audited_at, milliseconds),
         "severities": SEVERITIES,
         "states": {state.id: state for state in STATES},
     }
+
+
+def failing(known: Cluster) -> list[ControlLine]:
+    """The controls that fail, waived ones included, or whose rule raised an error: by the severity of the worst failure, then by code."""
+    listed = [one for one in known.overview.controls if one.standing in _FAILING] if known.overview else []
+    return sorted(listed, key=lambda one: (rank(one.worst or one.severity), one.code))
 
 
 def _foreseen(at: datetime | None, milliseconds: int) -> datetime | None:

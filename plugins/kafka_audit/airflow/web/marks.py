@@ -1,6 +1,6 @@
 """What the templates show in one way on every page: the colours of words, percentages, times, names that are cut, and sparklines."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import floor
 from typing import TypeVar
@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from kafka_audit.catalogue.rows.groups import STATUSES
 from kafka_audit.report.comparison import TrendPoint
 from kafka_audit.report.tally import rank
 from kafka_audit.report.words import counted, duration, percentage
@@ -68,6 +69,11 @@ def thousands(number: int) -> str:
 def worst_severity_first(groups: Iterable[tuple[str, _Group]]) -> list[tuple[str, _Group]]:
     """Groups of what has a severity, as ``groupby`` makes them, with the worst severity first."""
     return sorted(groups, key=lambda one: rank(one[0]))
+
+
+def worst_status_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """How many groups have each status, the worst status first; a word that this release does not know comes last."""
+    return sorted(counts.items(), key=lambda one: (STATUSES.index(one[0]) if one[0] in STATUSES else len(STATUSES), one[0]))
 
 
 def age(since: timedelta) -> str:
@@ -131,6 +137,13 @@ def _y(failed: int, top: int) -> float:
 
 FILTERS = {
     **{"kind": kind, "percent": percent, "cut": cut, "brief": brief, "age": age, "addressed": addressed, "thousands": thousands},
-    **{"sort_by_severity": worst_severity_first, "utc": utc, "counted": counted, "duration": duration, "percentage": percentage},
+    **{
+        "sort_by_severity": worst_severity_first,
+        "worst_status_first": worst_status_first,
+        "utc": utc,
+        "counted": counted,
+        "duration": duration,
+        "percentage": percentage,
+    },
 }
 """The filters of the templates by their names there."""
