@@ -1,9 +1,10 @@
-"""Measure collection against Kafka's own tool, the snapshot's memory, and the verification of large clusters.
+"""Measure collection against Kafka's own tool, the snapshot's memory, the verification of large clusters, and the web pages.
 
     make bench                                     everything, at full size
     .venv/bin/python bench/run.py collection --groups 500
     .venv/bin/python bench/run.py memory
     .venv/bin/python bench/run.py controls --scales 1 4 16
+    .venv/bin/python bench/run.py pages
 
 Collection and memory are measured on whole processes (including the start of the interpreter or JVM), on the same brokers in the same run.
 """
@@ -21,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import controls
+import pages
 from kafka import KafkaAdminClient, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError
@@ -130,7 +132,7 @@ def memory(work: Path, runs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=["all", "collection", "memory", "controls"], default="all")
+    parser.add_argument("what", nargs="?", choices=["all", "collection", "memory", "controls", "pages"], default="all")
     parser.add_argument("--groups", type=int, default=5000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--scales", type=int, nargs="+", default=[1, 4, 16])
@@ -144,6 +146,9 @@ def main() -> None:
         if asked.what in ("all", "controls"):
             print(f"judging generated snapshots by every control, one Spark application, {machine()}")
             controls.measure(Path(folder), tuple(asked.scales), asked.driver_memory)
+        if asked.what in ("all", "pages"):
+            print(f"web pages, {machine()}")
+            pages.run()
 
 
 if __name__ == "__main__":

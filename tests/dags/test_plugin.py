@@ -80,6 +80,7 @@ def test_every_route_of_the_plugin_refuses_who_is_not_logged_in(client, audits: 
     routes = [route.path for route in app().routes]
     assert len(routes) >= 6
     values = {"cluster": "kafka", "audit_id": AUDIT_ID, "name": "report.json", "dag_id": "kafka_reliability_audit", "run_id": "r"}
+    values["control_id"] = "lag_within_sla"
     for path in routes:
         address = "/kafka-audit" + re.sub(r"\{(\w+)\}", lambda found: values[found.group(1)], path)
         for headers in ({}, {"Authorization": "Bearer forged"}):

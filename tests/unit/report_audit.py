@@ -65,6 +65,12 @@ GROUP_PARTITIONS = pa.schema(
         *((name, pa.int64()) for name in ("committed", "log_start", "log_end", "lag", "lost", "beyond_end")),
     ]
 )
+_COMMITS = pa.struct(
+    [
+        *(("as_of", pa.string()), ("hours", pa.float64()), ("last_rewind_at", pa.string())),
+        *((name, pa.int64()) for name in ("commits", "unchanged", "rewinds", "longest_gap_ms", "jumps")),
+    ]
+)
 LAG_PARTITIONS = pa.schema(
     [
         *GROUP_PARTITIONS,
@@ -76,6 +82,7 @@ LAG_PARTITIONS = pa.schema(
         ),
         *((name, pa.int64()) for name in ("expires_in_ms", "status_window_ms", "detected_within_ms", "rewinds")),
         *((name, pa.float64()) for name in ("produced_per_s", "consumed_per_s", "expired_per_s")),
+        *(("behaviour", _COMMITS), ("behaviour_reason", pa.string())),
     ]
 )
 _FEATURE = pa.list_(pa.struct([("name", pa.string()), ("finalized_min", pa.int16()), ("finalized_max", pa.int16())]))

@@ -206,4 +206,5 @@ def test_the_same_audit_gives_the_same_bytes(shop: Shop) -> None:
         judged.write()
         written.append({path.name: path.read_bytes() for path in (judged.audit.path / "index").iterdir()})
     assert written[0] == written[1]
-    assert set(written[0]) == {"overview.json", "groups.parquet", "failures.parquet"}
+    tables = ("groups", "failures", "partitions", "readers", "slas")
+    assert set(written[0]) == {"overview.json", *(f"{name}.parquet" for name in tables)}

@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from kafka_audit.errors import IntegrityError
+from kafka_audit.index.group_tables import BEHAVIOUR, BEHAVIOUR_ROW, PARTITION_ROW, PARTITIONS, READER_ROW, READERS, SLA_ROW, SLAS
 from kafka_audit.index.overview import FAILURES, GROUPS, OVERVIEW, SCHEMA_VERSION, Overview
+from kafka_audit.index.tables import FAILURE_ROW, GROUP_ROW
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import Audit, EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, parse_object, read_manifest
@@ -23,6 +25,14 @@ from kafka_audit.times import is_id
 _HASHES = FileHashes()
 """A file is hashed once for as long as it stays the same: its inode, size and times."""
 _KEPT = 256
+_SCHEMAS: Mapping[str, pa.Schema] = {
+    GROUPS: GROUP_ROW,
+    FAILURES: FAILURE_ROW,
+    PARTITIONS: PARTITION_ROW,
+    READERS: READER_ROW,
+    SLAS: SLA_ROW,
+    BEHAVIOUR: BEHAVIOUR_ROW,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,28 +47,53 @@ class IndexedAudit:
 
     def groups(self, columns: list[str] | None = None) -> pa.Table:
         """The rows of tables.GROUP_ROW. IntegrityError if the file is not as it was sealed."""
-        return self._table(GROUPS, columns=columns)
+        return self.rows(GROUPS, columns=columns)
 
     def group(self, group_id: str) -> dict[str, Any] | None:
         """The row of one group; None if the audit saw no such group."""
-        rows = self._table(GROUPS, "group_id", group_id).to_pylist()
-        return rows[0] if rows else None
+        return group_row(self.audit.path, self.files, group_id)
 
     def failures(self, control_id: str | None = None) -> pa.Table:
         """The rows of tables.FAILURE_ROW, of one control or of all. IntegrityError if the file is not as it was sealed."""
-        return self._table(FAILURES, "control_id", control_id)
+        return self.rows(FAILURES, ("control_id", control_id) if control_id is not None else None)
 
-    def _table(self, name: str, column: str = "", value: str | None = None, columns: list[str] | None = None) -> pa.Table:
-        """A Parquet file of the index; with ``value`` its rows with that value, from the row groups that may hold it."""
-        path = checked_file(self.audit.path, self.files, name)
-        try:
-            with pq.ParquetFile(path) as file:
-                if value is None:
-                    return file.read(columns=columns, use_threads=False)
-                found = file.read_row_groups(list(_row_groups(file, column, value)), columns=columns, use_threads=False)
-                return found.filter(pc.equal(found[column], value))
-        except (OSError, pa.ArrowException, KeyError) as problem:
-            raise IntegrityError(f"{path}: cannot be read as Parquet ({problem!s:.200})") from problem
+    def rows(self, name: str, where: tuple[str, str] | None = None, columns: list[str] | None = None) -> pa.Table:
+        """A table of the index, or its rows in which a column has a value. IntegrityError if it is not as it was sealed."""
+        return checked_rows(self.audit.path, self.files, name, where, columns)
+
+
+def group_row(folder: Path, files: Mapping[str, str], group_id: str) -> dict[str, Any] | None:
+    """The row of one group in the index of a sealed audit; None if the audit saw no such group."""
+    rows = checked_rows(folder, files, GROUPS, ("group_id", group_id)).to_pylist()
+    return rows[0] if rows else None
+
+
+def checked_rows(
+    folder: Path, files: Mapping[str, str], name: str, where: tuple[str, str] | None = None, columns: list[str] | None = None
+) -> pa.Table:
+    """A Parquet file of a sealed folder; with ``where``, a column and a value, its rows with that value.
+
+    IntegrityError if it is not as it was sealed, cannot be read, or has not the columns; a table of an index has those of this release.
+    """
+    path = checked_file(folder, files, name)
+    try:
+        with pq.ParquetFile(path) as file:
+            if not file.schema_arrow.equals(_SCHEMAS.get(name, file.schema_arrow)):
+                raise IntegrityError(f"{path}: has other columns than this release reads: audit the cluster again")
+            if where is None:
+                return _finite(path, file.read(columns=columns, use_threads=False))
+            found = file.read_row_groups(list(_row_groups(file, *where)), columns=columns, use_threads=False)
+            return _finite(path, found.filter(pc.equal(found[where[0]], where[1])))
+    except (OSError, pa.ArrowException, KeyError) as problem:
+        raise IntegrityError(f"{path}: cannot be read as Parquet ({problem!s:.200})") from problem
+
+
+def _finite(path: Path, table: pa.Table) -> pa.Table:
+    """The table; IntegrityError if a number in it is none: no step writes one, and no figure can be made of it."""
+    for field in table.schema:
+        if pa.types.is_floating(field.type) and pc.all(pc.is_finite(table[field.name])).as_py() is False:
+            raise IntegrityError(f"{path}: {field.name} holds numbers that are none")
+    return table
 
 
 def _row_groups(file: pq.ParquetFile, column: str, value: str) -> Iterator[int]:
@@ -80,26 +115,44 @@ def checked_file(folder: Path, files: Mapping[str, str], name: str) -> Path:
 
 def open_index(audit: Audit) -> IndexedAudit:
     """The index of a sealed audit; IntegrityError if it is not sealed, has no index that this release reads, or was changed."""
+    return _opened(audit.path, _version(audit))
+
+
+def sealed_files(audit: Audit) -> Mapping[str, str]:
+    """The sha256 of each file of a sealed audit, by name; IntegrityError if it is not sealed. Less is read than of an index."""
+    return _sealed(audit.path, _version(audit))[0]
+
+
+def _version(audit: Audit) -> tuple[int, ...]:
+    """What changes with the manifest."""
     try:
         about = (audit.path / MANIFEST).lstat()
     except OSError as problem:
+        if not audit.path.is_dir():
+            raise IntegrityError(f"{audit.path} is not there any more") from problem
         raise IntegrityError(f"{audit.path} is not sealed: the audit runs still, or was cut short") from problem
-    return _opened(audit.path, (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns))
+    return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
 
 
-@lru_cache(maxsize=_KEPT)
-def _opened(folder: Path, _version: tuple[int, ...]) -> IndexedAudit:
+@lru_cache(maxsize=16 * _KEPT)
+def _sealed(folder: Path, _version: tuple[int, ...]) -> tuple[Mapping[str, str], int | None]:
     manifest = read_manifest(folder)
     listed = manifest.get("files")
     if manifest.get("kind") != AUDIT or manifest.get("audit_id") != folder.name or not isinstance(listed, dict):
         raise IntegrityError(f"{folder / MANIFEST}: is not the manifest of this audit")
     files = {name: str(one["sha256"]) for name, one in listed.items() if isinstance(one, dict) and "sha256" in one}
+    sequence = manifest.get("sequence")
+    return files, sequence if isinstance(sequence, int) else None
+
+
+@lru_cache(maxsize=_KEPT)
+def _opened(folder: Path, version: tuple[int, ...]) -> IndexedAudit:
+    files, sequence = _sealed(folder, version)
     path = checked_file(folder, files, OVERVIEW)
     overview = _read_overview(path)
     if overview.audit_id != folder.name or overview.cluster != folder.parent.name:
         raise IntegrityError(f"{path}: is of audit {overview.audit_id!r:.80} of cluster {overview.cluster!r:.80}")
-    sequence = manifest.get("sequence")
-    return IndexedAudit(audit=Audit(path=folder), overview=overview, files=files, sequence=sequence if isinstance(sequence, int) else None)
+    return IndexedAudit(audit=Audit(path=folder), overview=overview, files=files, sequence=sequence)
 
 
 def _read_overview(path: Path) -> Overview:

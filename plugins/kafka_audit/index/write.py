@@ -14,6 +14,7 @@ from kafka_audit.audit.previous import changed
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.build import build_overview
 from kafka_audit.index.burns import find_burns
+from kafka_audit.index.group_tables import ROWS_OF_A_GROUP, write_group_tables
 from kafka_audit.index.read import IndexedAudit, open_index
 from kafka_audit.index.tables import failure_rows, group_rows, losses
 from kafka_audit.report import Report, write_report
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_ROWS_OF_A_GROUP = 4_096
-"""Rows of a row group of groups.parquet: a page of one group reads one of them."""
-
 
 def write_report_and_index(
     audit: Audit, snapshot: Snapshot, catalogue: "Catalogue", policy: "Policy", *, generated_at: datetime, formats: Iterable[str]
@@ -41,7 +39,7 @@ def write_report_and_index(
 
 
 def write_index(audit: Audit, report: Report) -> None:
-    """Replace the audit's folder ``index/`` with overview.json, groups.parquet and failures.parquet, made from its report and tables.
+    """Replace the audit's folder ``index/``, made from its report and tables: the overview, and the tables of the modules beside this one.
 
     The same audit and report give the same bytes. IntegrityError (exit 5) if results are broken, CollectionError (exit 1) if the files
     cannot be written.
@@ -57,11 +55,12 @@ def write_index(audit: Audit, report: Report) -> None:
     with replaced_folder(audit.path / INDEX) as folder:
         _write(groups, folder / "groups.parquet")
         _write(failures, folder / "failures.parquet")
+        write_group_tables(folder, report.lag.every_group if fit else (), audit.lag, fit=fit)
         write_json(folder / "overview.json", overview.model_dump(mode="json"))
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    pq.write_table(table, path, compression="zstd", row_group_size=_ROWS_OF_A_GROUP)
+    pq.write_table(table, path, compression="zstd", row_group_size=ROWS_OF_A_GROUP)
 
 
 def _before(audit: Audit) -> IndexedAudit | None:

@@ -3,11 +3,11 @@
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi import Depends, FastAPI
 
-from kafka_audit.airflow.web import audits, clusters
+from kafka_audit.airflow.web import audits, clusters, metrics, places
 from kafka_audit.airflow.web.answers import misconfigured, with_headers
 from kafka_audit.errors import ConfigurationError
 
-_ROUTERS = (clusters.router, audits.router)
+_ROUTERS = (clusters.router, places.router, metrics.router, audits.router)
 
 
 def app() -> FastAPI:

@@ -15,6 +15,7 @@ from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.index.overview import Overview
 from kafka_audit.index.read import audit_ids, newest_evidence, open_index
+from kafka_audit.index.shown import without_root
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
@@ -204,11 +205,6 @@ def _head(root: EvidenceRoot, name: str, may_read: MayRead) -> tuple[FoundAudit 
     if not root.audit(name, state.head.audit_id).path.is_dir():
         return None, f"audit {state.head.audit_id}, which was sealed last, is gone"
     return find_audit(root, name, state.head.audit_id, may_read), ""
-
-
-def without_root(root: EvidenceRoot, problem: object) -> str:
-    """The words of a problem, in which paths begin below the audit folder: where that lies is nobody's business."""
-    return str(problem).replace(f"{root.path}/", "")
 
 
 def _overview(root: EvidenceRoot, sealed: FoundAudit) -> tuple[Overview | None, str]:

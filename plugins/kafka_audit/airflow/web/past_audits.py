@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from kafka_audit.airflow.web.newest import UNSEALED, UNUSABLE, without_root
+from kafka_audit.airflow.web.newest import UNSEALED, UNUSABLE
 from kafka_audit.audit.listing import FoundAudit, MayRead, find_audit
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.overview import Overview
 from kafka_audit.index.read import audit_ids, open_index
+from kafka_audit.index.shown import without_root
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
 
