@@ -1,10 +1,12 @@
 """The index of an audit: its figures, what it remembers of earlier audits, and what is refused when it is read."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from compared_audits import BROKER, CLUSTER, GROUP, LOST, TOPIC, Judged, Shop, row
+from report_audit import LAG_PARTITIONS, group_partition, spark_folder
 
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.errors import IntegrityError
@@ -65,6 +67,19 @@ def test_nothing_of_a_void_audit_is_known(shop: Shop) -> None:
     assert {one.standing for one in overview.controls} == {"unknown"}
     assert stood(judged, TOPIC.id) == "F?"
     assert all(one.fails_since is None for one in overview.controls)
+
+
+def test_offsets_that_no_sum_can_hold_cost_only_the_sums(shop: Shop) -> None:
+    judged = shop.judge([row(TOPIC, "orders")], groups=["billing"])
+    absurd = [group_partition("billing", "orders", number, lag=2**62, lost=2**62, time_to_loss_ms=2**62) for number in range(3)]
+    shutil.rmtree(judged.audit.lag / "group_partitions.parquet")
+    spark_folder(judged.audit.lag / "group_partitions.parquet", absurd, LAG_PARTITIONS)
+    judged.seal()
+    found = open_index(judged.audit)
+    assert found.overview.loss is not None and found.overview.loss.partitions == 3
+    assert [one.lost for one in found.overview.happened_losses] == [2**62] * 3
+    (billing,) = found.groups().to_pylist()
+    assert (billing["lost"], billing["lag"], billing["lag_max"]) == (None, None, 2**62)
 
 
 def test_an_audit_without_the_results_of_a_part_has_no_totals(shop: Shop) -> None:

@@ -7,6 +7,7 @@ from kafka_audit.audit.outcome import VOID
 from kafka_audit.index.overview import (
     LETTERS,
     LISTED,
+    LONG,
     REASONS,
     REMEMBERED,
     UNKNOWN_LETTER,
@@ -124,7 +125,8 @@ def _loss(report: Report) -> LossTotals | None:
         return None
     unknown = not loss.known or bool(lag.unknown_count)
     return LossTotals(
-        records=None if unknown and not loss.records else loss.records,
+        # A sum that no column holds has gone round to a negative number.
+        records=None if (unknown and not loss.records) or loss.records < 0 else min(loss.records, LONG),
         partitions=loss.partitions,
         groups=loss.groups,
         within_a_day=None if not loss.within_a_day and (unknown or loss.rates_unknown) else loss.within_a_day,

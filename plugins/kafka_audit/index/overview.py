@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from kafka_audit.audit.gate_result import MOST_COUNTED
 from kafka_audit.audit.outcome import INDEX, VERDICTS
 from kafka_audit.findings import Severity
 from kafka_audit.report.comparison import ChangedFinding, TrendPoint
@@ -38,9 +37,12 @@ def _one_of(words: Collection[str], value: str) -> str:
     return value
 
 
-Count = Annotated[int, Field(ge=0, le=MOST_COUNTED)]
+LONG = 2**63 - 1
+"""The largest number that a column of a table can hold (int64)."""
+
+Count = Annotated[int, Field(ge=0, le=LONG)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Milliseconds = Annotated[int, Field(ge=-MOST_COUNTED, le=MOST_COUNTED)]
+Milliseconds = Annotated[int, Field(ge=-LONG, le=LONG)]
 VerdictWord = Annotated[str, AfterValidator(partial(_one_of, VERDICTS))]
 SeverityWord = Annotated[str, AfterValidator(partial(_one_of, [one.value for one in Severity]))]
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kafka_audit.findings import Status
 from kafka_audit.index.build import worst_status
-from kafka_audit.index.overview import LISTED, Loss
+from kafka_audit.index.overview import LISTED, LONG, Loss
 from kafka_audit.report.lag_groups import GroupLag, GroupSla
 from kafka_audit.report.rows import batches, exists, first_rows, loses, positive
 from kafka_audit.report.tally import SEVERITIES
@@ -98,10 +98,10 @@ def _group_row(place: int, group: GroupLag, more: Mapping[str, Any]) -> dict[str
         "place": place,
         "status": worst_status(group),
         "partitions_in_trouble": sum(number for status, number in group.statuses if status not in _NO_TROUBLE),
-        "lag": group.lag if more.get("lag_known") else None,
+        "lag": _long(group.lag) if more.get("lag_known") else None,
         "lag_max": group.lag_max if more.get("lag_known") else None,
-        "lost": group.lost if more.get("lost_known") else None,
-        "beyond_end": group.beyond_end if more.get("beyond_end_known") else None,
+        "lost": _long(group.lost) if more.get("lost_known") else None,
+        "beyond_end": _long(group.beyond_end) if more.get("beyond_end_known") else None,
         "expires_in_ms": more.get("expires_in_ms"),
         "rewinds": more.get("rewinds"),
         "slas": ", ".join(sla.sla for sla in group.slas) or None,
@@ -110,6 +110,11 @@ def _group_row(place: int, group: GroupLag, more: Mapping[str, Any]) -> dict[str
         "availability_percent": min(measured, default=None),
         "budget_used_share": max(used, default=None),
     }
+
+
+def _long(total: int) -> int | None:
+    """A sum of records; not known if no column can hold it, or if it has gone round to a negative number."""
+    return total if 0 <= total <= LONG else None
 
 
 def _used_share(sla: GroupSla) -> float | None:
