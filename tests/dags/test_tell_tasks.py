@@ -55,7 +55,7 @@ def test_with_it_an_audit_tells_beside_its_gate_whatever_happened_before(dags) -
     tell = audit.get_task("tell")
     assert tell.upstream_task_ids == {"plan", "report"}
     assert (tell.downstream_task_ids, str(tell.trigger_rule.value)) == (set(), "all_done")
-    assert audit.get_task("gate").upstream_task_ids == dags()[AUDIT].get_task("gate").upstream_task_ids == {"plan", "report"}
+    assert audit.get_task("gate").upstream_task_ids == dags()[AUDIT].get_task("gate").upstream_task_ids == {"plan", "publish"}
     assert tell.retries == 3
 
 
@@ -125,7 +125,10 @@ def test_a_connection_that_is_missing_fails_the_task_at_once_and_not_the_gate(
 
 
 @pytest.mark.usefixtures("airflow_db")
-def test_the_watch_tells_of_a_stale_cluster_and_of_an_audit_that_does_not_end(root: Path, chat: HttpServer, load_dag) -> None:
+def test_the_watch_tells_of_a_stale_cluster_and_of_an_audit_that_does_not_end(
+    root: Path, chat: HttpServer, load_dag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_FINISH_WITHIN", "90")
     began = datetime.now(timezone.utc) - timedelta(hours=30)
     audit = EvidenceRoot(path=root).audit("kafka", new_id(began, "audit"))
     write_json(audit.run_file, {"audit_id": audit.path.name, "started_at": began.isoformat()})
