@@ -1,13 +1,15 @@
 """The pages over clusters, as Airflow serves them: what they say of each kind of audit, where their links lead, and how lists are paged."""
 
+import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
 from overviews import DAG, NOW, begun, overview, sealed
 
-from kafka_audit.index.overview import OVERVIEW
+from kafka_audit.index.overview import OVERVIEW, Overview
 from kafka_audit.store.layout import EvidenceRoot
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
@@ -36,6 +38,23 @@ def get(client, login):
         return client.get(f"/kafka-audit/{path}", headers={**login, **headers})
 
     return ask
+
+
+@contextlib.contextmanager
+def run_of(made: Overview, state: str) -> Iterator[None]:
+    """Airflow has the run of the audit, in that state."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from airflow.utils.types import DagRunTriggeredByType, DagRunType
+
+    facts = {"run_type": DagRunType.MANUAL, "triggered_by": DagRunTriggeredByType.TEST, "state": state, "run_after": NOW}
+    with create_session() as session:
+        session.add(DagRun(dag_id=made.dag_id, run_id=made.run_id, **facts))
+    try:
+        yield
+    finally:
+        with create_session() as session:
+            session.query(DagRun).filter(DagRun.run_id == made.run_id).delete()
 
 
 def row(page: str, cluster: str) -> str:
@@ -67,20 +86,10 @@ def test_a_cluster_whose_schedule_stopped_is_stale_and_not_green(get, clusters: 
 
 @pytest.mark.parametrize(("state", "words"), [("running", "is running."), ("failed", "was cut short: its run ended (failed)")])
 def test_an_audit_that_is_not_sealed_runs_or_was_cut_short_as_airflow_says(get, clusters: EvidenceRoot, state: str, words: str) -> None:
-    from airflow.models.dagrun import DagRun
-    from airflow.utils.session import create_session
-    from airflow.utils.types import DagRunTriggeredByType, DagRunType
-
     made = overview("begun")
-    facts = {"run_type": DagRunType.MANUAL, "triggered_by": DagRunTriggeredByType.TEST, "state": state, "run_after": NOW}
-    with create_session() as session:
-        session.add(DagRun(dag_id=made.dag_id, run_id=made.run_id, **facts))
-    try:
+    with run_of(made, state):
         for address in ("", "clusters/begun/", "clusters/begun/audits/"):
             assert f"Audit {made.audit_id} {words}" in get(address).text, address
-    finally:
-        with create_session() as session:
-            session.query(DagRun).filter(DagRun.run_id == made.run_id).delete()
 
 
 def test_every_page_of_every_cluster_answers_and_hostile_names_stay_text(get, clusters: EvidenceRoot) -> None:
@@ -94,10 +103,11 @@ def test_every_page_of_every_cluster_answers_and_hostile_names_stay_text(get, cl
 
 def test_links_between_the_pages_are_relative_and_lead_to_pages(get, client, login, clusters: EvidenceRoot) -> None:
     seen: set[str] = set()
-    for address in ("", "waivers/", "matrix/", "clusters/orders/", "clusters/orders/audits/"):
-        for link in re.findall(r'href="([^"#]*)"', get(address).text):
-            assert not link.startswith("/") and ":" not in link.split("/")[0], link
-            seen.add(urljoin(f"/kafka-audit/{address}", link.replace("&amp;", "&")))
+    with run_of(overview("orders"), "failed"):
+        for address in ("", "waivers/", "matrix/", "audits/", "clusters/orders/", "clusters/orders/audits/"):
+            for link in re.findall(r'href="([^"#]*)"', get(address).text):
+                assert not link.startswith("/") and ":" not in link.split("/")[0], link
+                seen.add(urljoin(f"/kafka-audit/{address}", link.replace("&amp;", "&")))
     # Groups, controls and topics have modules of their own; of the audits in the trend only the newest is there.
     elsewhere = re.compile(rf"/(groups|controls|topics)/|/audits/orders/(?!{overview('orders').audit_id})")
     ours = {one for one in seen if one.startswith("/kafka-audit/") and not elsewhere.search(one)}
@@ -106,6 +116,12 @@ def test_links_between_the_pages_are_relative_and_lead_to_pages(get, client, log
     outside = {one for one in seen if not one.startswith("/kafka-audit/")}
     assert "/" in outside
     assert any(one.startswith(f"/dags/{DAG}__orders/runs/scheduled__2026-11-20T22%3A15%3A00%2B00%3A00") for one in outside)
+
+
+def test_no_link_leads_to_a_run_that_airflow_does_not_have(get, clusters: EvidenceRoot) -> None:
+    for address in ("clusters/orders/", "clusters/orders/audits/"):
+        assert "/runs/" not in get(address).text, address
+    assert "not in Airflow" in get("clusters/orders/audits/").text
 
 
 def test_within_a_tab_of_airflow_no_link_leads_out_of_the_pages(get, clusters: EvidenceRoot) -> None:

@@ -150,5 +150,6 @@ def test_at_the_end_it_says_where_to_look_and_what_is_made_up(tmp_path: Path) ->
     (tmp_path / "audits" / "sample-orders").mkdir(parents=True)
     text = ui.what_to_see(tmp_path, demo("faulty"), 8080)
     assert "http://127.0.0.1:8080   user admin, password admin; Ctrl-C stops it" in text
-    assert "audits of demo-faulty, which is a real cluster" in text and "sample-orders: sample data, made up" in text
+    assert "Browse > Kafka reliability opens a new tab: demo-faulty is a real cluster" in text
+    assert "sample-orders: sample data, made up" in text
     assert "sample data" not in ui.what_to_see(tmp_path / "other", demo("faulty"), 8080)

@@ -1,18 +1,23 @@
 """What the pages compute before they are rendered: colours, ages, sparklines, lists of waivers, the matrix, the chart of availability."""
 
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from overviews import NOW, overview, trend, waiver
 
 from kafka_audit.airflow.web import marks
 from kafka_audit.airflow.web.answers import render
+from kafka_audit.airflow.web.audit_now import audit_now
 from kafka_audit.airflow.web.availability_chart import availability_chart, floor_of
-from kafka_audit.airflow.web.facts import failing, of_cluster
+from kafka_audit.airflow.web.facts import failing, of_cluster, of_clusters
 from kafka_audit.airflow.web.matrix import matrix
 from kafka_audit.airflow.web.newest import Cluster
 from kafka_audit.airflow.web.waiver_lists import expiring_of, waiver_lists
+from kafka_audit.audit.listing import FoundAudit
 from kafka_audit.catalogue.rows.groups import STATUSES
 from kafka_audit.report.comparison import TrendPoint
 
@@ -20,6 +25,14 @@ from kafka_audit.report.comparison import TrendPoint
 def cluster(name: str = "orders-prod", **facts: Any) -> Cluster:
     made = overview(name, **facts)
     return Cluster(name=name, dag_id=made.dag_id, now=NOW, limit=timedelta(hours=26), overview=made)
+
+
+def made_by_a_run(known: Cluster) -> Cluster:
+    made = overview(known.name)
+    found = FoundAudit(
+        cluster=known.name, audit_id=made.audit_id, folder=Path("/nowhere"), dag_id=known.dag_id, run_id="manual__2026-11-20T01:02:03+00:00"
+    )
+    return replace(known, sealed=found)
 
 
 def point(days: float, failed: int | None) -> TrendPoint:
@@ -170,6 +183,29 @@ def test_within_a_frame_of_airflow_there_are_no_links_out_of_the_pages() -> None
         text = render("cluster.html.j2", up="../../", framed=framed, **of_cluster(cluster(), {}, "/dags/d"))
         assert ("../../../" in text) is not framed
         assert ("Audit now" in text) is not framed
+
+
+def test_only_a_run_that_airflow_has_gets_a_link() -> None:
+    known = made_by_a_run(cluster())
+    assert known.sealed is not None
+    there = {(known.sealed.dag_id, known.sealed.run_id): "success"}
+    link = f"/dags/{known.dag_id}/runs/{quote(known.sealed.run_id, safe='')}"
+    for states, linked in ((there, True), ({}, False)):
+        text = render("cluster.html.j2", up="../../", **of_cluster(known, states, None))
+        assert (f"../../..{link}" in text, "Run of the newest audit" in text) == (linked, linked)
+    assert (audit_now(known, there), audit_now(known, {})) == (link, f"/dags/{known.dag_id}")
+
+
+def test_a_sample_cannot_be_audited_now() -> None:
+    known = made_by_a_run(cluster(sample=True))
+    assert known.sealed is not None
+    assert audit_now(known, {(known.sealed.dag_id, known.sealed.run_id): "success"}) is None
+
+
+@pytest.mark.parametrize(("verdict", "mood"), [("PASSED", " good"), ("FAILED", "")])
+def test_no_cluster_that_passed_is_no_good_figure(verdict: str, mood: str) -> None:
+    text = render("clusters.html.j2", up="", **of_clusters([cluster(verdict=verdict)], {}))
+    assert f'<dd class="figure{mood or " "}">{int(bool(mood))}</dd>' in text.split("Passed, and not stale")[1]
 
 
 def test_a_loss_beyond_the_calendar_has_no_time() -> None:

@@ -83,16 +83,16 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
                 "info": "any failing finding",
             },
             title="Fail on",
-            description_md="The least severity of a failing finding that turns the run red. The report has all findings anyway.",
+            description_md="A failing finding of this severity or worse turns the run red. The report has all findings in any case.",
             section="Gate",
         ),
         "fail_on_new": Param(
             False,
             type="boolean",
             title="Fail on new failures only",
-            description_md="Only new failures turn the run red. Old are those of the newest earlier audit of the cluster that was not "
-            "blocked for new failures itself, so that running an audit again makes nothing old. To begin, run one audit without this. The "
-            "report counts what was let through.",
+            description_md="Only new failures turn the run red. A failure is old if the newest earlier audit of the cluster has it, too; "
+            "earlier audits that were red for new failures do not count, so running an audit again makes no failure old. Run one audit "
+            "without this first. The report counts the old failures that did not turn the run red.",
             section="Gate",
         ),
         "min_coverage": Param(
@@ -101,7 +101,7 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
             minimum=0,
             maximum=1,
             title="Least coverage",
-            description_md="Share of the applicable checks that must have been assessed. Below it the audit is incomplete: not passed.",
+            description_md="Share (0 to 1) of the applicable results that must be assessed. Below it the audit ends INCOMPLETE: not passed.",
             section="Gate",
         ),
         "max_age_seconds": Param(
@@ -109,7 +109,7 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
             type="integer",
             minimum=1,
             title="Oldest snapshot (seconds)",
-            description_md="Evidence older than this when it is first judged makes the audit void.",
+            description_md="If the snapshot is older than this when it is first judged, the audit ends VOID.",
             section="Gate",
         ),
         "formats": Param(

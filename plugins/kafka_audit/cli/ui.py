@@ -198,10 +198,12 @@ def what_to_see(root: Path, demo: Demo, port: int) -> str:
             "",
             f"  http://127.0.0.1:{port}   user admin, password admin; Ctrl-C stops it",
             "",
-            f"  - Browse > Kafka audits: the audits of {demo.cluster}, which is a real cluster on this machine",
-            *(["    and of " + ", ".join(samples) + ": sample data, made up, no cluster was read"] if samples else []),
-            "  - Dags > kafka_reliability_audit > Trigger: audits the real cluster once more (about a minute); then its tab Audit report",
-            f"  - Files: {root}",
+            f"  - Browse > Kafka reliability opens a new tab: {demo.cluster} is a real cluster on this machine",
+            *([f"    {', '.join(samples)}: sample data, made up, no cluster was read"] if samples else []),
+            "    Click a cluster, then Groups, a group, a topic, a control. Matrix, Waivers and Audits cover all clusters",
+            "  - Dags > kafka_reliability_audit > Trigger audits the real cluster once more (about a minute).",
+            "    Its report is then in the tab Audit report of the run",
+            f"  - Snapshots, audits and reports are files below {root}",
             "",
         )
     )

@@ -8,10 +8,10 @@ from airflow.api_fastapi.common.db.common import SessionDep
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from kafka_audit.airflow.links import trigger_link
 from kafka_audit.airflow.web import facts
 from kafka_audit.airflow.web.access import AllKnown, Known, MayTrigger, Rights, root
 from kafka_audit.airflow.web.answers import page
+from kafka_audit.airflow.web.audit_now import audit_now
 from kafka_audit.airflow.web.past_audits import past_audits
 from kafka_audit.airflow.web.run_states import run_states
 
@@ -30,17 +30,17 @@ def clusters(request: Request, known: AllKnown, session: SessionDep, order: Aske
 @router.get("/clusters/{cluster}/")
 def cluster(request: Request, known: Known, may_trigger: MayTrigger, session: SessionDep) -> Response:
     """One cluster."""
-    states = run_states(session, [known.unsealed] if known.unsealed else [])
-    like_run = known.sealed.run_id if known.sealed and known.sealed.dag_id == known.dag_id else None
-    audit_now = trigger_link(known.dag_id, like_run) if may_trigger(known.dag_id) else None
-    return page(request, "cluster.html.j2", **facts.of_cluster(known, states, audit_now))
+    states = run_states(session, (one for one in (known.sealed, known.unsealed) if one))
+    return page(
+        request, "cluster.html.j2", **facts.of_cluster(known, states, audit_now(known, states) if may_trigger(known.dag_id) else None)
+    )
 
 
 @router.get("/clusters/{cluster}/audits/")
 def audits_of_a_cluster(request: Request, known: Known, may_read: Rights, session: SessionDep, before: Asked = "") -> Response:
     """The audits of one cluster, newest first; ``before``: only those with a smaller id."""
     shown = past_audits(root(), known.name, may_read, before)
-    states = run_states(session, (one.found for one in shown.unsealed))
+    states = run_states(session, (one.found for one in shown.audits))
     return page(request, "cluster_audits.html.j2", **facts.of_audits(known, shown, states, before))
 
 

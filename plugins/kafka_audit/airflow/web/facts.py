@@ -27,11 +27,16 @@ def of_clusters(known: Sequence[Cluster], states: RunStates, order: str = "") ->
 
 
 def of_cluster(known: Cluster, states: RunStates, audit_now: str | None) -> Facts:
-    """For cluster.html.j2; ``audit_now``: the address at which the reader starts an audit, None if the reader may not."""
+    """For cluster.html.j2.
+
+    ``states``: those of its runs that Airflow has; only these get a link. ``audit_now``: the address at which the reader starts an audit,
+    None if the reader may not.
+    """
     trend = known.overview.trend if known.overview else ()
     return {
         "cluster": known,
         "begun": of_unsealed(known.unsealed, states) if known.unsealed else "",
+        "runs": states,
         "audit_now": audit_now,
         "charts": [chart for chart in (failures_chart(trend), coverage_chart(trend), availability_chart(trend)) if chart] if trend else [],
         "expiring": expiring_of(known),
@@ -57,9 +62,9 @@ def _foreseen(at: datetime | None, milliseconds: int) -> datetime | None:
 
 
 def of_audits(known: Cluster, shown: PastAudits, states: RunStates, before: str = "") -> Facts:
-    """For cluster_audits.html.j2."""
+    """For cluster_audits.html.j2; ``states``: those of the audits' runs that Airflow has; only these get a link."""
     begun = {one.found.audit_id: of_unsealed(one.found, states) for one in shown.unsealed}
-    return {"cluster": known, "shown": shown, "before": before, "begun": begun, "severities": SEVERITIES}
+    return {"cluster": known, "shown": shown, "before": before, "begun": begun, "runs": states, "severities": SEVERITIES}
 
 
 def of_waivers(known: Sequence[Cluster], now: datetime, asked: str = "") -> Facts:

@@ -1,4 +1,4 @@
-"""Asks Airflow for the states of the runs of audits that are not sealed."""
+"""Asks Airflow which runs of audits it has, and their states."""
 
 from collections.abc import Iterable
 
