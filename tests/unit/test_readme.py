@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from kafka_audit import errors
@@ -56,3 +57,33 @@ def test_the_readme_has_every_exit_code_of_the_product() -> None:
 def test_the_readme_counts_the_controls_that_are_shipped() -> None:
     (count,) = re.findall(r"^(\d+) controls are shipped", README, re.MULTILINE)
     assert int(count) == len(load_catalogue().controls)
+
+
+def test_every_command_is_in_the_readme() -> None:
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    assert [name for name in group.commands if name != "version" and f"kafka-audit {name}" not in README] == []
+
+
+def test_every_document_is_in_the_readme() -> None:
+    assert [path.name for path in sorted((ROOT / "docs").glob("*.md")) if f"](docs/{path.name})" not in README] == []
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+)
+def test_every_linked_file_exists(path: Path) -> None:
+    links = re.findall(r"\]\(([^)\s#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    local = [link for link in links if "://" not in link]
+    assert [link for link in local if not (path.parent / link).is_file()] == []
+
+
+def test_every_picture_is_shown_with_words_for_those_who_do_not_see_it() -> None:
+    shown = [
+        (text, (path.parent / link).resolve())
+        for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+        for text, link in re.findall(r"!\[([^]]*)\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
+    ]
+    assert {path for _, path in shown} == set((ROOT / "docs").rglob("*.png"))
+    assert [path.name for text, path in shown if len(text) < 20] == []
+    assert [path.name for _, path in shown if path.parent.name == "images" and path.stat().st_size > 150_000] == []

@@ -101,7 +101,7 @@ def audit_params(one: DagCluster) -> dict[str, Param]:
             minimum=0,
             maximum=1,
             title="Least coverage",
-            description_md="Share (0 to 1) of the applicable results that must be assessed. Below it the audit ends INCOMPLETE: not passed.",
+            description_md="Share (0 to 1) of the applicable results that must be assessed. Below it the audit is INCOMPLETE: not passed.",
             section="Gate",
         ),
         "max_age_seconds": Param(

@@ -31,9 +31,8 @@ def clusters(request: Request, known: AllKnown, session: SessionDep, order: Aske
 def cluster(request: Request, known: Known, may_trigger: MayTrigger, session: SessionDep) -> Response:
     """One cluster."""
     states = run_states(session, (one for one in (known.sealed, known.unsealed) if one))
-    return page(
-        request, "cluster.html.j2", **facts.of_cluster(known, states, audit_now(known, states) if may_trigger(known.dag_id) else None)
-    )
+    start = audit_now(known, states) if may_trigger(known.dag_id) else None
+    return page(request, "cluster.html.j2", **facts.of_cluster(known, states, start))
 
 
 @router.get("/clusters/{cluster}/audits/")
