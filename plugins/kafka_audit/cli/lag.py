@@ -46,8 +46,8 @@ def lag(
 ) -> None:
     """Print every group's present lag: loss, margin, lag in records and seconds, SLA and state. Stores nothing.
 
-    On a terminal: one line for each group, problems first, as wide as the window. Into a pipe: the columns of kafka-consumer-groups, and
-    ours behind them.
+    On a terminal: one line for each group, problems first, as wide as the window. Into a pipe: one line for each partition, with the
+    columns of kafka-consumer-groups followed by LOST, MARGIN, LAG-SECONDS, SLA and STATE.
     """
     settings = ConnectionSettings.from_mapping(connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
     scope, rules = Scope.from_text(topics=topics, groups=groups), load_policy(policy)

@@ -14,7 +14,7 @@ from kafka_audit.policy.slas import LagSla
 from kafka_audit.report.metrics import openslo, prometheus_rules
 from kafka_audit.report.metrics.slos import FRESH_MINUTES
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="The policy's lag SLAs for other tools.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Write the policy's lag SLAs for Prometheus or as OpenSLO.")
 
 
 class Format(str, Enum):
@@ -32,7 +32,7 @@ _RENDER: Mapping[Format, Callable[[Sequence[LagSla], int], str]] = {
 
 @app.callback()
 def _slas() -> None:
-    """The policy's lag SLAs for other tools."""
+    """Write the policy's lag SLAs for Prometheus or as OpenSLO."""
 
 
 @app.command()

@@ -59,7 +59,7 @@ def ui(
         bool, typer.Option("--sample/--no-sample", help="Write three weeks of made-up audits of clusters named sample-..., once.")
     ] = True,
 ) -> None:
-    """Run Airflow with its UI until Ctrl-C; starts the sandbox, and audits it once, if that was not done."""
+    """Run Airflow with its UI until Ctrl-C. First starts the sandbox cluster and audits it once, where that was not done before."""
     need_java()
     check_free(port)
     place = root.resolve()
