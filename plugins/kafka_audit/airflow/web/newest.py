@@ -167,7 +167,9 @@ def read_cluster(
     if not readable and dag_id is None:
         return None
     sealed, problem = _head(root, name, may_read)
-    sealed = sealed or next((one for one in readable if one.file(MANIFEST)), None)
+    # An older audit that was done again, and so was sealed last, is not the newest.
+    by_id = next((one for one in readable if one.file(MANIFEST)), None)
+    sealed = max((one for one in (sealed, by_id) if one), key=lambda one: one.audit_id, default=None)
     newest = readable[0] if readable else None
     overview, problem = _overview(root, sealed) if sealed and not problem else (None, problem)
     evidence = newest_evidence(root, name)
