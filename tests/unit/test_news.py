@@ -127,20 +127,20 @@ def test_another_verdict_that_is_not_passed_is_a_change() -> None:
 def test_records_that_are_lost_are_told_and_then_only_further_ones() -> None:
     first = overview(1, loss=loss(7), happened_losses=(lost(0, 7),))
     assert lines(observed(first)) == [
-        "7 records were lost unread, by 1 group.",
-        "group billing on payments-0: 7 records lost",
+        "Up to 7 records were lost unread, by 1 group.",
+        "group billing on payments-0: up to 7 records lost",
     ]
     after = assert_told_once(observed(first))
     assert kinds(observed(overview(2, loss=loss(7), happened_losses=(lost(0, 7),))), after) == []
     assert lines(observed(overview(2, loss=loss(9), happened_losses=(lost(0, 9),))), after)[0] == (
-        "2 more records were lost unread; 9 in all, by 1 group."
+        "Up to 2 more records were lost unread; 9 in all, by 1 group."
     )
 
 
 def test_a_loss_is_told_even_where_another_partition_has_recovered() -> None:
     after = told(observed(overview(1, loss=loss(7), happened_losses=(lost(0, 7),))))[1]
     assert lines(observed(overview(2, loss=loss(5), happened_losses=(lost(1, 5),))), after)[1:] == [
-        "group billing on payments-1: 5 records lost"
+        "group billing on payments-1: up to 5 records lost"
     ]
 
 
@@ -253,11 +253,11 @@ def test_a_message_has_at_most_three_lines_of_news_the_worst_first() -> None:
     said = message_of("orders", news, "")
     assert said.text.splitlines() == [
         "Kafka cluster orders",
-        "7 records were lost unread, by 1 group.",
-        "group billing on payments-0: 7 records lost",
+        "Up to 7 records were lost unread, by 1 group.",
+        "group billing on payments-0: up to 7 records lost",
         "3 failures are new (high or above).",
     ]
-    assert said.subject == "Kafka audit of orders: 7 records were lost unread, by 1 group."
+    assert said.subject == "Kafka audit of orders: Up to 7 records were lost unread, by 1 group."
     assert (said.severity, said.good) == (Severity.CRITICAL, False)
     more, _ = told(observed(overview(1, burns=tuple(burn(9.0, f"g{one}") for one in range(5)))))
     assert message_of("orders", more, "").text.splitlines()[-1] == "3 more changes are on the page."

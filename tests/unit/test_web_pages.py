@@ -14,7 +14,7 @@ from kafka_audit.airflow.web.matrix import matrix
 from kafka_audit.airflow.web.newest import Cluster
 from kafka_audit.airflow.web.waiver_lists import expiring_of, waiver_lists
 from kafka_audit.catalogue.rows.groups import STATUSES
-from kafka_audit.index.overview import LossTotals
+from kafka_audit.index.overview import Changes, LossTotals
 from kafka_audit.report.comparison import TrendPoint
 
 
@@ -125,6 +125,12 @@ def test_an_audit_that_judged_less_is_not_shown_in_green_and_says_so() -> None:
         less = cluster(verdict="PASSED", judged_less=(parameter,))
         assert not less.healthy
         assert says in less.why[0] and parameter in less.why[0]
+
+
+def test_an_audit_that_was_compared_with_none_says_why_in_its_own_words() -> None:
+    none = Changes(compared_with=None, compared_with_at="", counts={}, listed=(), notes=("No earlier audit can be compared with.",))
+    text = render("cluster.html.j2", up="../../", **of_cluster(cluster(changes=none), {}, None))
+    assert "No earlier audit can be compared with." in text and "is gone" not in text
 
 
 def test_what_is_known_of_a_part_of_the_partitions_is_not_shown_as_all() -> None:

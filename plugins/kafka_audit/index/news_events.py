@@ -115,8 +115,9 @@ def new_losses(overview: Overview | None, told: Told) -> tuple[list[News], Told]
             more = amount < overview.loss.records
             total = f"; {grouped(overview.loss.records)} in all" if more else ""
             what = f"{counted(amount, 'more record' if more else 'record')} {'was' if amount == 1 else 'were'} lost unread"
-            lines = [f"{what}{total}, by {counted(overview.loss.groups, 'group')}."]
-            lines += [f"{_place(one)}: {counted(one.lost or 0, 'record')} lost" for one in worst if grown.get(loss_key(one), 0) > 0]
+            # As the report says it: offsets count what held no record, too.
+            lines = [f"Up to {what}{total}, by {counted(overview.loss.groups, 'group')}."]
+            lines += [f"{_place(one)}: up to {counted(one.lost or 0, 'record')} lost" for one in worst if grown.get(loss_key(one), 0) > 0]
             items.append(News(kind=LOSS, severity=Severity.CRITICAL, key=f"{LOSS}:{overview.audit_id}", lines=tuple(lines)))
         if partial or overview.loss.unknown:  # a smaller sum may be one over fewer partitions
             kept = {**told.lost, **{key: max(number, told.lost.get(key, 0)) for key, number in lost.items()}}

@@ -49,6 +49,10 @@ def _kminion(name: str, about: str, *labels: str) -> Metric:
 
 
 VERDICT = _ours("verdict", "1 for how the audit ended, 0 for the other verdicts.", "verdict")
+JUDGED_LESS = _ours(
+    "judged_less",
+    "Parameters by which the audit judged less than one with the defaults; above 0, its figures are not of the whole cluster.",
+)
 EXIT_CODE = _ours("exit_code", "Exit code of the audit: 0 if the gate passed.")
 COVERAGE = _ours("coverage_ratio", "Assessed results divided by those that apply.")
 FAILED = _ours("failed_results", "Results that fail and are not waived, by severity.", "severity")
@@ -103,7 +107,7 @@ TOPIC_OFFSETS = _kminion(
 )
 
 LIVE: tuple[Metric, ...] = (
-    *(UP, VERDICT, EXIT_CODE, COVERAGE, FAILED, WAIVED, RESULTS, EVIDENCE_TIME, OFFSETS_TIME, LOST, LOSING),
+    *(UP, VERDICT, JUDGED_LESS, EXIT_CODE, COVERAGE, FAILED, WAIVED, RESULTS, EVIDENCE_TIME, OFFSETS_TIME, LOST, LOSING),
     *(GROUPS, GROUPS_LEFT_OUT, TOPICS_LEFT_OUT, SLAS_LEFT_OUT, GROUP_LAG, GROUP_UNKNOWN, GROUP_SECONDS, GROUP_LOST, TIME_TO_LOSS, EXPIRY),
     *(MEMBERS, INFO, TOPIC_LAG, TOPIC_OFFSETS, AVAILABILITY, TARGET, BUDGET, BUDGET_LEFT, WITHIN),
 )
