@@ -101,8 +101,8 @@ def _about(asked: Asked, index: IndexedAudit, group_id: str, row: Mapping[str, A
 
 def _charts(past: Sequence[PastGroup], slas: Sequence[Mapping[str, Any]], records: int | None) -> list[tuple[str, Markup]]:
     """The lowest availability and the largest lag of several SLAs have no one limit: one that keeps its own would look broken."""
-    alone = slas[0] if len(slas) == 1 else None
-    drawn = figures(records, alone and alone["max_lag_ms"], alone and alone["target_percent"])
+    milliseconds, target = (slas[0][name] if len(slas) == 1 else None for name in ("max_lag_ms", "target_percent"))
+    drawn = figures(records, milliseconds, target)
     return [(figure.title, figure_chart(figure, past)) for figure in drawn if is_drawn(figure, past)]
 
 
