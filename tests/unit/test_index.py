@@ -109,6 +109,19 @@ def test_a_void_audit_is_no_gap_in_since_when_a_failure_is_seen(shop: Shop) -> N
     assert open_index(newest.audit).failures().to_pylist()[0]["since_audit_id"] == first.id
 
 
+def test_what_an_audit_of_a_part_passes_ends_no_failure(shop: Shop) -> None:
+    first = shop.audit([row(TOPIC, "orders")])
+    part = shop.judge([row(TOPIC, "clicks", "pass")])
+    run = part.audit.run()
+    write_json(part.audit.run_file, {**run, "params": {**run.get("params", {}), "topics": "clicks"}})
+    part.seal()
+    last = shop.audit([row(TOPIC, "orders")])
+    assert open_index(part.audit).overview.judged_less == ("topics",)
+    assert stood(last, TOPIC.id) == "F?F"
+    [line] = [one for one in open_index(last.audit).overview.controls if one.control_id == TOPIC.id]
+    assert line.fails_since is not None and line.fails_since.audit_id == first.id
+
+
 def test_targets_missed_are_not_known_where_none_is_missed_only_because_not_all_were_judged() -> None:
     assert [_missed(judged) for judged in ([], [True, True], [True, None], [None, False])] == [0, 0, None, 1]
 

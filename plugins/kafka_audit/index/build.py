@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka_audit.audit.outcome import VOID
-from kafka_audit.audit.published import judged_less
+from kafka_audit.audit.published import SCOPE, judged_less
 from kafka_audit.index.overview import (
     LETTERS,
     LISTED,
@@ -57,9 +57,11 @@ def build_overview(
     past, groups = _past(report, before), report.lag.every_group
     targets = [sla.target_met for group in groups for sla in group.slas if sla.target_percent is not None]
     params = run.get("params")
+    less = judged_less(params) if isinstance(params, Mapping) else ()
+    narrowed = any(name in SCOPE for name in less)
     return Overview(
         sample=run.get("sample") is True,
-        judged_less=judged_less(params) if isinstance(params, Mapping) else (),
+        judged_less=less,
         audit_id=report.audit_id,
         cluster=report.cluster,
         cluster_id=report.collection.cluster_id or None,
@@ -97,7 +99,7 @@ def build_overview(
             if one.alive is not True or one.answered is not True
         )[:LISTED],
         collection_errors=report.collection.problem_count,
-        controls=tuple(_control(one, past, before, fit=fit) for one in report.results),
+        controls=tuple(_control(one, past, before, fit=fit, narrowed=narrowed) for one in report.results),
         past=past,
         not_written=tuple(str(one) for one in report.not_written),
     )
@@ -200,10 +202,12 @@ def _past(report: Report, before: Overview | None) -> tuple[PastAudit, ...]:
     return (*earlier, own)[-REMEMBERED:]
 
 
-def _control(result: ControlResult, past: Sequence[PastAudit], before: Overview | None, *, fit: bool) -> ControlLine:
+def _control(result: ControlResult, past: Sequence[PastAudit], before: Overview | None, *, fit: bool, narrowed: bool) -> ControlLine:
     known = next((one for one in before.controls if one.control_id == result.control_id), None) if before else None
     stands = _stands(result, fit=fit)
-    history = _history(known, before, past[:-1]) + LETTERS.get(stands, UNKNOWN_LETTER)
+    letter = LETTERS.get(stands, UNKNOWN_LETTER)
+    # What a part of the cluster passes, the whole may fail: that ends no failure.
+    history = _history(known, before, past[:-1]) + (UNKNOWN_LETTER if narrowed and letter not in _FAILING else letter)
     counts = result.counts
     return ControlLine(
         control_id=result.control_id,

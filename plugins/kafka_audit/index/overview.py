@@ -190,7 +190,8 @@ class FailsSince(_Part):
 class ControlLine(_Part):
     """One control of the audit's catalogue: how it stands, its counts (None: it did not run), and how it stood in the remembered audits.
 
-    ``severity`` is the catalogue's, ``worst`` that of its worst failure. ``history``: a letter of LETTERS for each audit in ``past``.
+    ``severity`` is the catalogue's, ``worst`` that of its worst failure. ``history``: a letter of LETTERS for each audit in ``past``;
+    an audit of a part of the cluster shows only what fails.
     """
 
     control_id: str
