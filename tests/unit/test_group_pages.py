@@ -94,6 +94,17 @@ def test_charts_hatch_what_is_not_known_draw_a_zero_and_mark_what_breaks_the_lim
     assert "The SLA is broken in 1 of 1." in figure_chart(lost, over)
 
 
+def test_a_figure_that_may_be_larger_is_not_counted_as_within_the_limit(shop: Shop) -> None:
+    newest = shop.audit([], groups=["billing"])
+    [one] = group_history(shop.root, open_index(newest.audit), "billing", anyone)
+    assert one.row is not None
+    [time] = [figure for figure in figures(None, 9_000, None) if figure.column == "lag_ms"]
+    within, beyond = (replace(one, row={**one.row, "lag_ms": lag, "lag_ms_is_bound": True}) for lag in (5_000, 10_000))
+    drawn = figure_chart(time, [within, beyond])
+    assert "The SLA is broken in 1 of 1. In 2 the true figure may be larger." in drawn
+    assert "at least 5 seconds" in drawn
+
+
 def test_several_slas_have_no_one_limit_that_their_common_figures_could_break(shop: Shop) -> None:
     newest = shop.audit([], groups=["billing"])
     past = [
