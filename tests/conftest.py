@@ -6,7 +6,9 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import PurePath, PurePosixPath
+from typing import Any
 
 import psutil
 import pytest
@@ -62,6 +64,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Parts:
 def pytest_collection_finish() -> None:
     """What collecting made stays to the end: whenever Python looks for cycles, it leaves that out."""
     gc.freeze()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser for all tests of a module."""
+    from chromium import CHROMIUM, QUIET
+
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed, so no browser can be driven")
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield launched
+        launched.close()
 
 
 _RUN = pytest.StashKey[str]()

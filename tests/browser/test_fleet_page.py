@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fleets
 import pytest
-from chromium import LOWEST_CONTRAST, NEEDS_BROWSER, unit
+from chromium import LOWEST_CONTRAST, NEEDS_BROWSER
+from report_audit import HOSTILE_GROUPS
 
 from kafka_audit.report.fleet.page import as_html
 
@@ -20,12 +22,10 @@ MATRIX = ".tall"
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The pages of 3 and of 40 clusters, and of 14, nearly all of which have hostile names."""
-    unit("lag_rows")  # report_audit imports it
-    fleets, hostile = unit("fleets"), unit("report_audit").HOSTILE_GROUPS
     made = {
         "few": fleets.fleet_of(3),
         "many": fleets.fleet_of(40, controls=fleets.shipped()[::3]),
-        "hostile": fleets.fleet_of(14, "W" * 249, *hostile, controls=fleets.shipped()[::3]),
+        "hostile": fleets.fleet_of(14, "W" * 249, *HOSTILE_GROUPS, controls=fleets.shipped()[::3]),
     }
     folder = tmp_path_factory.mktemp("fleets")
     for name, fleet in made.items():

@@ -4,8 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import compared_audits as audits
+import lag_rows as lag
 import pytest
-from chromium import LOWEST_CONTRAST, NEEDS_BROWSER, unit
+import report_audit as made
+from chromium import LOWEST_CONTRAST, NEEDS_BROWSER
 
 from kafka_audit.airflow.web.answers import render
 from kafka_audit.airflow.web.asked import Answer, Asked
@@ -25,7 +28,6 @@ PAGES = ("groups", "group", "control", "topic", "nothing")
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Each page of a cluster with hostile names, whose newest audit still runs; one of its three audits is void."""
-    lag, made, audits = unit("lag_rows"), unit("report_audit"), unit("compared_audits")
     folder = tmp_path_factory.mktemp("places")
     shop, names = audits.Shop(folder / "root"), made.HOSTILE_GROUPS
     huge = dict.fromkeys(("lost", "lag", "margin", "time_to_loss_ms", "lag_ms", "committed", "log_start", "log_end"), 2**48)

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lag_rows as lag
 import pytest
-from chromium import LOWEST_CONTRAST, NEEDS_BROWSER, unit
+import report_audit as made
+from chromium import LOWEST_CONTRAST, NEEDS_BROWSER
 
 from kafka_audit.report import write_report
 
@@ -16,7 +18,6 @@ pytestmark = NEEDS_BROWSER
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    lag, made = unit("lag_rows"), unit("report_audit")  # the second imports the first
     topic, group = made.control("replication_factor_sufficient", "TOP-01"), made.control("lag_within_sla", "CON-01", subject="group")
     fake = made.FakeAudit(tmp_path_factory.mktemp("audit"), (group, topic))
     names = made.HOSTILE_GROUPS
@@ -53,7 +54,6 @@ def open_page(browser: Any, page_file: Path, request: pytest.FixtureRequest) -> 
 @pytest.fixture(scope="module")
 def large_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report as of a cluster in a bad state: 60 failing controls on 10 topics each, the same cause, and 12 groups."""
-    made = unit("report_audit")
     topics = tuple(made.control(f"control_{number:02}", f"TOP-{number:02}") for number in range(60))
     fake = made.FakeAudit(tmp_path_factory.mktemp("large"), topics)
     fake.settings([made.finding(one, f"topic-{number}") for one in topics for number in range(10)])

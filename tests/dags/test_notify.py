@@ -62,14 +62,14 @@ def test_a_mail_says_what_is_new_and_links_to_the_page(mail: MailServer, cluster
     assert recipients == ["ops@example.com", "dba@example.com"]
     assert (message["From"], message["Subject"]) == (
         "audit@example.com",
-        f"Kafka audit of {CLUSTER}: 7 records were lost unread, by 1 group.",
+        f"Kafka audit of {CLUSTER}: Up to 7 records were lost unread, by 1 group.",
     )
     body = message.get_body(("html",))
     assert body is not None
     assert body.get_content().splitlines() == [
         f'<pre style="white-space: pre-wrap">Kafka cluster {CLUSTER}',
-        "7 records were lost unread, by 1 group.",
-        "group billing on payments-0: 7 records lost",
+        "Up to 7 records were lost unread, by 1 group.",
+        "group billing on payments-0: up to 7 records lost",
         "The audit ended FAILED: 3 failures (3 high) as notifications begin; from now on only changes are told.",
         "",
         f"https://airflow.example.com/base/kafka-audit/clusters/{CLUSTER}/</pre>",

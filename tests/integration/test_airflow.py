@@ -1,11 +1,14 @@
-"""Two audits of a healthy cluster: the first by the command, the second by a real Airflow with scheduler, workers and UI, on the same folder."""
+"""Two audits of a healthy cluster: the first by the command, the second by a real Airflow with scheduler, workers and UI, on the same folder.
+
+A person starts the second one in a browser, by a stricter gate, which it fails: so people are told, and a reviewer accepts the risk.
+"""
 
 import json
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -13,19 +16,24 @@ from urllib.parse import quote
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from airflow_browser import Person
 from airflow_processes import belonging_to, left_of
+from chromium import NEEDS_BROWSER
 from command_line import AirflowDatabase
 from healthy_shop import CLUSTER, FirstAudit, first_audit
+from receivers import HttpServer, MailServer, http_server, mail_server
 
 from kafka_audit.airflow.environment import airflow_home
-from kafka_audit.audit.outcome import PASSED
+from kafka_audit.audit.outcome import FAILED, PASSED
+from kafka_audit.audit.reviews import reviews_of
 from kafka_audit.sandbox.brokers import free_ports
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.sealed import Sealed
 
-pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
+pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark, *NEEDS_BROWSER]
 DAG = "kafka_reliability_audit"
 OFFSETS_DAG = "kafka_offsets_snapshot"
 
@@ -87,13 +95,25 @@ class Api:
         _, tasks = self.call("GET", f"{run}/taskInstances")
         return str(state), {task["task_id"]: task["state"] for task in tasks["task_instances"]}
 
+    def wait_for_task(self, run_id: str, task: str, *states: str, tries: int = 1, seconds: float = 1200) -> str:
+        """The state of a task of a run when it is one of these in that try or a later one."""
+        path, until = f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances/{task}", time.monotonic() + seconds
+        while True:
+            status, found = self.call("GET", path)
+            if status == 200 and found["state"] in states and found["try_number"] >= tries:
+                return str(found["state"])
+            assert time.monotonic() < until, f"task {task} of {run_id} did not become {states}: {found}"
+            time.sleep(1)
+
 
 class Running(NamedTuple):
-    """The address of a running Airflow, its audit folder, and when it was started (UTC, ISO 8601)."""
+    """The address of a running Airflow, its audit folder, when it was started (UTC, ISO 8601), and who is told."""
 
     address: str
     root: Path
     since: str
+    chat: HttpServer
+    mail: MailServer
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +129,17 @@ def airflow(healthy_cluster: Sandbox, first: FirstAudit) -> Iterator[Running]:
     from kafka_audit.airflow.standalone import running_airflow
 
     port, since = free_port(), datetime.now(timezone.utc).isoformat()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KAFKA_AUDIT_FOLDERS", str(first.policy.parent))
-        with running_airflow(root=first.root, connection=healthy_cluster.audit_connection, port=port):
-            yield Running(f"http://127.0.0.1:{port}", first.root, since)
+    with http_server() as chat, mail_server() as mail:
+        smtp = {"from_email": "audit@example.com", "to": "ops@example.com", "disable_ssl": True, "disable_tls": True}
+        settings = {
+            "KAFKA_AUDIT_FOLDERS": str(first.policy.parent),
+            "KAFKA_AUDIT_ON_FAIL": "review",
+            "KAFKA_AUDIT_NOTIFY": "ops_chat,ops_mail",
+            "AIRFLOW_CONN_OPS_CHAT": json.dumps({"conn_type": "apprise", "extra": {"config": {"path": f"json://127.0.0.1:{chat.port}"}}}),
+            "AIRFLOW_CONN_OPS_MAIL": json.dumps({"conn_type": "smtp", "host": "127.0.0.1", "port": mail.port, "extra": smtp}),
+        }
+        with running_airflow(root=first.root, connection=healthy_cluster.audit_connection, port=port, settings=settings):
+            yield Running(f"http://127.0.0.1:{port}", first.root, since, chat, mail)
     assert left_of(airflow_home(first.root), 30.0) == []
 
 
@@ -127,11 +154,22 @@ def api(airflow: Running) -> Api:
 
 
 @pytest.fixture(scope="module")
-def second(api: Api, airflow: Running, first: FirstAudit) -> tuple[str, Path]:
-    """A run of the scheduler's that has ended, and the folder of its audit."""
-    run_id = api.trigger(policy_dir=str(first.policy))
-    state, tasks = api.wait(run_id)
-    assert (state, set(tasks.values())) == ("success", {"success"}), tasks
+def person(airflow: Running, api: Api, browser: Any) -> Person:
+    return Person(browser, airflow.address, "admin")
+
+
+@pytest.fixture(scope="module")
+def second(api: Api, airflow: Running, first: FirstAudit, person: Person) -> tuple[str, Path]:
+    """A run that a person started by the form, whose gate has ended and whose review waits, and the folder of its audit."""
+    person.start_audit(policy_dir=str(first.policy), fail_on="medium or worse")
+    until = time.monotonic() + 60
+    while not (runs := api.call("GET", f"/api/v2/dags/{DAG}/dagRuns?order_by=-run_after&run_type=manual")[1]["dag_runs"]):
+        assert time.monotonic() < until, "the form started no run"
+        time.sleep(1)
+    run_id = str(runs[0]["dag_run_id"])
+    assert runs[0]["conf"]["fail_on"] == "medium"
+    api.wait_for_task(run_id, "gate", "failed", "upstream_failed")
+    api.wait_for_task(run_id, "review", "awaiting_input", "failed", "skipped", "upstream_failed")
     one, other = sorted(airflow.root.glob(f"audits/{CLUSTER}/*/manifest.json"))
     assert one.parent == first.report.parents[1]
     return run_id, other.parent
@@ -171,30 +209,33 @@ def test_a_run_with_a_bad_value_is_refused_when_it_is_triggered(api: Api, conf: 
     assert next(iter(conf)) in str(answer)
 
 
-def test_a_healthy_cluster_is_audited_by_the_scheduler_and_the_audit_is_shown(api: Api, airflow: Running, second: tuple[str, Path]) -> None:
+def test_an_audit_that_is_started_by_the_form_is_sealed_published_and_shown(api: Api, airflow: Running, second: tuple[str, Path]) -> None:
     run_id, audit = second
     assert Sealed.open(audit).problems() == []
-    assert read_json(audit / "report" / "report.json")["verdict"] == PASSED
+    report = read_json(audit / "report" / "report.json")
+    assert (report["verdict"], report["exit_code"]) == (FAILED, 3)
+    assert {one["code"] for one in report["findings"] if one["status"] == "fail"} == {"PRD-05"}
 
     seal = sealed_as(audit)
     assert seal is not None
-    for task in ("report", "gate"):
-        entry = f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances/{task}/xcomEntries/return_value"
-        assert seal.manifest_sha256 in json.dumps(api.call("GET", entry)[1]), task
+    entry = f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances/report/xcomEntries/return_value"
+    assert seal.manifest_sha256 in json.dumps(api.call("GET", entry)[1])
+    told = api.call("GET", f"/api/v2/assets/events?source_dag_id={DAG}&source_task_id=publish")[1]["asset_events"]
+    (event,) = (one for one in told if one["source_run_id"] == run_id)
+    assert (event["uri"], event["extra"]["verdict"], event["extra"]["audit_id"]) == (f"kafka-audit://audits/{CLUSTER}", FAILED, audit.name)
 
     page = f"/kafka-audit/dags/{DAG}/runs/{quote(run_id, safe='')}"
     assert Api(airflow.address, None).call("GET", page)[0] == 401
     status, text = Api(airflow.address, "viewer").call("GET", page)
     assert status == 200
     assert audit.name in text
-    assert "PASSED" in text
+    assert "FAILED" in text
     links = api.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances/gate/links")[1]
     assert links["extra_links"]["Audit report"] == f"/dags/{DAG}/runs/{quote(run_id, safe='')}/plugin/audit-report"
 
 
 def test_the_second_audit_compares_with_the_first_and_takes_no_baseline(second: tuple[str, Path]) -> None:
     report = read_json(second[1] / "report" / "report.json")
-    assert report["exit_code"] == 0
     assert report["history"][0]["first_audit"] is False
     assert not any(one["reason"].startswith("baseline taken") for one in report["set_aside"]["listed"])
     counts = {control["code"]: control["counts"] for control in report["controls"]}
@@ -202,16 +243,79 @@ def test_the_second_audit_compares_with_the_first_and_takes_no_baseline(second: 
         assert counts[code]["passed"] > counts[code]["failed"] == counts[code]["not_assessed"] == 0, code
 
 
-def test_clearing_a_task_gives_the_same_audit(api: Api, second: tuple[str, Path]) -> None:
+def test_people_are_told_by_chat_and_by_mail_that_the_gate_failed(api: Api, airflow: Running, second: tuple[str, Path]) -> None:
+    assert api.wait_for_task(second[0], "tell", "success", "failed") == "success"
+    (body,) = airflow.chat.bodies
+    assert f"Kafka cluster {CLUSTER}" in body["message"] and "FAILED" in body["message"]
+    page = f"{airflow.address}/kafka-audit/clusters/{CLUSTER}/"
+    assert page in body["message"]
+    ((recipients, mail),) = airflow.mail.mails
+    assert recipients == ["ops@example.com"]
+    assert page in str(mail.get_body(("html",)))
+
+
+def test_clearing_a_task_gives_the_same_audit_and_asks_again(api: Api, airflow: Running, second: tuple[str, Path]) -> None:
     run_id, audit = second
     before = result_of(audit)
     clear = {"dry_run": False, "dag_run_id": run_id, "task_ids": ["evidence_gate"], "include_downstream": True, "only_failed": False}
     status, answer = api.call("POST", f"/api/v2/dags/{DAG}/clearTaskInstances", clear)
     assert status == 200, answer
-    state, tasks = api.wait(run_id)
-    assert (state, set(tasks.values())) == ("success", {"success"}), tasks
+    assert api.wait_for_task(run_id, "gate", "failed", "upstream_failed", tries=2) == "failed"
+    assert api.wait_for_task(run_id, "review", "awaiting_input", "failed", "skipped", tries=2) == "awaiting_input"
+    assert api.wait_for_task(run_id, "tell", "success", "failed", tries=2) == "success"
     assert Sealed.open(audit).problems() == []
     assert result_of(audit) == before
+    assert len(airflow.chat.bodies) == len(airflow.mail.mails) == 1, "nothing has changed, so nothing is told"
+
+
+def test_a_reviewer_accepts_the_risk_in_the_browser_and_the_verdict_stays(
+    api: Api, airflow: Running, person: Person, second: tuple[str, Path]
+) -> None:
+    run_id, audit = second
+    expires = (datetime.now(timezone.utc) + timedelta(days=20)).date().isoformat()
+    person.approve(run_id, reason="The owners declare their clients this month", ticket="OPS-7", expires=expires, owner="shop team")
+    state, tasks = api.wait(run_id)
+    assert (state, tasks["review"], tasks["record_review"], tasks["gate"]) == ("failed", "success", "success", "failed")
+    (review,) = reviews_of(EvidenceRoot(path=airflow.root), CLUSTER, audit.name)
+    assert review.accepts and review.record is not None and review.record.reviewer is not None
+    assert (review.record.reviewer.id, review.record.ticket, review.record.waivers) == ("admin", "OPS-7", 1)
+    assert read_json(audit / "report" / "report.json")["verdict"] == FAILED
+    shown = person.open(f"audits/{CLUSTER}/{audit.name}/")
+    assert "Risk accepted" in shown and "OPS-7" in shown and FAILED in shown
+
+
+def test_every_page_is_found_from_the_menu_and_no_link_is_dead(
+    airflow: Running, person: Person, second: tuple[str, Path], browser: Any
+) -> None:
+    assert person.menu_entry() == f"{airflow.address}/kafka-audit/"
+    viewer = Person(browser, airflow.address, "viewer")
+    found = list(viewer.every_page())
+    assert [one for one in found if one[1] != 200] == []
+    paths = {path.split("?")[0] for path, _ in found}
+    for wanted in ("matrix/", "waivers/", f"clusters/{CLUSTER}/", f"clusters/{CLUSTER}/groups/", f"clusters/{CLUSTER}/groups/one"):
+        assert wanted in paths, sorted(paths)
+    assert any("/controls/" in path for path in paths) and any("/topics/one" in path for path in paths)
+    assert "Audit now" not in viewer.open(f"clusters/{CLUSTER}/"), "a viewer may not start runs"
+    assert "Audit now" in person.open(f"clusters/{CLUSTER}/")
+
+
+def test_groups_are_searched_and_sorted_in_the_browser(person: Person, second: tuple[str, Path]) -> None:
+    person.open(f"clusters/{CLUSTER}/groups/")
+    rows = person.page.locator("tbody tr").count()
+    assert rows > 3
+    person.page.get_by_role("searchbox").fill("zzz-no-such-group")
+    person.page.keyboard.press("Enter")
+    person.page.wait_for_url("**q=zzz-no-such-group**")
+    assert person.page.locator("tbody tr").count() < rows
+    assert person.errors == []
+
+
+def test_prometheus_reads_the_metrics_with_a_token(airflow: Running, second: tuple[str, Path]) -> None:
+    assert Api(airflow.address, None).call("GET", "/kafka-audit/metrics")[0] == 401
+    status, text = Api(airflow.address, "viewer").call("GET", "/kafka-audit/metrics")
+    assert status == 200
+    assert f'kafka_audit_verdict{{cluster="{CLUSTER}",verdict="FAILED"}} 1' in text
+    assert text.rstrip().endswith("# EOF")
 
 
 def result_of(audit: Path) -> dict[str, Any]:

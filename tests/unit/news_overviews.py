@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 from kafka_audit.index.news_item import Observed
-from kafka_audit.index.overview import Burn, Changes, Failed, Loss, LossTotals, Overview, PastAudit
+from kafka_audit.index.overview import Burn, Changes, ControlLine, Failed, FailsSince, Loss, LossTotals, Overview, PastAudit
 from kafka_audit.report.comparison import Change, ChangedFinding
 from kafka_audit.store.layout import new_id
 
@@ -27,6 +27,17 @@ def changed(resource: str, severity: str | None = "high", change: Change = Chang
 def changes(*found: ChangedFinding, counts: dict[str, int] | None = None) -> Changes:
     counted = {change.value: sum(one.change == change for one in found) for change in Change}
     return Changes(compared_with=audit_id(0), compared_with_at="", counts={**counted, **(counts or {})}, listed=found, notes=())
+
+
+def control(fails_since: FailsSince | None) -> ControlLine:
+    """The line of the control of :func:`changed`."""
+    words = {"control_id": "topic_replicated", "code": "TOP-01", "title": "Topics are replicated", "subject": "topic"}
+    return ControlLine(
+        **words,
+        **{"severity": "high", "evidence_class": "observed", "standing": "fail", "statuses": None, "waived": 0, "worst": "high"},
+        fails_since=fails_since,
+        history="F",
+    )
 
 
 def loss(records: int | None, within_a_day: int | None = 0) -> LossTotals:

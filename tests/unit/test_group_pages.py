@@ -1,6 +1,7 @@
 """What the pages of one group, control and topic read: bounded, checked, and with a reason for whatever is not known."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from compared_audits import CLUSTER, TOPIC, Shop, row
 from lag_rows import group_sla, sla_table
 from report_audit import FakeAudit, control, group_partition
 
-from kafka_audit.airflow.web.group_pages import burn_of
+from kafka_audit.airflow.web.group_pages import _charts, burn_of
 from kafka_audit.catalogue.load import shipped_controls
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.control_text import control_text
@@ -91,6 +92,30 @@ def test_charts_hatch_what_is_not_known_draw_a_zero_and_mark_what_breaks_the_lim
     over = [one if one.row is None else type(one)(**{**vars(one), "row": {**one.row, "lag": 4}}) for one in past]
     assert 'class="column broken"' in figure_chart(lost, over)
     assert "The SLA is broken in 1 of 1." in figure_chart(lost, over)
+
+
+def test_a_figure_that_may_be_larger_is_not_counted_as_within_the_limit(shop: Shop) -> None:
+    newest = shop.audit([], groups=["billing"])
+    [one] = group_history(shop.root, open_index(newest.audit), "billing", anyone)
+    assert one.row is not None
+    [time] = [figure for figure in figures(None, 9_000, None) if figure.column == "lag_ms"]
+    within, beyond = (replace(one, row={**one.row, "lag_ms": lag, "lag_ms_is_bound": True}) for lag in (5_000, 10_000))
+    drawn = figure_chart(time, [within, beyond])
+    assert "The SLA is broken in 1 of 1. In 2 the true figure may be larger." in drawn
+    assert "at least 5 seconds" in drawn
+
+
+def test_several_slas_have_no_one_limit_that_their_common_figures_could_break(shop: Shop) -> None:
+    newest = shop.audit([], groups=["billing"])
+    past = [
+        replace(one, row={**one.row, "availability_percent": 95.0})
+        for one in group_history(shop.root, open_index(newest.audit), "billing", anyone)
+        if one.row
+    ]
+    loose, strict = ({"max_lag_ms": 1, "target_percent": target} for target in (90.0, 99.9))
+    [(_, alone)] = [one for one in _charts(past, [strict], None) if one[0] == "Time within the SLA"]
+    [(_, both)] = [one for one in _charts(past, [loose, strict], None) if one[0] == "Time within the SLA"]
+    assert "column broken" in alone and "column broken" not in both
 
 
 def test_the_newest_audit_that_can_be_shown_is_shown_and_newer_ones_say_why_not(shop: Shop) -> None:

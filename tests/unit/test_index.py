@@ -10,7 +10,7 @@ from report_audit import LAG_PARTITIONS, group_partition, spark_folder
 
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.errors import IntegrityError
-from kafka_audit.index.build import fails_since
+from kafka_audit.index.build import _missed, fails_since
 from kafka_audit.index.overview import FAILURES, GROUPS, LETTERS, OVERVIEW, UNKNOWN_LETTER, FailsSince, PastAudit
 from kafka_audit.index.read import audit_ids, newest_evidence, newest_index, open_index
 from kafka_audit.index.tables import FAILURE_ROW, GROUP_ROW
@@ -99,6 +99,31 @@ def test_failures_keep_the_audit_since_which_they_are_listed(shop: Shop) -> None
     shop.audit([row(TOPIC, "clicks")])
     again = shop.audit([row(TOPIC, "orders")])
     assert open_index(again.audit).failures().to_pylist()[0]["since_audit_id"] == again.id
+
+
+def test_a_void_audit_is_no_gap_in_since_when_a_failure_is_seen(shop: Shop) -> None:
+    first = shop.audit([row(TOPIC, "orders")])
+    shop.audit([row(TOPIC, "orders")], evidence=("FAIL", 4))
+    shop.audit([row(TOPIC, "orders")], evidence=("FAIL", 4))
+    newest = shop.audit([row(TOPIC, "orders")])
+    assert open_index(newest.audit).failures().to_pylist()[0]["since_audit_id"] == first.id
+
+
+def test_what_an_audit_of_a_part_passes_ends_no_failure(shop: Shop) -> None:
+    first = shop.audit([row(TOPIC, "orders")])
+    part = shop.judge([row(TOPIC, "clicks", "pass")])
+    run = part.audit.run()
+    write_json(part.audit.run_file, {**run, "params": {**run.get("params", {}), "topics": "clicks"}})
+    part.seal()
+    last = shop.audit([row(TOPIC, "orders")])
+    assert open_index(part.audit).overview.judged_less == ("topics",)
+    assert stood(last, TOPIC.id) == "F?F"
+    [line] = [one for one in open_index(last.audit).overview.controls if one.control_id == TOPIC.id]
+    assert line.fails_since is not None and line.fails_since.audit_id == first.id
+
+
+def test_targets_missed_are_not_known_where_none_is_missed_only_because_not_all_were_judged() -> None:
+    assert [_missed(judged) for judged in ([], [True, True], [True, None], [None, False])] == [0, 0, None, 1]
 
 
 def test_the_worst_failures_of_a_control_come_first(shop: Shop) -> None:

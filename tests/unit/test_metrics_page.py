@@ -21,8 +21,8 @@ from kafka_audit.report import openmetrics, read_report
 from kafka_audit.report.json_report import as_json
 from kafka_audit.report.metrics.definitions import LIVE
 from kafka_audit.report.metrics.page import CONTENT_TYPE, render_metrics
-from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import EvidenceRoot, seal_audit
+from kafka_audit.store.durable_files import read_json, write_json
+from kafka_audit.store.layout import EvidenceRoot, seal_audit, unseal_audit
 from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 
 FAILING = (("PASS", 0), ("FAIL", 3))
@@ -186,6 +186,16 @@ def test_an_audit_has_the_same_figures_as_in_its_own_file(root: EvidenceRoot) ->
     assert ("kafka_audit_failed_results", "failing", "info") not in found
 
 
+def test_an_audit_of_a_part_of_the_cluster_says_so(root: EvidenceRoot) -> None:
+    fake = sealed_lag_audit(root, [], [])
+    assert page(root, "orders-prod")["kafka_audit_judged_less", "orders-prod"] == 0
+    unseal_audit(fake.audit)
+    run = read_json(fake.audit.run_file)
+    write_json(fake.audit.run_file, {**run, "params": {**run["params"], "topics": "orders-*", "fail_on": "critical", "min_coverage": 1}})
+    seal_audit(root, "orders-prod", AUDIT_ID, {"snapshot": {"snapshot_id": fake.snapshot.snapshot_id}})
+    assert page(root, "orders-prod")["kafka_audit_judged_less", "orders-prod"] == 2
+
+
 def test_the_page_and_the_file_of_an_audit_agree(root: EvidenceRoot) -> None:
     fake = sealed_lag_audit(root, [group_partition("g", "t", 0, lag=7, time_to_loss_ms=5_000)], [group_sla("g")])
     own = samples(openmetrics.render(read_report(*fake.inputs.args, **fake.inputs.kwargs)))
@@ -200,7 +210,8 @@ def test_of_a_void_audit_and_of_one_with_a_failed_step_only_the_end_is_told(root
     fleet_audit(root.path, "crashed", two_topics_fail, failed_step="verify", lag=False)
     found = page(root, "void", "crashed")
     told = {key[0] for key, value in found.items() if not key[0].startswith("kafka_audit_up")}
-    assert told == {"kafka_audit_verdict", "kafka_audit_exit_code", "kafka_audit_evidence_timestamp_seconds"}
+    of_end = {f"kafka_audit_{name}" for name in ("verdict", "exit_code", "judged_less", "evidence_timestamp_seconds")}
+    assert told == of_end
     assert found["kafka_audit_verdict", "void", "VOID"] == found["kafka_audit_verdict", "crashed", "ERROR"] == 1
     assert found["kafka_audit_exit_code", "crashed"] == 1
 

@@ -15,6 +15,8 @@ from kafka_audit.airflow.web.unsealed import of_unsealed
 from kafka_audit.audit.clusters import DagCluster
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.index.overview import OVERVIEW
+from kafka_audit.index.read import newest_index
+from kafka_audit.index.shown import shown_audit
 from kafka_audit.store.layout import EvidenceRoot, new_id, seal_audit
 
 LIMIT = timedelta(hours=26)
@@ -93,6 +95,16 @@ def test_a_newer_audit_that_is_not_sealed_leaves_the_sealed_one_in_place(root: E
     found = read(root)
     assert found.verdict == "FAILED" and found.audit_age == timedelta(hours=5)
     assert found.unsealed is not None and found.unsealed.audit_id == newer.audit_id
+
+
+def test_an_older_audit_that_was_sealed_once_more_does_not_stand_for_the_cluster(root: EvidenceRoot) -> None:
+    newer = sealed(root, overview(age_hours=1))
+    sealed(root, overview(verdict="PASSED", age_hours=5))
+    found, shown = read(root), shown_audit(root, "orders-prod", lambda _: True)
+    assert (found.verdict, found.healthy, found.audit_age) == ("FAILED", False, timedelta(hours=1))
+    assert shown.index is not None and shown.index.audit.path == newer.path
+    newest = newest_index(root, "orders-prod")
+    assert newest is not None and newest.audit.path == newer.path
 
 
 @pytest.mark.parametrize(

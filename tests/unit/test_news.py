@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 import pytest
-from news_overviews import NOON, audit_id, burn, changed, changes, failed, loss, lost, observed, overview
+from news_overviews import NOON, audit_id, burn, changed, changes, control, failed, loss, lost, observed, overview
 
 from kafka_audit.findings import Severity
 from kafka_audit.index.message import message_of
 from kafka_audit.index.news import find_news
 from kafka_audit.index.news_item import News, Observed
-from kafka_audit.index.overview import LISTED, Failed
+from kafka_audit.index.overview import LISTED, Failed, FailsSince
 from kafka_audit.index.told import Told
 from kafka_audit.report.comparison import Change
 
@@ -83,6 +83,26 @@ def test_after_audits_that_could_not_be_told_nothing_is_called_new() -> None:
     assert lines(now) == ["The audit ended PASSED: 4 failures (4 high) in all; 2 audits before this one could not be told."]
 
 
+@pytest.mark.parametrize("compared", [None, changes().model_copy(update={"compared_with": None, "counts": {}})])
+def test_if_nothing_could_be_compared_how_many_failures_stand_is_told(compared: object) -> None:
+    now = observed(overview(1, failed=failed(high=4), changes=compared))
+    assert lines(now) == [
+        "The audit ended PASSED: 4 failures (4 high) in all; which of them are new is not known, as nothing could be compared."
+    ]
+    assert_told_once(now)
+
+
+def test_a_failure_that_the_audit_before_could_not_see_is_told_unless_its_control_failed_when_that_was_told() -> None:
+    found = changes(changed("a", change=Change.INCOMPARABLE), changed("b", None, Change.INCOMPARABLE))
+    since_now = control(FailsSince(audit_id=audit_id(1), started_at="", earlier=False))
+    assert lines(observed(overview(1, changes=found, controls=(since_now,)))) == [
+        "1 failure may be new, as the audit before could not tell (high or above).",
+        "high: TOP-01 Topics are replicated, topic a",
+    ]
+    failed_then = control(FailsSince(audit_id=audit_id(0), started_at="", earlier=True))
+    assert lines(observed(overview(1, changes=found, controls=(failed_then,)))) == []
+
+
 def test_a_failed_gate_without_new_failures_is_told_with_its_reasons_and_again_only_when_it_passes() -> None:
     failing = overview(1, "FAILED", reasons=("3 controls fail", "coverage", "more"))
     assert lines(observed(failing)) == ["The audit ended FAILED.", "3 controls fail", "coverage"]
@@ -107,20 +127,20 @@ def test_another_verdict_that_is_not_passed_is_a_change() -> None:
 def test_records_that_are_lost_are_told_and_then_only_further_ones() -> None:
     first = overview(1, loss=loss(7), happened_losses=(lost(0, 7),))
     assert lines(observed(first)) == [
-        "7 records were lost unread, by 1 group.",
-        "group billing on payments-0: 7 records lost",
+        "Up to 7 records were lost unread, by 1 group.",
+        "group billing on payments-0: up to 7 records lost",
     ]
     after = assert_told_once(observed(first))
     assert kinds(observed(overview(2, loss=loss(7), happened_losses=(lost(0, 7),))), after) == []
     assert lines(observed(overview(2, loss=loss(9), happened_losses=(lost(0, 9),))), after)[0] == (
-        "2 more records were lost unread; 9 in all, by 1 group."
+        "Up to 2 more records were lost unread; 9 in all, by 1 group."
     )
 
 
 def test_a_loss_is_told_even_where_another_partition_has_recovered() -> None:
     after = told(observed(overview(1, loss=loss(7), happened_losses=(lost(0, 7),))))[1]
     assert lines(observed(overview(2, loss=loss(5), happened_losses=(lost(1, 5),))), after)[1:] == [
-        "group billing on payments-1: 5 records lost"
+        "group billing on payments-1: up to 5 records lost"
     ]
 
 
@@ -233,11 +253,11 @@ def test_a_message_has_at_most_three_lines_of_news_the_worst_first() -> None:
     said = message_of("orders", news, "")
     assert said.text.splitlines() == [
         "Kafka cluster orders",
-        "7 records were lost unread, by 1 group.",
-        "group billing on payments-0: 7 records lost",
+        "Up to 7 records were lost unread, by 1 group.",
+        "group billing on payments-0: up to 7 records lost",
         "3 failures are new (high or above).",
     ]
-    assert said.subject == "Kafka audit of orders: 7 records were lost unread, by 1 group."
+    assert said.subject == "Kafka audit of orders: Up to 7 records were lost unread, by 1 group."
     assert (said.severity, said.good) == (Severity.CRITICAL, False)
     more, _ = told(observed(overview(1, burns=tuple(burn(9.0, f"g{one}") for one in range(5)))))
     assert message_of("orders", more, "").text.splitlines()[-1] == "3 more changes are on the page."

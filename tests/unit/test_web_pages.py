@@ -19,6 +19,7 @@ from kafka_audit.airflow.web.newest import Cluster
 from kafka_audit.airflow.web.waiver_lists import expiring_of, waiver_lists
 from kafka_audit.audit.listing import FoundAudit
 from kafka_audit.catalogue.rows.groups import STATUSES
+from kafka_audit.index.overview import Changes, LossTotals
 from kafka_audit.report.comparison import TrendPoint
 
 
@@ -79,6 +80,7 @@ def test_ages_are_said_in_their_largest_units(hours: float, said: str) -> None:
 
 def test_a_percentage_is_rounded_down() -> None:
     assert (marks.percent(0.9999), marks.percent(1.0), marks.percent(0.123)) == ("99.9%", "100.0%", "12.3%")
+    assert (marks.percent(0.0), marks.percent(0.0004)) == ("0.0%", "under 0.1%")
     assert marks.percent(float("inf")) == "over 1,000,000%"
 
 
@@ -105,6 +107,7 @@ def test_each_waiver_is_in_one_list_once_whatever_the_number_of_clusters() -> No
         "expired": [("wv-03", ("a", "b"))],
         "expiring": [("wv-01", ("a", "b"))],
         "unused": [("wv-04", ("a", "b"))],
+        "unknown": [],
         "not yet approved": [],
         "active": [("wv-02", ("a", "b"))],
     }
@@ -120,6 +123,35 @@ def test_a_waiver_that_one_cluster_uses_is_not_unused() -> None:
     used, unused = waiver("w", 90, "x", 1), waiver("w", 90, "x", 0)
     lists = waiver_lists([cluster("a", waivers=(unused,)), cluster("b", waivers=(used,))], NOW)
     assert {one.kind: one.total for one in lists if one.total} == {"active": 1}
+
+
+def test_a_waiver_that_a_void_or_partial_audit_does_not_use_is_not_called_unused() -> None:
+    unused = waiver("w", 90, "x", 0)
+    for fields in ({"failed": None}, {"judged_less": ("topics",)}):
+        lists = waiver_lists([cluster("a", waivers=(unused,)), cluster("b", waivers=(unused,), **fields)], NOW)
+        assert {one.kind: [waiver.covered for waiver in one.waivers] for one in lists if one.total} == {"unknown": [None]}
+
+
+def test_an_audit_that_judged_less_is_not_shown_in_green_and_says_so() -> None:
+    assert cluster(verdict="PASSED").healthy
+    for parameter, says in (("topics", "nothing about the rest of the cluster"), ("fail_on", "a looser gate")):
+        less = cluster(verdict="PASSED", judged_less=(parameter,))
+        assert not less.healthy
+        assert says in less.why[0] and parameter in less.why[0]
+
+
+def test_an_audit_that_was_compared_with_none_says_why_in_its_own_words() -> None:
+    none = Changes(compared_with=None, compared_with_at="", counts={}, listed=(), notes=("No earlier audit can be compared with.",))
+    text = render("cluster.html.j2", up="../../", **of_cluster(cluster(changes=none), {}, None))
+    assert "No earlier audit can be compared with." in text and "is gone" not in text
+
+
+def test_what_is_known_of_a_part_of_the_partitions_is_not_shown_as_all() -> None:
+    totals = LossTotals(records=None, partitions=0, groups=0, within_a_day=0, unknown=3, rates_unknown=2)
+    text = render("cluster.html.j2", up="../../", **of_cluster(cluster(loss=totals, targets=2, targets_missed=None), {}, None))
+    assert "of 3 partitions not known" in text and "0 partitions of 0 groups" not in text
+    assert "rates not known of 2" in text
+    assert text.split("Lag targets missed")[1].split("</div>")[0].count("not known") == 1
 
 
 def test_waivers_can_be_filtered_by_any_text() -> None:

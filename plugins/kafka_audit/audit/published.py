@@ -33,6 +33,9 @@ AT_LEAST: Mapping[str, tuple[str, ...]] = {
 everything was assessed. ``judged``: the cluster was audited on fit evidence, whatever the audit found.
 """
 
+SCOPE = ("topics", "groups")
+"""The parameters that narrow an audit to a part of the cluster."""
+
 READ_EVENTS = 20
 """The number of newest events that a reader looks at."""
 CLOCKS_APART = timedelta(minutes=5)
@@ -126,11 +129,26 @@ def broken(problem: AuditError) -> Outcome:
 def unlike_default(request: AuditRequest) -> tuple[str, ...]:
     """The parameters by which a run judges less than one with the defaults, or by other rules."""
     own = AuditRequest()
-    differs = {name: getattr(request, name) != getattr(own, name) for name in ("topics", "groups", "policy_dir", "controls_dirs")}
-    differs["fail_on"] = not Severity(own.fail_on).at_least(Severity(request.fail_on))
-    differs["fail_on_new"] = request.fail_on_new and not own.fail_on_new
-    differs["min_coverage"] = request.min_coverage < own.min_coverage
-    differs["max_age_seconds"] = request.max_age_seconds > own.max_age_seconds
+    other_rules = [name for name in ("policy_dir", "controls_dirs") if getattr(request, name) != getattr(own, name)]
+    return (*judged_less(request.model_dump()), *other_rules)
+
+
+def judged_less(params: Mapping[str, Any]) -> tuple[str, ...]:
+    """The parameters, of those in a run.json, by which a run judges less than one with the defaults; whatever rules it judges by.
+
+    A word that is no severity, or a number that is none, counts as judging less.
+    """
+    own = {name: field.default for name, field in AuditRequest.model_fields.items()}
+    asked = {**own, **params}
+    differs = {name: asked[name] != own[name] for name in SCOPE}
+    try:
+        differs["fail_on"] = not Severity(own["fail_on"]).at_least(Severity(asked["fail_on"]))
+    except ValueError:
+        differs["fail_on"] = True
+    differs["fail_on_new"] = bool(asked["fail_on_new"])
+    for name, looser in (("min_coverage", -1), ("max_age_seconds", 1)):
+        known = isinstance(asked[name], int | float)
+        differs[name] = not known or looser * (asked[name] - own[name]) > 0
     return tuple(name for name, is_so in differs.items() if is_so)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka_audit.audit.outcome import VOID
+from kafka_audit.audit.published import SCOPE, judged_less
 from kafka_audit.index.overview import (
     LETTERS,
     LISTED,
@@ -55,8 +56,12 @@ def build_overview(
     whole = fit and not report.missing
     past, groups = _past(report, before), report.lag.every_group
     targets = [sla.target_met for group in groups for sla in group.slas if sla.target_percent is not None]
+    params = run.get("params")
+    less = judged_less(params) if isinstance(params, Mapping) else ()
+    narrowed = any(name in SCOPE for name in less)
     return Overview(
         sample=run.get("sample") is True,
+        judged_less=less,
         audit_id=report.audit_id,
         cluster=report.cluster,
         cluster_id=report.collection.cluster_id or None,
@@ -79,15 +84,13 @@ def build_overview(
         budget=_budget(groups) if fit else None,
         burns=tuple(burns),
         targets=len(targets) if fit and report.lag.ran else None,
-        targets_missed=targets.count(False) if fit and report.lag.ran else None,
+        targets_missed=_missed(targets) if fit and report.lag.ran else None,
         trend=report.trend[-REMEMBERED:],
         changes=_changes(report.comparison),
         groups=_group_counts(groups) if fit and report.lag.ran else None,
         next_losses=tuple(losses[0][:LISTED]) if fit else (),
         happened_losses=tuple(losses[1][:LISTED]) if fit else (),
-        waivers=tuple(
-            WaiverLine(**{name: getattr(one, name) for name in WaiverLine.model_fields}) for one in report.waivers.listed[:WAIVERS]
-        ),
+        waivers=tuple(map(_waiver, report.waivers.listed[:WAIVERS])),
         waiver_count=len(report.waivers.listed),
         brokers=len(report.collection.brokers) or None,
         silent_brokers=tuple(
@@ -96,7 +99,7 @@ def build_overview(
             if one.alive is not True or one.answered is not True
         )[:LISTED],
         collection_errors=report.collection.problem_count,
-        controls=tuple(_control(one, past, before, fit=fit) for one in report.results),
+        controls=tuple(_control(one, past, before, fit=fit, narrowed=narrowed) for one in report.results),
         past=past,
         not_written=tuple(str(one) for one in report.not_written),
     )
@@ -130,6 +133,8 @@ def _loss(report: Report) -> LossTotals | None:
         partitions=loss.partitions,
         groups=loss.groups,
         within_a_day=None if not loss.within_a_day and (unknown or loss.rates_unknown) else loss.within_a_day,
+        unknown=lag.unknown_count,
+        rates_unknown=loss.rates_unknown,
     )
 
 
@@ -155,6 +160,11 @@ def _budget(groups: Iterable[GroupLag]) -> Budget | None:
         left_minutes=worst.budget_left_minutes or 0.0,
         target_met=worst.target_met,
     )
+
+
+def _missed(targets: Sequence[bool | None]) -> int | None:
+    missed = targets.count(False)
+    return None if not missed and None in targets else missed
 
 
 def _used(sla: GroupSla) -> float:
@@ -192,10 +202,12 @@ def _past(report: Report, before: Overview | None) -> tuple[PastAudit, ...]:
     return (*earlier, own)[-REMEMBERED:]
 
 
-def _control(result: ControlResult, past: Sequence[PastAudit], before: Overview | None, *, fit: bool) -> ControlLine:
+def _control(result: ControlResult, past: Sequence[PastAudit], before: Overview | None, *, fit: bool, narrowed: bool) -> ControlLine:
     known = next((one for one in before.controls if one.control_id == result.control_id), None) if before else None
     stands = _stands(result, fit=fit)
-    history = _history(known, before, past[:-1]) + LETTERS.get(stands, UNKNOWN_LETTER)
+    letter = LETTERS.get(stands, UNKNOWN_LETTER)
+    # What a part of the cluster passes, the whole may fail: that ends no failure.
+    history = _history(known, before, past[:-1]) + (UNKNOWN_LETTER if narrowed and letter not in _FAILING else letter)
     counts = result.counts
     return ControlLine(
         control_id=result.control_id,

@@ -23,7 +23,8 @@ class Figure:
     """One figure of a group: the column of its row, what one unit of it is called, and by what the column is divided.
 
     ``limit``: the SLA's, in units. ``least``: whether less than the limit breaks it. ``events``: it counts what should not happen.
-    ``limit_is``: what the limit is called, where it is not one of the SLA.
+    ``limit_is``: what the limit is called, where it is not one of the SLA. ``bound_by``: a column that says, if it is neither 0 nor false,
+    that the true figure may be larger.
     """
 
     id: str
@@ -35,11 +36,16 @@ class Figure:
     least: bool = False
     events: bool = False
     limit_is: str = ""
+    bound_by: str = ""
 
     def value(self, point: PastGroup) -> float | None:
         """The figure in an audit, in units; None if it is not known."""
         found = point.known(self.column)
         return None if found is None else found / self.divided_by
+
+    def is_bound(self, point: PastGroup) -> bool:
+        """Whether the figure in an audit is only the least that it can be."""
+        return bool(self.bound_by and point.known(self.bound_by))
 
     def said(self, value: float) -> str:
         """A value with its unit."""
@@ -51,8 +57,10 @@ def figures(max_lag_records: int | None, max_lag_ms: int | None, target_percent:
     """What is drawn of a group; the limits are those of its SLAs, or None."""
     seconds = None if max_lag_ms is None else max_lag_ms / 1000
     return (
-        Figure(id="lag", title="Lag in records", column="lag", unit="record", limit=max_lag_records),
-        Figure(id="time", title="Lag in seconds", column="lag_ms", unit="second", divided_by=1000, limit=seconds),
+        Figure(id="lag", title="Lag in records", column="lag", unit="record", limit=max_lag_records, bound_by="unknown"),
+        Figure(
+            id="time", title="Lag in seconds", column="lag_ms", unit="second", divided_by=1000, limit=seconds, bound_by="lag_ms_is_bound"
+        ),
         Figure(id="availability", title="Time within the SLA", column="availability_percent", unit="%", limit=target_percent, least=True),
         Figure(
             id="budget",
@@ -84,7 +92,7 @@ def figure_chart(figure: Figure, points: Sequence[PastGroup]) -> Markup:
     return framed(
         f"audits-{figure.id}",
         title=f"{figure.title} in {counted(len(points), 'audit')}",
-        words=_in_words(figure, values),
+        words=_in_words(figure, points, values),
         shapes=_shapes(figure, points, values, top),
         top=top,
         unit=figure.unit,
@@ -100,14 +108,20 @@ def _top(figure: Figure, values: Sequence[float | None]) -> int:
     return max(least, ceil(max(known, default=0)), ceil(figure.limit or 0))
 
 
-def _in_words(figure: Figure, values: Sequence[float | None]) -> str:
+def _in_words(figure: Figure, points: Sequence[PastGroup], values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     said = [f"Known in {len(known):,} of {len(values):,} audits."]
     if known:
         said.append(f"Lowest {figure.said(min(known))}, highest {figure.said(max(known))}.")
         said.append("Not known in the newest." if values[-1] is None else f"In the newest {figure.said(known[-1])}.")
     if figure.limit is not None and known:
-        said.append(f"The SLA is broken in {sum(_breaks(figure, value) for value in known):,} of {len(known):,}.")
+        broken = sum(_breaks(figure, value) for value in known)
+        unsure = sum(
+            value is not None and figure.is_bound(point) and not _breaks(figure, value) for point, value in zip(points, values, strict=True)
+        )
+        said.append(f"The SLA is broken in {broken:,} of {len(known) - unsure:,}.")
+    if bound := sum(value is not None and figure.is_bound(point) for point, value in zip(points, values, strict=True)):
+        said.append(f"In {bound:,} the true figure may be larger.")
     return " ".join([*said, "The table below has all figures."])
 
 
@@ -129,7 +143,7 @@ def _shapes(figure: Figure, points: Sequence[PastGroup], values: Sequence[float 
             continue
         height = max(PLOT * value / top, _LEAST)
         kind = "column broken" if _breaks(figure, value) else "column"
-        title = f"{when}: {figure.said(value)}"
+        title = f"{when}: {'at least ' if figure.is_bound(point) else ''}{figure.said(value)}"
         yield _BOX.format(kind=kind, x=x, y=plain(PLOT - height), width=plain(width), height=plain(height), title=title)
     if figure.limit is not None:
         yield _LIMIT.format(y=plain(PLOT * (1 - figure.limit / top)), width=WIDTH)

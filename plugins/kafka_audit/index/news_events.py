@@ -21,6 +21,7 @@ def new_failures(observed: Observed, told: Told, least: Severity) -> list[News]:
     """Failures that are new or got worse, by the audit's comparison.
 
     To one who was told of no audit, or not of those just before this one, how many failures there are: what is new to it is not known.
+    So it is if nothing could be compared. A failure that is not comparable may be new where its control did not fail when that was told.
     """
     overview = observed.overview
     if overview is None or overview.verdict == VOID or (told.audit_id is not None and overview.audit_id <= told.audit_id):
@@ -30,16 +31,18 @@ def new_failures(observed: Observed, told: Told, least: Severity) -> list[News]:
     missed = sum(told.audit_id < one.audit_id < overview.audit_id and one.verdict != VOID for one in overview.past)
     if missed:
         return _all_failures(overview, least, f"in all; {counted(missed, 'audit')} before this one could not be told")
-    if overview.changes is None:
-        return []
+    if overview.changes is None or overview.changes.compared_with is None:
+        return _all_failures(overview, least, "in all; which of them are new is not known, as nothing could be compared")
     found = {change: _changed(observed, overview, change, least) for change in (Change.NEW, Change.WORSE)}
+    found[Change.INCOMPARABLE] = _perhaps_new(observed, overview, told.audit_id, least)
     listed = sorted((one for ones in found.values() for one in ones), key=lambda one: _severity(one).rank)
     if not listed:
         return []
-    new, worse = len(found[Change.NEW]), len(found[Change.WORSE])
+    new, worse, perhaps = (len(found[change]) for change in (Change.NEW, Change.WORSE, Change.INCOMPARABLE))
     said = [f"{counted(new, 'failure')} {'is' if new == 1 else 'are'} new"] if new else []
     said += [f"{counted(worse, 'failure')} got worse"] if worse else []
-    cut = sum(_not_listed(overview, change, least) for change in found)
+    said += [f"{counted(perhaps, 'failure')} may be new, as the audit before could not tell"] if perhaps else []
+    cut = sum(_not_listed(overview, change, least) for change in (Change.NEW, Change.WORSE))
     more = f"; up to {grouped(cut)} more are not listed" if cut else ""
     lines = [f"{' and '.join(said)} ({_or_above(least)}){more}."]
     lines += [_failure_line(one) for one in listed[: LINES - 1]]
@@ -67,6 +70,12 @@ def _changed(observed: Observed, overview: Overview, change: Change, least: Seve
     return [one for one in severe if (one.control_id, one.resource) not in observed.waived]
 
 
+def _perhaps_new(observed: Observed, overview: Overview, told: str, least: Severity) -> list[ChangedFinding]:
+    """Failures that the audit before could not see or judged otherwise, of controls that did not fail up to the audit ``told``."""
+    old = {one.control_id for one in overview.controls if one.fails_since is not None and one.fails_since.audit_id <= told}
+    return [one for one in _changed(observed, overview, Change.INCOMPARABLE, least) if one.control_id not in old]
+
+
 def _not_listed(overview: Overview, change: Change, least: Severity) -> int:
     """How many results of a change the overview does not list, where the last one listed is severe enough; they are worst first."""
     if overview.changes is None:
@@ -87,9 +96,13 @@ def _failure_line(one: ChangedFinding) -> str:
 
 
 def new_losses(overview: Overview | None, told: Told) -> tuple[list[News], Told]:
-    """Records lost since, and losses foreseen within a day that were not told; what is not known now stays as it was told."""
+    """Records lost since, and losses foreseen within a day that were not told; what is not known now stays as it was told.
+
+    So does what an audit of a part of the topics or groups did not look at.
+    """
     if overview is None or overview.loss is None:
         return [], told
+    partial = overview.narrowed
     items: list[News] = []
     update: dict[str, object] = {}
     if overview.loss.records is not None:
@@ -102,10 +115,16 @@ def new_losses(overview: Overview | None, told: Told) -> tuple[list[News], Told]
             more = amount < overview.loss.records
             total = f"; {grouped(overview.loss.records)} in all" if more else ""
             what = f"{counted(amount, 'more record' if more else 'record')} {'was' if amount == 1 else 'were'} lost unread"
-            lines = [f"{what}{total}, by {counted(overview.loss.groups, 'group')}."]
-            lines += [f"{_place(one)}: {counted(one.lost or 0, 'record')} lost" for one in worst if grown.get(loss_key(one), 0) > 0]
+            # As the report says it: offsets count what held no record, too.
+            lines = [f"Up to {what}{total}, by {counted(overview.loss.groups, 'group')}."]
+            lines += [f"{_place(one)}: up to {counted(one.lost or 0, 'record')} lost" for one in worst if grown.get(loss_key(one), 0) > 0]
             items.append(News(kind=LOSS, severity=Severity.CRITICAL, key=f"{LOSS}:{overview.audit_id}", lines=tuple(lines)))
-        update |= {"lost_records": overview.loss.records, "lost": lost}
+        if partial or overview.loss.unknown:  # a smaller sum may be one over fewer partitions
+            kept = {**told.lost, **{key: max(number, told.lost.get(key, 0)) for key, number in lost.items()}}
+            most = sorted(kept, key=lambda key: -kept[key])[:LISTED]
+            update |= {"lost_records": max(overview.loss.records, told.lost_records), "lost": {key: kept[key] for key in most}}
+        else:
+            update |= {"lost_records": overview.loss.records, "lost": lost}
     soon = [one for one in overview.next_losses if one.time_to_loss_ms is not None and one.time_to_loss_ms <= _DAY_MS]
     untold = [one for one in soon if loss_key(one) not in told.losing]
     if untold:
@@ -115,10 +134,12 @@ def new_losses(overview: Overview | None, told: Told) -> tuple[list[News], Told]
         lines = [f"{grouped(len(untold))} {lose} unread records within a day, at the rates seen{cut}."]
         lines += [f"{_place(one)}: in about {_hours(one.time_to_loss_ms or 0)}" for one in untold[: LINES - 1]]
         items.append(News(kind=LOSS, severity=Severity.CRITICAL, key=f"losing:{overview.audit_id}", lines=tuple(lines)))
-    if untold or overview.loss.within_a_day is not None:
-        known = [loss_key(one) for one in soon]
-        before = [] if overview.loss.within_a_day is not None else [key for key in told.losing if key not in known]
-        update |= {"losing": tuple([*known, *before][:LISTED])}
+    known = [loss_key(one) for one in soon]
+    foreseen = {loss_key(one) for one in overview.next_losses}
+    unsure = partial or overview.loss.within_a_day is None or bool(overview.loss.unknown or overview.loss.rates_unknown)
+    # One that was told is told again only after no loss was foreseen there, so that a time about a day is told once.
+    before = [key for key in told.losing if key not in known and (unsure or key in foreseen)]
+    update |= {"losing": tuple([*known, *before][:LISTED])}
     return items, told.model_copy(update=update)
 
 

@@ -32,7 +32,7 @@ class News:
 class Observed:
     """How a cluster stands at ``now``.
 
-    ``overview``: of the audit that was sealed last; None if there is none or, ``unusable`` says why, its index cannot be used. ``waived``:
+    ``overview``: of the newest sealed audit; None if there is none or, ``unusable`` says why, its index cannot be used. ``waived``:
     the (control_id, resource) of its waived failures. ``audit_at``: when the newest sealed audit began, or the oldest one if none is
     sealed; ``evidence_at``: the time of the newest snapshot; None: there is none. ``unfinished``: what happened to a newer audit that
     is not sealed and should be; ``running``: whether there is a newer audit that is not sealed, be it in time.

@@ -45,12 +45,13 @@ def find_states(observed: Observed, told: Told, stale_hours: float) -> tuple[dic
         return {item.key: item for item in bad}, good
     good.add(IS_VOID)
     if overview.verdict == PASSED:
-        good |= {key for key in told.standing if key.startswith(GATE)}
+        # A pass of a part of the cluster, or of a looser gate, is no end of what the whole was told to fail.
+        good |= set() if overview.judged_less else {key for key in told.standing if key.startswith(GATE)}
     else:
         lines = (f"The audit ended {overview.verdict}.", *_reasons(overview))
         bad.append(News(kind=NEW_FAILURES, severity=Severity.HIGH, key=f"{GATE}{overview.verdict}", lines=lines))
     bad += [_burn(one) for one in overview.burns if one.burn is not None]
-    if len(overview.burns) < LISTED:  # one that is not among them has ended
+    if len(overview.burns) < LISTED and not overview.narrowed:  # one that is not among them has ended
         named = {_burn_key(one) for one in overview.burns}
         good |= {key for key in told.standing if key.startswith(_BURN) and key not in named}
     return {item.key: item for item in bad}, good

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kafka_audit.audit.outcome import INDEX, VERDICTS
+from kafka_audit.audit.published import SCOPE
 from kafka_audit.findings import Severity
 from kafka_audit.report.comparison import ChangedFinding, TrendPoint
 from kafka_audit.report.fleet.states import STATES
@@ -70,13 +71,17 @@ class Statuses(_Part):
 
 
 class LossTotals(_Part):
-    """Loss over all group partitions. ``records``: None where it is 0 only because not everything is known."""
+    """Loss over all group partitions of which it is known. ``records``: None where it is 0 only because not everything is known."""
 
     records: Count | None
     partitions: Count
     groups: Count
     within_a_day: Count | None
     """Partitions that lose unread records within a day, at the rates seen; None as for ``records``."""
+    unknown: Count = 0
+    """Partitions of which it is not known whether records were lost."""
+    rates_unknown: Count = 0
+    """Partitions with unread records whose rates are not known, so that no loss can be foreseen there."""
 
 
 class Loss(_Part):
@@ -185,7 +190,8 @@ class FailsSince(_Part):
 class ControlLine(_Part):
     """One control of the audit's catalogue: how it stands, its counts (None: it did not run), and how it stood in the remembered audits.
 
-    ``severity`` is the catalogue's, ``worst`` that of its worst failure. ``history``: a letter of LETTERS for each audit in ``past``.
+    ``severity`` is the catalogue's, ``worst`` that of its worst failure. ``history``: a letter of LETTERS for each audit in ``past``;
+    an audit of a part of the cluster shows only what fails.
     """
 
     control_id: str
@@ -214,11 +220,14 @@ class Overview(_Part):
     """All that is shown of an audit among others. Figures are None where they are not known, as all are of a void audit; never 0.
 
     ``past``: the remembered audits, oldest first, this one last. ``trend``: as in the report. ``sample``: made up, for trying the pages.
+    ``judged_less``: the parameters by which the run judged less than one with the defaults (kafka_audit.audit.published.judged_less).
+    ``targets_missed``: None where it is 0 only because not every target was judged.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
     kind: Literal["overview"] = "overview"
     sample: bool = False
+    judged_less: tuple[str, ...] = ()
     audit_id: str
     cluster: str
     cluster_id: str | None
@@ -261,6 +270,11 @@ class Overview(_Part):
     def coverage(self) -> float | None:
         """Assessed results divided by those that apply; None: not known, or nothing applies."""
         return self.assessed / self.applicable if self.assessed is not None and self.applicable else None
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether the audit looked at a part of the topics or groups only."""
+        return any(name in SCOPE for name in self.judged_less)
 
     def failures(self, severity: str) -> Failed | None:
         """The failures of a severity; None if they are not known."""

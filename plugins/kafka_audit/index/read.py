@@ -169,13 +169,15 @@ def _read_overview(path: Path) -> Overview:
 
 
 def newest_index(root: EvidenceRoot, cluster: str) -> IndexedAudit | None:
-    """The index of the audit of a cluster that was sealed last; None if none is sealed. IntegrityError if it cannot be used."""
+    """The index of the newest sealed audit of a cluster; None if none is sealed. IntegrityError if it cannot be used.
+
+    An older audit that was done again, and so was sealed last, is not the newest. That the one sealed last is gone is a broken index.
+    """
     folder = root.audits(cluster)
     state = read_state(folder)
-    if state is not None and state.head is not None:
-        return open_index(root.audit(cluster, state.head.audit_id))
-    sealed = next((audit_id for audit_id in audit_ids(root, cluster) if (folder / audit_id / MANIFEST).is_file()), None)
-    return open_index(root.audit(cluster, sealed)) if sealed else None
+    last = state.head.audit_id if state is not None and state.head is not None else ""
+    newest = max(last, next((audit_id for audit_id in audit_ids(root, cluster) if (folder / audit_id / MANIFEST).is_file()), ""))
+    return open_index(root.audit(cluster, newest)) if newest else None
 
 
 def audit_ids(root: EvidenceRoot, cluster: str) -> tuple[str, ...]:

@@ -1,13 +1,12 @@
 """Which audit of a cluster a page shows: the newest that can be shown, and why newer ones cannot."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.read import IndexedAudit, audit_ids, open_index
-from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
 
@@ -39,37 +38,29 @@ MaySee = Callable[[str], bool]
 def shown_audit(root: EvidenceRoot, cluster: str, may_see: MaySee) -> Shown:
     """The newest audit of a cluster whose results can be shown: sealed, unchanged, of a form that is read, and not void.
 
-    The audit that was sealed last comes first, then all others by their ids. Audits that the reader may not read are not mentioned.
+    An older audit that was done again, and so was sealed last, is not the newest. Audits that the reader may not read are not mentioned.
     """
     passed: list[PassedOver] = []
-    for audit_id in islice(filter(may_see, _newest_first(root, cluster)), _LOOKED_AT):
+    sealed = (one for one in audit_ids(root, cluster) if _is_sealed(root, cluster, one))
+    for audit_id in islice(filter(may_see, sealed), _LOOKED_AT):
         try:
             found = open_index(root.audit(cluster, audit_id))
         except IntegrityError as problem:
             passed.append(PassedOver(audit_id=audit_id, why=without_root(root, problem)))
             continue
         if found.overview.verdict != VOID:
-            # An audit with a later id that still runs is newer than the one that was sealed last.
-            running = [one for one in islice(audit_ids(root, cluster), _LOOKED_AT) if one > audit_id and may_see(one)]
-            known = {one.audit_id for one in passed}
-            unsealed = [
-                PassedOver(audit_id=one, why=_UNSEALED) for one in running if one not in known and not _is_sealed(root, cluster, one)
-            ]
-            return Shown(index=found, passed_over=tuple(sorted([*unsealed, *passed], key=lambda one: one.audit_id, reverse=True)))
+            return Shown(index=found, passed_over=_passed_over(root, cluster, may_see, passed, audit_id))
         passed.append(PassedOver(audit_id=audit_id, why="is void: its evidence was not fit to judge"))
-    return Shown(index=None, passed_over=tuple(passed))
+    return Shown(index=None, passed_over=_passed_over(root, cluster, may_see, passed))
 
 
-def _newest_first(root: EvidenceRoot, cluster: str) -> Iterator[str]:
-    try:
-        state = read_state(root.audits(cluster))
-    except IntegrityError:  # the ids are still there, and what they name is checked
-        state = None
-    last = state.head.audit_id if state and state.head else None
-    ids = audit_ids(root, cluster)
-    if last in ids:
-        yield last
-    yield from (one for one in ids if one != last)
+def _passed_over(
+    root: EvidenceRoot, cluster: str, may_see: MaySee, sealed: Sequence[PassedOver], shown: str = ""
+) -> tuple[PassedOver, ...]:
+    """The sealed audits that were passed over, and the unsealed ones that are newer than the one that is ``shown``; newest first."""
+    newer = [one for one in islice(audit_ids(root, cluster), _LOOKED_AT) if one > shown and may_see(one)]
+    unsealed = [PassedOver(audit_id=one, why=_UNSEALED) for one in newer if not _is_sealed(root, cluster, one)]
+    return tuple(sorted([*unsealed, *sealed], key=lambda one: one.audit_id, reverse=True))
 
 
 def _is_sealed(root: EvidenceRoot, cluster: str, audit_id: str) -> bool:

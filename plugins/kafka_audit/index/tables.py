@@ -71,7 +71,7 @@ FAILURE_ROW = pa.schema(
 )
 """One failure, in the order of ``control_id`` and ``place``, which is its position among those of its control: worst first, from 1.
 
-``since_audit_id``: the first of the audits, without a gap up to this one, whose index lists the failure.
+``since_audit_id``: the first of the audits, without a gap up to this one but for void ones, whose index lists the failure.
 """
 
 _FOUND = tuple(name for name in FAILURE_ROW.names if name not in ("place", "since_audit_id", "since_at"))
@@ -163,7 +163,7 @@ def _losses(table: pa.Table | None) -> list[Loss]:
 
 
 def failure_rows(findings: Sequence[Path], audit_id: str, started_at: str, before: pa.Table | None) -> pa.Table:
-    """The rows of FAILURE_ROW, from the audit's findings; ``before``: those of the newest audit that was sealed before it."""
+    """The rows of FAILURE_ROW, from the audit's findings; ``before``: those of the newest one before it that was not void."""
     kept: dict[str, pa.Table] = {}
     for path in findings:
         for table in batches(path, ("status", *_FOUND), pc.field("status") == Status.FAIL.value):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_audit.audit.outcome import INDEX
+from kafka_audit.audit.outcome import INDEX, VOID
 from kafka_audit.audit.previous import changed
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.build import build_overview
@@ -51,12 +51,24 @@ def write_index(audit: Audit, report: Report) -> None:
     burns = find_burns(audit.lag / "sla_burns.parquet" if fit else None, before.overview.burns if before else ())
     overview = build_overview(report, audit.run(), losses(partitions), before.overview if before else None, burns)
     groups = group_rows(report.lag.every_group if fit else (), partitions)
-    failures = failure_rows(findings, report.audit_id, report.started_at, before.failures() if before else None)
+    failures = failure_rows(findings, report.audit_id, report.started_at, _failures_before(audit, before))
     with replaced_folder(audit.path / INDEX) as folder:
         _write(groups, folder / "groups.parquet")
         _write(failures, folder / "failures.parquet")
         write_group_tables(folder, report.lag.every_group if fit else (), audit.lag, fit=fit)
         write_json(folder / "overview.json", overview.model_dump(mode="json"))
+
+
+def _failures_before(audit: Audit, before: IndexedAudit | None) -> pa.Table | None:
+    """The failures that the newest audit before this one lists that was not void: a void one lists none, and ended none."""
+    if before is None or before.overview.verdict != VOID:
+        return before.failures() if before else None
+    judged = next((one for one in reversed(before.overview.past) if one.verdict != VOID), None)
+    try:
+        return open_index(Audit(path=audit.path.parent / judged.audit_id)).failures() if judged else None
+    except IntegrityError as problem:
+        log.warning("since when failures are seen begins with this audit: %s", problem)
+        return None
 
 
 def _write(table: pa.Table, path: Path) -> None:

@@ -12,6 +12,7 @@ from kafka_audit.audit.clusters import of_kind
 from kafka_audit.audit.formats import REPORT_FILES
 from kafka_audit.audit.listing import audit_of_run, newest_audits, read_audit
 from kafka_audit.audit.request import DAG_ID, audit_id_of
+from kafka_audit.audit.reviews import reviews_of
 
 router = APIRouter()
 
@@ -42,8 +43,8 @@ def audit_of_a_run(request: Request, dag_id: str, run_id: str, may_read: Rights,
 
 @router.get("/audits/{cluster}/{audit_id}/")
 def audit(request: Request, found: AskedAudit) -> Response:
-    """One audit with its report."""
-    return page(request, "audit.html.j2", audit=read_audit(found))
+    """One audit with its report, and the reviews of a failed one."""
+    return page(request, "audit.html.j2", audit=read_audit(found), reviews=reviews_of(root(), found.cluster, found.audit_id))
 
 
 @router.get("/audits/{cluster}/{audit_id}/report.html")

@@ -100,9 +100,9 @@ def _about(asked: Asked, index: IndexedAudit, group_id: str, row: Mapping[str, A
 
 
 def _charts(past: Sequence[PastGroup], slas: Sequence[Mapping[str, Any]], records: int | None) -> list[tuple[str, Markup]]:
-    times = [sla["max_lag_ms"] for sla in slas if sla["max_lag_ms"] is not None]
-    targets = [sla["target_percent"] for sla in slas if sla["target_percent"] is not None]
-    drawn = figures(records, min(times, default=None), max(targets, default=None))
+    """The lowest availability and the largest lag of several SLAs have no one limit: one that keeps its own would look broken."""
+    milliseconds, target = (slas[0][name] if len(slas) == 1 else None for name in ("max_lag_ms", "target_percent"))
+    drawn = figures(records, milliseconds, target)
     return [(figure.title, figure_chart(figure, past)) for figure in drawn if is_drawn(figure, past)]
 
 

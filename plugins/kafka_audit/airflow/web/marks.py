@@ -22,7 +22,7 @@ _KINDS = {**dict.fromkeys(_GOOD, "good"), **dict.fromkeys(_BAD, "bad"), **dict.f
 
 DAYS = 30
 _BRIEF = 60
-_MOST = 10_000
+_MOST, _LEAST = 10_000, 0.001
 _Group = TypeVar("_Group")
 _WIDE, _HIGH = 132, 30
 _SPARK = Markup(
@@ -39,9 +39,14 @@ def kind(word: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of 1 as a percentage with one decimal, rounded down, so that 99.97 % never reads as all; huge ones are not told apart."""
+    """A share of 1 as a percentage with one decimal, rounded down, so that 99.97 % never reads as all, nor a little as nothing.
+
+    Huge ones are not told apart.
+    """
     if share > _MOST:
         return f"over {_MOST * 100:,}%"
+    if 0 < share < _LEAST:
+        return "under 0.1%"
     return f"{floor(share * 1000 + 1e-9) / 10:.1f}%"
 
 

@@ -99,8 +99,9 @@ class Cluster:
 
     @property
     def healthy(self) -> bool:
-        """Whether it may be shown in green: the newest audit passed, is not stale, and is of a real cluster."""
-        return self.verdict == PASSED and not self.stale and self.overview is not None and not self.overview.sample
+        """Whether it may be shown in green: the newest audit passed, is not stale, judged no less than usual, and is of a real cluster."""
+        known = self.overview
+        return self.verdict == PASSED and not self.stale and known is not None and not known.sample and not known.judged_less
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -116,6 +117,10 @@ class Cluster:
             yield "No audit of this cluster is sealed yet, so nothing is known of it."
         if self.overview and self.overview.verdict == VOID:
             yield "The newest audit is void: its evidence is not fit to judge, so none of its figures is known."
+        if self.overview and self.overview.judged_less:
+            names = ", ".join(self.overview.judged_less)
+            of = "It says nothing about the rest of the cluster." if self.overview.narrowed else "So its verdict is of a looser gate."
+            yield f"The newest audit judged less than one with the default parameters ({names}). {of}"
         if self.overview and self.overview.sample:
             yield "This audit is made up, to try the pages: it says nothing about a real cluster."
 
@@ -162,7 +167,9 @@ def read_cluster(
     if not readable and dag_id is None:
         return None
     sealed, problem = _head(root, name, may_read)
-    sealed = sealed or next((one for one in readable if one.file(MANIFEST)), None)
+    # An older audit that was done again, and so was sealed last, is not the newest.
+    by_id = next((one for one in readable if one.file(MANIFEST)), None)
+    sealed = max((one for one in (sealed, by_id) if one), key=lambda one: one.audit_id, default=None)
     newest = readable[0] if readable else None
     overview, problem = _overview(root, sealed) if sealed and not problem else (None, problem)
     evidence = newest_evidence(root, name)

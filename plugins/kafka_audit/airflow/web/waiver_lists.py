@@ -1,4 +1,4 @@
-"""The waivers of all clusters, as their newest audits found them, each once and in one of five lists."""
+"""The waivers of all clusters, as their newest audits found them, each once and in one of six lists."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,13 @@ SHOWN = 200
 class Waiver:
     """One waiver, and the clusters in whose policy it is.
 
-    ``covered``: the failures that it covers in all of them. ``left``: the time until it expires, None if the text of the expiry is no time.
+    ``covered``: the failures that it covers in all of them, None if it covers none as far as is known and that is not known of a cluster.
+    ``left``: the time until it expires, None if the text of the expiry is no time.
     """
 
     line: WaiverLine
     clusters: tuple[str, ...]
-    covered: int
+    covered: int | None
     left: timedelta | None
 
 
@@ -40,6 +41,11 @@ _KINDS = (
     ("expired", "Expired", "What they covered fails again: renew the waiver, or repair the cause."),
     ("expiring", "Expire within 30 days", "They are in force until then."),
     ("unused", "Unused", "They cover no failure of the newest audit of any cluster: remove them."),
+    (
+        "unknown",
+        "Use not known",
+        "The newest audit of a cluster is void, lacks results or is of a part of it.",
+    ),
     ("not yet approved", "Not yet approved", "Their approval lies in the future, so they cover nothing yet."),
     ("active", "Active", "They are in force, and cover failures that are not repaired."),
 )
@@ -47,10 +53,10 @@ _KINDS = (
 
 def waiver_lists(clusters: Iterable[Cluster], now: datetime, asked: str = "") -> tuple[WaiverList, ...]:
     """All waivers by kind; ``asked``: only those in which this text stands, in any field or the name of a cluster."""
-    found: dict[tuple[str, ...], list[tuple[str, WaiverLine]]] = {}
+    found: dict[tuple[str, ...], list[tuple[Cluster, WaiverLine]]] = {}
     for cluster in clusters:
         for line in cluster.overview.waivers if cluster.overview else ():
-            found.setdefault(_same(line), []).append((cluster.name, line))
+            found.setdefault(_same(line), []).append((cluster, line))
     waivers = [_waiver(lines, now) for lines in found.values()]
     kept = [one for one in waivers if asked.lower() in " ".join((*_same(one.line), *one.clusters)).lower()]
     kept.sort(key=lambda one: (one.left is None, one.left or timedelta(), one.line.id))
@@ -79,13 +85,16 @@ def _same(line: WaiverLine) -> tuple[str, ...]:
     )
 
 
-def _waiver(lines: Sequence[tuple[str, WaiverLine]], now: datetime) -> Waiver:
+def _waiver(lines: Sequence[tuple[Cluster, WaiverLine]], now: datetime) -> Waiver:
     first = next((line for _, line in lines if line.status == "used"), lines[0][1])
     expires = time_of(first.expires)
+    covered = sum(line.covered for _, line in lines)
+    # A void audit, and one of a part of the cluster, say nothing of the failures that a waiver covers.
+    known = all(one.overview and one.overview.failed is not None and not one.overview.narrowed for one, _ in lines)
     return Waiver(
         line=first,
-        clusters=tuple(name for name, _ in lines),
-        covered=sum(line.covered for _, line in lines),
+        clusters=tuple(one.name for one, _ in lines),
+        covered=covered if covered or known else None,
         left=expires - now if expires else None,
     )
 
@@ -97,13 +106,13 @@ def kind_of(waiver: Waiver) -> str:
     if waiver.line.status == "not yet approved":
         return "not yet approved"
     if not waiver.covered:
-        return "unused"
+        return "unknown" if waiver.covered is None else "unused"
     return "expiring" if waiver.left is not None and waiver.left <= EXPIRING else "active"
 
 
 def expiring_of(cluster: Cluster) -> list[Waiver]:
     """The waivers of one cluster that expire within 30 days, the soonest first."""
     lines = cluster.overview.waivers if cluster.overview else ()
-    waivers = [_waiver([(cluster.name, line)], cluster.now) for line in lines]
+    waivers = [_waiver([(cluster, line)], cluster.now) for line in lines]
     soon = [one for one in waivers if one.left is not None and timedelta() < one.left <= EXPIRING]
     return sorted(soon, key=lambda one: (one.left or timedelta(), one.line.id))

@@ -9,12 +9,15 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict
 
 from kafka_audit.audit.outcome import ERROR, VOID, failures_of
+from kafka_audit.audit.published import judged_less
 from kafka_audit.report.fleet.stored import StoredReport, read_stored, verdict_of
 from kafka_audit.report.metrics.definitions import OF_SLAS
 from kafka_audit.report.rows import batches, exists, loses
+from kafka_audit.store.durable_files import read_json
 
 _GROUP_COLUMNS = ("group_id", "time_to_loss_ms", "catch_up_ms", "expires_in_ms")
 _GROUPS = pa.schema([("group_id", pa.string()), ("time_to_loss_ms", pa.int64()), ("expires_in_ms", pa.int64())])
+RUN = "run.json"
 NO_GROUPS = _GROUPS.empty_table()
 """``AuditFigures.groups`` of no audit."""
 _SLAS = pa.schema([("group_id", pa.string()), ("sla", pa.string()), *((column, pa.float64()) for _, column, _ in OF_SLAS)])
@@ -48,6 +51,8 @@ class StoredFigures(StoredReport):
 class AuditFigures:
     """One audit: ``verdict`` and ``exit_code`` as it ended, its report, and its tables.
 
+    ``judged_less``: how many parameters make it judge less than one with the defaults; None if its run.json does not say.
+
     - ``groups``: group_id string; time_to_loss_ms, expires_in_ms int64, the soonest of the group's partitions, NULL if none is known
     - ``slas``: group_id, sla string; availability_percent, target_percent, budget_allowed_minutes, budget_left_minutes double
 
@@ -57,6 +62,7 @@ class AuditFigures:
     verdict: str
     exit_code: int
     report: StoredFigures
+    judged_less: int | None
     counted: bool
     groups: pa.Table
     slas: pa.Table
@@ -76,10 +82,16 @@ def read_audit(folder: Path) -> AuditFigures:
         verdict=verdict,
         exit_code=int(failures[0]["exit_code"]) if verdict == ERROR else report.exit_code,
         report=report,
+        judged_less=_judged_less(folder),
         counted=fit and not report.missing,
         groups=_groups(folder / "lag" / "group_partitions.parquet") if fit else NO_GROUPS,
         slas=_slas(folder / "lag" / "group_slas.parquet") if fit else _SLAS.empty_table(),
     )
+
+
+def _judged_less(folder: Path) -> int | None:
+    params = read_json(folder / RUN).get("params") if (folder / RUN).is_file() else None
+    return len(judged_less(params)) if isinstance(params, dict) else None
 
 
 def _groups(path: Path) -> pa.Table:

@@ -49,6 +49,10 @@ def _kminion(name: str, about: str, *labels: str) -> Metric:
 
 
 VERDICT = _ours("verdict", "1 for how the audit ended, 0 for the other verdicts.", "verdict")
+JUDGED_LESS = _ours(
+    "judged_less",
+    "Parameters by which the audit judged less than one with the defaults; above 0, its figures are not of the whole cluster.",
+)
 EXIT_CODE = _ours("exit_code", "Exit code of the audit: 0 if the gate passed.")
 COVERAGE = _ours("coverage_ratio", "Assessed results divided by those that apply.")
 FAILED = _ours("failed_results", "Results that fail and are not waived, by severity.", "severity")
@@ -64,7 +68,9 @@ GROUP_SECONDS = _ours("group_lag_seconds", "The largest known lag in time.", "gr
 GROUP_LOST = _ours(
     "group_lost_records", "Records that retention deleted before the group read them, over the partitions of which that is known.", "group"
 )
-TIME_TO_LOSS = _ours("group_time_to_loss_seconds", "Until the first unread record is deleted, at the rates seen.", "group")
+TIME_TO_LOSS = _ours(
+    "group_time_to_loss_seconds", "From the audited snapshot until the first unread record is deleted, at the rates seen.", "group"
+)
 AVAILABILITY = _ours("sla_availability_ratio", "Share of the judged time within the SLA.", "group", "sla")
 TARGET = _ours("sla_target_ratio", "Share of the time that the SLA demands.", "group", "sla")
 BUDGET = _ours("sla_error_budget_seconds", "Time that may be outside of the SLA in its window.", "group", "sla")
@@ -75,7 +81,9 @@ OFFSETS_TIME = _ours("offsets_timestamp_seconds", "When the newest snapshot with
 GROUPS_LEFT_OUT = _ours("groups_left_out", "Consumer groups that have no series, because there are too many.")
 TOPICS_LEFT_OUT = _ours("group_topics_left_out", "Pairs of a group and a topic that have no series, because there are too many.")
 SLAS_LEFT_OUT = _ours("slas_left_out", "Pairs of a group and an SLA that have no series, because there are too many.")
-EXPIRY = _ours("group_offsets_expire_seconds", "Until Kafka removes the first of the group's committed offsets.", "group")
+EXPIRY = _ours(
+    "group_offsets_expire_seconds", "From the audited snapshot until Kafka removes the first of the group's committed offsets.", "group"
+)
 WITHIN = _ours(
     "sla_within_limits",
     "1 if the newest offsets are within the SLA's limits of records and seconds, 0 if not; none in quiet hours, or if it is not known.",
@@ -99,7 +107,7 @@ TOPIC_OFFSETS = _kminion(
 )
 
 LIVE: tuple[Metric, ...] = (
-    *(UP, VERDICT, EXIT_CODE, COVERAGE, FAILED, WAIVED, RESULTS, EVIDENCE_TIME, OFFSETS_TIME, LOST, LOSING),
+    *(UP, VERDICT, JUDGED_LESS, EXIT_CODE, COVERAGE, FAILED, WAIVED, RESULTS, EVIDENCE_TIME, OFFSETS_TIME, LOST, LOSING),
     *(GROUPS, GROUPS_LEFT_OUT, TOPICS_LEFT_OUT, SLAS_LEFT_OUT, GROUP_LAG, GROUP_UNKNOWN, GROUP_SECONDS, GROUP_LOST, TIME_TO_LOSS, EXPIRY),
     *(MEMBERS, INFO, TOPIC_LAG, TOPIC_OFFSETS, AVAILABILITY, TARGET, BUDGET, BUDGET_LEFT, WITHIN),
 )

@@ -16,7 +16,7 @@ from kafka_audit.store.manifest import file_problems
 from kafka_audit.store.sealed import AUDIT, OFFSETS, SNAPSHOT, Sealed, placed, shown
 from kafka_audit.times import parse_time
 
-READ_OF_AUDITS = ("report/report.json", "failures/", "lag/group_partitions.parquet/", "lag/group_slas.parquet/")
+READ_OF_AUDITS = ("run.json", "report/report.json", "failures/", "lag/group_partitions.parquet/", "lag/group_slas.parquet/")
 """The files of an audit that metrics are made of."""
 
 

@@ -87,7 +87,8 @@ def _burn(slo: Slo, rate: BurnRate) -> dict[str, Any]:
     both = " and ".join(f"{ERRORS}{window}{slo.selector} > {limit}" for window in (rate.long, rate.short))
     text = (
         "Group {{ $labels.group }} of cluster {{ $labels.cluster }} uses up the error budget of its lag SLA {{ $labels.sla }} "
-        f"{rate.factor:g} times too fast: {{{{ $value | humanizePercentage }}}} of the last {rate.long} was outside of the limits."
+        f"{rate.factor:g} times too fast: {{{{ $value | humanizePercentage }}}} of what is known of the last {rate.long} "
+        "was outside of the limits."
     )
     alert = _alert("KafkaLagSlaBudgetBurn", both, None, rate.severity, text)
     return {**alert, "labels": {**alert["labels"], "slo": slo.id, "long_window": rate.long, "short_window": rate.short}}

@@ -54,6 +54,7 @@ def add_audit(samples: Samples, cluster: str, audit: AuditFigures, limit: int) -
     """The samples of an audit; of one that is void or in which a step failed only how it ended and when its evidence was taken."""
     for word in VERDICTS:
         samples.add(metrics.VERDICT, float(audit.verdict == word), cluster, word)
+    samples.add(metrics.JUDGED_LESS, audit.judged_less, cluster)
     samples.add(metrics.EXIT_CODE, audit.exit_code, cluster)
     begun = moment(audit.report.collection.started_at or "")
     samples.add(metrics.EVIDENCE_TIME, begun.timestamp() if begun else None, cluster)

@@ -1,10 +1,6 @@
-"""The browser that the tests drive, what they measure in it, and the builders of the unit tests, whose folder is not on the path here."""
+"""The browser that the tests drive, and what they measure in it."""
 
-import importlib.util
 import shutil
-import sys
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -46,15 +42,3 @@ LOWEST_CONTRAST = """() => {
   }
   return worst;
 }"""
-
-
-def unit(name: str) -> ModuleType:
-    """A module of the unit tests that builds what a page shows; those that it imports itself must be loaded first."""
-    path = Path(__file__).parents[1] / "unit" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
