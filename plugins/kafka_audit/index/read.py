@@ -1,7 +1,7 @@
 """Reads the indexes of sealed audits, each checked against the manifest that sealed it: a page reads a few small files and no findings."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +33,16 @@ _SCHEMAS: Mapping[str, pa.Schema] = {
     SLAS: SLA_ROW,
     BEHAVIOUR: BEHAVIOUR_ROW,
 }
+_ALWAYS_KNOWN: Mapping[str, Sequence[str]] = {
+    GROUPS: ("group_id", "place", "status", "targets", "targets_missed"),
+    FAILURES: ("control_id", "resource"),
+    PARTITIONS: ("group_id", "place"),
+    READERS: ("topic", "group_id", "place", "readers"),
+    SLAS: ("group_id", "sla"),
+    BEHAVIOUR: ("group_id",),
+}
+"""The columns in which every row has a value."""
+_BATCH_ROWS = 1_024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +71,18 @@ class IndexedAudit:
         """A table of the index, or its rows in which a column has a value. IntegrityError if it is not as it was sealed."""
         return checked_rows(self.audit.path, self.files, name, where, columns)
 
+    def parts(self, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        """A table of the index in parts of a limited number of rows. IntegrityError as of :meth:`rows`."""
+        return checked_batches(self.audit.path, self.files, name, columns=columns)
 
-def group_row(folder: Path, files: Mapping[str, str], group_id: str) -> dict[str, Any] | None:
-    """The row of one group in the index of a sealed audit; None if the audit saw no such group."""
-    rows = checked_rows(folder, files, GROUPS, ("group_id", group_id)).to_pylist()
-    return rows[0] if rows else None
+
+def group_row(folder: Path, files: Mapping[str, str], group_id: str, most: int | None = None) -> dict[str, Any] | None:
+    """The row of one group in the index of a sealed audit; None if the audit saw no such group.
+
+    IntegrityError if more than ``most`` bytes would have to be looked through: Parquet keeps no statistics of long ids.
+    """
+    found = (row for part in checked_batches(folder, files, GROUPS, where=("group_id", group_id), most=most) for row in part.to_pylist())
+    return next(found, None)
 
 
 def checked_rows(
@@ -75,24 +92,53 @@ def checked_rows(
 
     IntegrityError if it is not as it was sealed, cannot be read, or has not the columns; a table of an index has those of this release.
     """
+    tables = list(checked_batches(folder, files, name, where=where, columns=columns))
+    return pa.concat_tables(tables[1:] or tables)
+
+
+def checked_batches(
+    folder: Path,
+    files: Mapping[str, str],
+    name: str,
+    *,
+    where: tuple[str, str] | None = None,
+    columns: list[str] | None = None,
+    most: int | None = None,
+) -> Iterator[pa.Table]:
+    """The same in parts of at most _BATCH_ROWS rows, after a first part without rows: names may have 32,767 bytes, so all could be GiB.
+
+    IntegrityError if more than ``most`` bytes would be read.
+    """
     path = checked_file(folder, files, name)
     try:
         with pq.ParquetFile(path) as file:
-            if not file.schema_arrow.equals(_SCHEMAS.get(name, file.schema_arrow)):
+            schema = file.schema_arrow
+            if not schema.equals(_SCHEMAS.get(name, schema)):
                 raise IntegrityError(f"{path}: has other columns than this release reads: audit the cluster again")
-            if where is None:
-                return _finite(path, file.read(columns=columns, use_threads=False))
-            found = file.read_row_groups(list(_row_groups(file, *where)), columns=columns, use_threads=False)
-            return _finite(path, found.filter(pc.equal(found[where[0]], where[1])))
-    except (OSError, pa.ArrowException, KeyError) as problem:
+            empty = schema.empty_table()
+            yield empty if columns is None else empty.select(columns)
+            groups = list(range(file.num_row_groups)) if where is None else list(_row_groups(file, *where))
+            size = sum(file.metadata.row_group(number).total_byte_size for number in groups)
+            if most is not None and size > most:
+                raise IntegrityError(f"{path}: names are so long that {size >> 20:,} MiB would have to be looked through")
+            needed = columns if columns is None or where is None else list(dict.fromkeys([*columns, where[0]]))
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=needed, use_threads=False):
+                table = pa.Table.from_batches([batch])
+                table = table if where is None else table.filter(pc.equal(table[where[0]], where[1]))
+                if table.num_rows:
+                    yield _usable(path, table if columns is None else table.select(columns))
+    except (OSError, pa.ArrowException, KeyError, ValueError, TypeError, IndexError) as problem:
         raise IntegrityError(f"{path}: cannot be read as Parquet ({problem!s:.200})") from problem
 
 
-def _finite(path: Path, table: pa.Table) -> pa.Table:
-    """The table; IntegrityError if a number in it is none: no step writes one, and no figure can be made of it."""
+def _usable(path: Path, table: pa.Table) -> pa.Table:
+    """The table; IntegrityError if it holds what no step writes: numbers that are none, text that is no UTF-8, rows without a name."""
+    table.validate(full=True)
     for field in table.schema:
         if pa.types.is_floating(field.type) and pc.all(pc.is_finite(table[field.name])).as_py() is False:
             raise IntegrityError(f"{path}: {field.name} holds numbers that are none")
+        if field.name in _ALWAYS_KNOWN.get(f"{path.parent.name}/{path.name}", ()) and table[field.name].null_count:
+            raise IntegrityError(f"{path}: a row has no {field.name}")
     return table
 
 
