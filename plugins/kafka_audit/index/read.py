@@ -1,5 +1,6 @@
 """Reads the indexes of sealed audits, each checked against the manifest that sealed it: a page reads a few small files and no findings."""
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from kafka_audit.times import is_id
 _HASHES = FileHashes()
 """A file is hashed once for as long as it stays the same: its inode, size and times."""
 _KEPT = 256
+_LARGE = 1 << 20
+"""Overviews of more bytes are read for each request: hundreds of them would fill the memory of the web server."""
 _SCHEMAS: Mapping[str, pa.Schema] = {
     GROUPS: GROUP_ROW,
     FAILURES: FAILURE_ROW,
@@ -161,7 +164,12 @@ def checked_file(folder: Path, files: Mapping[str, str], name: str) -> Path:
 
 def open_index(audit: Audit) -> IndexedAudit:
     """The index of a sealed audit; IntegrityError if it is not sealed, has no index that this release reads, or was changed."""
-    return _opened(audit.path, _version(audit))
+    try:
+        is_large = (audit.path / OVERVIEW).lstat().st_size > _LARGE
+    except OSError:
+        is_large = False
+    opened = _opened.__wrapped__ if is_large else _opened
+    return opened(audit.path, _version(audit))
 
 
 def sealed_files(audit: Audit) -> Mapping[str, str]:
@@ -195,22 +203,45 @@ def _sealed(folder: Path, _version: tuple[int, ...]) -> tuple[Mapping[str, str],
 def _opened(folder: Path, version: tuple[int, ...]) -> IndexedAudit:
     files, sequence = _sealed(folder, version)
     path = checked_file(folder, files, OVERVIEW)
-    overview = _read_overview(path)
+    overview = _overview_of(path, files[OVERVIEW])
+    if isinstance(overview, str):
+        raise IntegrityError(overview)
     if overview.audit_id != folder.name or overview.cluster != folder.parent.name:
         raise IntegrityError(f"{path}: is of audit {overview.audit_id!r:.80} of cluster {overview.cluster!r:.80}")
     return IndexedAudit(audit=Audit(path=folder), overview=overview, files=files, sequence=sequence)
 
 
-def _read_overview(path: Path) -> Overview:
-    record = parse_object(path, bytes_of(path))
+@lru_cache(maxsize=_KEPT)
+def _unusable(path: Path, sha256: str) -> list[str]:
+    """Why a file of these bytes cannot be used, once that is known: pages ask for the same broken audits again and again."""
+    return []
+
+
+def _overview_of(path: Path, sha256: str) -> Overview | str:
+    """The overview, or why it cannot be used; IntegrityError if the bytes that are read are not those that were sealed."""
+    known = _unusable(path, sha256)
+    if known:
+        return known[0]
+    content = bytes_of(path)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise IntegrityError(f"{path}: was changed after the audit was sealed")
+    try:
+        return _read_overview(path, content)
+    except IntegrityError as problem:
+        known.append(str(problem))
+        return known[0]
+
+
+def _read_overview(path: Path, content: bytes) -> Overview:
+    record = parse_object(path, content)
     if record.get("schema_version") != SCHEMA_VERSION:
         version = f"{record.get('schema_version')!r:.40}"
         raise IntegrityError(f"{path}: has schema version {version}, and this release reads {SCHEMA_VERSION}: audit the cluster again")
     try:
         return Overview.model_validate(record)
     except ValidationError as problem:
-        first = problem.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        first = problem.errors(include_input=False)[0]
+        where = ".".join(f"{part!s:.80}" for part in first["loc"])
         raise IntegrityError(f"{path}: has no form that this release reads ({where}: {first['msg']}): audit the cluster again") from problem
 
 
