@@ -6,12 +6,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from overviews import overview
 
 from kafka_audit.errors import IntegrityError
+from kafka_audit.index import topic
+from kafka_audit.index.group_history import lag_over_time
 from kafka_audit.index.overview import GROUPS
-from kafka_audit.index.read import checked_batches, checked_rows, group_row
+from kafka_audit.index.read import IndexedAudit, checked_batches, checked_rows, group_row
 from kafka_audit.index.tables import GROUP_ROW
 from kafka_audit.store.durable_files import sha256_of
+from kafka_audit.store.layout import Audit, Snapshot
 
 KNOWN = {"place": 1, "status": "OK", "targets": 0, "targets_missed": 0}
 
@@ -65,3 +69,34 @@ def test_a_dataset_of_a_snapshot_with_other_columns_is_refused(tmp_path: Path, t
     files = written(tmp_path, "topics.parquet", table)
     with pytest.raises(IntegrityError, match="cannot be read as Parquet"):
         checked_rows(tmp_path, files, "topics.parquet", ("topic", "orders"), ["topic"])
+
+
+@pytest.mark.parametrize("share", [1e308, float("inf"), float("nan"), -1e308])
+def test_a_share_that_no_step_writes_is_refused(tmp_path: Path, share: float) -> None:
+    files = written(tmp_path, GROUPS, pa.Table.from_pylist([{"group_id": "a", **KNOWN, "budget_used_share": share}], GROUP_ROW))
+    with pytest.raises(IntegrityError, match="budget_used_share holds numbers that are none"):
+        checked_rows(tmp_path, files, GROUPS)
+
+
+def test_a_history_of_lag_with_other_types_is_refused(tmp_path: Path) -> None:
+    row = {"group_id": "a", "bucket_ms": "soon", "lag": 1, "lost": 0, "in_sla_share": 1.0, "known_share": 1.0}
+    files = written(tmp_path, "lag/lag_series.parquet/part-0.parquet", pa.Table.from_pylist([row]))
+    index = IndexedAudit(audit=Audit(path=tmp_path), overview=overview(), files=files, sequence=1)
+    with pytest.raises(IntegrityError, match="holds values that no step writes"):
+        lag_over_time(index, "a")
+
+
+def test_a_snapshot_whose_replicas_are_no_lists_is_said_to_be_unusable(tmp_path: Path) -> None:
+    columns = {
+        "topic": ["orders"],
+        "partition": [0],
+        "leader": [1],
+        "replicas": ["1"],
+        "isr": ["1"],
+        "offline_replicas": [""],
+        "error": [None],
+    }
+    files = written(tmp_path, "partitions.parquet", pa.table(columns))
+    snapshot = Snapshot(path=tmp_path, manifest={"files": {name: {"sha256": sha256} for name, sha256 in files.items()}})
+    with pytest.raises(IntegrityError, match="columns of other types"):
+        topic._rows(snapshot, "partitions", "orders", topic._PARTITION)

@@ -62,4 +62,7 @@ def lag_over_time(index: IndexedAudit, group_id: str) -> LagHistory | None:
     folder = index.audit.path / place
     if {f"{place}/{path.name}" for path in folder.glob("*.parquet")} - parts:
         raise IntegrityError(f"{folder}: holds files that were not sealed")
-    return read_histories(folder, [group_id]).get(group_id) if parts else None
+    try:
+        return read_histories(folder, [group_id]).get(group_id) if parts else None
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise IntegrityError(f"{folder}: holds values that no step writes ({problem!s:.200})") from problem

@@ -46,6 +46,8 @@ _ALWAYS_KNOWN: Mapping[str, Sequence[str]] = {
 }
 """The columns in which every row has a value."""
 _BATCH_ROWS = 1_024
+_LARGEST = 1e18
+"""A share or a percentage beyond this, or one that is no number, is none that a step writes, and cannot be drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +140,7 @@ def _usable(path: Path, table: pa.Table) -> pa.Table:
     """The table; IntegrityError if it holds what no step writes: numbers that are none, text that is no UTF-8, rows without a name."""
     table.validate(full=True)
     for field in table.schema:
-        if pa.types.is_floating(field.type) and pc.all(pc.is_finite(table[field.name])).as_py() is False:
+        if pa.types.is_floating(field.type) and pc.all(pc.less(pc.abs(table[field.name]), _LARGEST)).as_py() is False:
             raise IntegrityError(f"{path}: {field.name} holds numbers that are none")
         if field.name in _ALWAYS_KNOWN.get(f"{path.parent.name}/{path.name}", ()) and table[field.name].null_count:
             raise IntegrityError(f"{path}: a row has no {field.name}")
