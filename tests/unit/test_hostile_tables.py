@@ -100,3 +100,13 @@ def test_a_snapshot_whose_replicas_are_no_lists_is_said_to_be_unusable(tmp_path:
     snapshot = Snapshot(path=tmp_path, manifest={"files": {name: {"sha256": sha256} for name, sha256 in files.items()}})
     with pytest.raises(IntegrityError, match="columns of other types"):
         topic._rows(snapshot, "partitions", "orders", topic._PARTITION)
+
+
+def test_a_small_file_that_repeats_a_long_text_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    repeated = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000, pa.int32()), pa.array(["x" * (1 << 19)]))
+    path = tmp_path / "topics.parquet"
+    table = pa.table({"topic": repeated})
+    pq.write_table(table, path, compression="zstd", store_schema=False, write_statistics=False, dictionary_pagesize_limit=1 << 30)
+    assert path.stat().st_size < 10_000
+    with pytest.raises(IntegrityError, match="1,000 rows have 500 MiB of text"):
+        checked_rows(tmp_path, {path.name: sha256_of(path)}, path.name)

@@ -46,6 +46,8 @@ _ALWAYS_KNOWN: Mapping[str, Sequence[str]] = {
 }
 """The columns in which every row has a value."""
 _BATCH_ROWS = 1_024
+_MOST_TEXT = 256 << 20
+"""Text of one part: that of 1,024 rows with eight names of the longest kind."""
 _LARGEST = 1e18
 """A share or a percentage beyond this, or one that is no number, is none that a step writes, and cannot be drawn."""
 
@@ -127,13 +129,24 @@ def checked_batches(
             if most is not None and size > most:
                 raise IntegrityError(f"{path}: names are so long that {size >> 20:,} MiB would have to be looked through")
             needed = columns if columns is None or where is None else list(dict.fromkeys([*columns, where[0]]))
+            texts = [field.name for field in schema if field.type == pa.string()]
+        with pq.ParquetFile(path, read_dictionary=texts) as file:  # each text once, however often it is repeated
             for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=needed, use_threads=False):
-                table = pa.Table.from_batches([batch])
+                table = _decoded(path, batch, schema)
                 table = table if where is None else table.filter(pc.equal(table[where[0]], where[1]))
                 if table.num_rows:
                     yield _usable(path, table if columns is None else table.select(columns))
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError, IndexError) as problem:
         raise IntegrityError(f"{path}: cannot be read as Parquet ({problem!s:.200})") from problem
+
+
+def _decoded(path: Path, batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    """The batch with its texts written out; IntegrityError if these would be longer than names are: a small file can repeat a long one."""
+    coded = [column for column in batch.columns if pa.types.is_dictionary(column.type)]
+    size = sum(pc.sum(pc.take(pc.cast(pc.binary_length(one.dictionary), pa.int64()), one.indices)).as_py() or 0 for one in coded)
+    if size > _MOST_TEXT:
+        raise IntegrityError(f"{path}: {batch.num_rows:,} rows have {size >> 20:,} MiB of text, which no step writes")
+    return pa.Table.from_batches([batch]).cast(pa.schema([schema.field(name) for name in batch.schema.names]))
 
 
 def _usable(path: Path, table: pa.Table) -> pa.Table:
