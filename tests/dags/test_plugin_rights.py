@@ -159,6 +159,18 @@ def test_the_pages_over_clusters_show_only_those_of_which_the_user_may_read_an_a
 
 
 @pytest.mark.usefixtures("audits")
+@pytest.mark.parametrize("user", GRANTED)
+def test_metrics_and_the_pages_of_places_are_of_clusters_of_which_the_user_may_read_an_audit(get, user: str) -> None:
+    answer = get(user, "metrics")
+    assert answer.status_code == 200
+    assert {cluster for cluster in MADE_BY if f'cluster="{cluster}"' in answer.text} == SEEN[user]
+    for cluster in set(MADE_BY) - SEEN[user]:
+        for place in ("groups/", "groups/one?id=g", "controls/c", "topics/one?name=t"):
+            found, missing = (get(user, f"clusters/{name}/{place}") for name in (cluster, "no-such"))
+            assert (found.status_code, found.text) == (missing.status_code, missing.text) == (404, '{"detail":"there is no such cluster"}')
+
+
+@pytest.mark.usefixtures("audits")
 def test_audit_now_is_offered_only_to_who_may_start_runs(get, monkeypatch: pytest.MonkeyPatch) -> None:
     from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
 

@@ -171,3 +171,17 @@ def test_half_a_character_is_written_as_json_that_reads_back_as_the_same(tmp_pat
     """A changed manifest may name such a file, and the reason for which it is left out is written down."""
     write_json(tmp_path / "day.json", {"reason": "\ud800: \udcff is missing", "name": "\u00fc"})
     assert read_json(tmp_path / "day.json") == {"reason": "\ud800: \udcff is missing", "name": "\u00fc"}
+
+
+def test_a_json_file_that_is_too_long_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(b"{}" + b" " * 99)
+    assert read_json(path, 101) == {}
+    with pytest.raises(IntegrityError, match="longer than 100 bytes"):
+        read_json(path, 100)
+
+
+def test_a_pipe_in_place_of_a_json_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.json")
+    with pytest.raises(IntegrityError, match="cannot be read as JSON"):
+        read_json(tmp_path / "run.json")

@@ -19,7 +19,7 @@ from kafka_audit.audit.installation import POLICY_VARIABLE
 from kafka_audit.policy import load_policy
 from kafka_audit.report import openmetrics, read_report
 from kafka_audit.report.json_report import as_json
-from kafka_audit.report.metrics.definitions import LIVE
+from kafka_audit.report.metrics.definitions import LIVE, LONGEST_LABEL, label
 from kafka_audit.report.metrics.page import CONTENT_TYPE, render_metrics
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import EvidenceRoot, seal_audit, unseal_audit
@@ -298,3 +298,11 @@ def test_the_documentation_has_every_metric_with_its_labels_and_meaning() -> Non
     ]
     said = [(row[0].strip("`"), tuple(re.findall(r"`(\w+)`", row[1])), row[3]) for row in rows]
     assert said == [(metric.name, metric.labels, metric.about) for metric in LIVE]
+
+
+def test_a_label_of_any_length_is_cut_and_two_different_texts_stay_different() -> None:
+    ids = ["\x01" * 32_766 + end for end in "ab"] + ["a" * LONGEST_LABEL, "a" * (LONGEST_LABEL + 1), "\x01" * LONGEST_LABEL]
+    shown = [label(one) for one in ids]
+    assert max(map(len, shown)) == LONGEST_LABEL + 17
+    assert len(set(shown)) == len(ids)
+    assert shown[2] == ids[2]

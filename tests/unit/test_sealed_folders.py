@@ -14,7 +14,7 @@ import pytest
 from sealed_audits import CLUSTER, WholeAudit, forge, sealed_folder, snapshot
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store import sealed
+from kafka_audit.store import manifest, sealed
 from kafka_audit.store.behaviour_tables import BehaviourFolder
 from kafka_audit.store.history import read_history
 from kafka_audit.store.lag_days import LagDay
@@ -195,3 +195,22 @@ def test_a_link_to_an_audit_that_can_have_no_folder_is_a_broken_chain_and_no_tra
     forge(whole.audit.path, {"previous": {"audit_id": name, "sequence": 1, "manifest_sha256": "0" * 64}})
     (problem,) = Sealed.open(whole.audit.path).problems()
     assert "its manifest is missing, so the chain is broken" in problem
+
+
+class _Counted(str):
+    """A key that counts how often it is compared with another."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        _Counted.compared += 1
+        return super().__eq__(other)
+
+    __hash__ = str.__hash__
+
+
+def test_a_key_that_stands_twice_is_found_in_one_pass_through_the_keys() -> None:
+    names = [str(number) for number in range(1000)]
+    with pytest.raises(ValueError, match="the key '999' stands there twice"):
+        manifest._once([(_Counted(name), 0) for name in [*names, "999"]])
+    assert _Counted.compared < 10 * len(names)

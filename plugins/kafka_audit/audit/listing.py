@@ -17,9 +17,16 @@ from kafka_audit.safe_text import visible
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.times import is_id
 
 LISTED = 100
 LOOKED_AT = 2000
+NEWEST = 50
+"""Audits of one cluster, the newest first, of which it is looked whether the reader may read them."""
+MOST_OF_RUN = 1 << 20
+"""The longest run.json that is read, in bytes: a page reads those of many audits, and anybody may have written them."""
+MOST_OF_REPORT = 64 << 20
+"""The longest report.json from which a page takes a verdict."""
 UNFINISHED = "UNFINISHED"
 
 MayRead = Callable[[str], bool]
@@ -106,7 +113,7 @@ def _made_by(folder: Path, cluster: str) -> tuple[str, str] | None:
     try:
         if any(path.is_symlink() for path in (folder.parent, folder, run_file)) or not run_file.is_file():
             return None
-        run = read_json(run_file)
+        run = read_json(run_file, MOST_OF_RUN)
     except (IntegrityError, OSError) as problem:
         log.warning("the audit is shown to nobody, because it cannot be told which DAG made it: %s", problem)
         return None
@@ -127,6 +134,26 @@ def audit_of_run(root: EvidenceRoot, dag_id: str, run_id: str, audit_id: str, ma
 def readable_clusters(root: EvidenceRoot, may_read: MayRead) -> list[str]:
     """The clusters of which there are audits, and which the reader may read, by name."""
     return [cluster for cluster in _clusters(root) if any(may_read(dag_id) for dag_id in _dags_of(cluster))]
+
+
+def has_readable_audit(root: EvidenceRoot, cluster: str, may_read: MayRead) -> bool:
+    """Whether the reader may read the DAG that has the name of the cluster, or one of the newest audits of the cluster."""
+    if may_read(f"{DAG_ID}__{cluster}"):
+        return True
+    return any(find_audit(root, cluster, audit_id, may_read) for audit_id in sorted(_ids(root, cluster), reverse=True)[:NEWEST])
+
+
+def may_read_newest(root: EvidenceRoot, cluster: str, may_read: MayRead) -> bool:
+    """Whether neither the newest audit of the cluster nor the newest sealed one is of a DAG that the reader may not read.
+
+    One of which the DAG cannot be told does not count: its figures are not used.
+    """
+    ids = sorted(_ids(root, cluster), reverse=True)
+    found = (find_audit(root, cluster, audit_id, lambda _: True) for audit_id in ids[:NEWEST])
+    known = list(itertools.islice((one for one in found if one), 1))
+    sealed = next((one for one in ids if (root.path / "audits" / cluster / one / MANIFEST).is_file()), None)
+    known += [one for one in [find_audit(root, cluster, sealed, lambda _: True) if sealed else None] if one]
+    return all(may_read(one.dag_id) for one in known)
 
 
 def newest_audits(root: EvidenceRoot, may_read: MayRead, *, limit: int = LISTED, looked_at: int = LOOKED_AT) -> AuditList:
@@ -156,7 +183,7 @@ def _clusters(root: EvidenceRoot) -> list[str]:
 
 def _ids(root: EvidenceRoot, cluster: str) -> list[str]:
     try:
-        return [folder.name for folder in (root.path / "audits" / cluster).iterdir() if not folder.name.startswith(".")]
+        return [folder.name for folder in (root.path / "audits" / cluster).iterdir() if is_id(folder.name)]
     except OSError as problem:
         log.warning("no audit of %s is listed, because its folder cannot be read: %s", cluster, problem)
         return []
@@ -169,7 +196,7 @@ def read_audit(found: FoundAudit) -> ListedAudit:
     path = found.file("report", "report.json")
     if path is not None:
         try:
-            report = read_json(path)
+            report = read_json(path, MOST_OF_REPORT)
         except IntegrityError as problem:
             broken.append(str(problem))
     failures: list[str] = []

@@ -1,7 +1,9 @@
 """Makes the overview of an audit from its report, and from the overview of the audit before it."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from itertools import accumulate
+from typing import Any, TypeVar
 
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.audit.published import SCOPE, judged_less
@@ -36,6 +38,9 @@ from kafka_audit.report.model import Report
 from kafka_audit.report.results import ControlResult, Counts
 from kafka_audit.report.tally import WaiverUse
 
+MOST_OF_A_LIST = 1 << 20
+"""About how many bytes the losses, and the changes of each kind, that an overview lists may have together."""
+_One = TypeVar("_One")
 _FAILING = frozenset({LETTERS["fail"], LETTERS[WAIVED]})
 _TELLS_NOTHING = frozenset({LETTERS[name] for name in ("error", "not_assessed", "did_not_run", "unknown", ABSENT)})
 
@@ -88,8 +93,8 @@ def build_overview(
         trend=report.trend[-REMEMBERED:],
         changes=_changes(report.comparison),
         groups=_group_counts(groups) if fit and report.lag.ran else None,
-        next_losses=tuple(losses[0][:LISTED]) if fit else (),
-        happened_losses=tuple(losses[1][:LISTED]) if fit else (),
+        next_losses=_fitting(losses[0][:LISTED]) if fit else (),
+        happened_losses=_fitting(losses[1][:LISTED]) if fit else (),
         waivers=tuple(map(_waiver, report.waivers.listed[:WAIVERS])),
         waiver_count=len(report.waivers.listed),
         brokers=len(report.collection.brokers) or None,
@@ -103,6 +108,12 @@ def build_overview(
         past=past,
         not_written=tuple(str(one) for one in report.not_written),
     )
+
+
+def _fitting(listed: Sequence[_One]) -> tuple[_One, ...]:
+    """The first ones that have about MOST_OF_A_LIST bytes together, or fewer: a name may have 32,767 bytes, and six times that in JSON."""
+    sizes = accumulate(len(json.dumps(str(one))) for one in listed)
+    return tuple(one for one, size in zip(listed, sizes, strict=True) if size <= MOST_OF_A_LIST)
 
 
 def worst_status(group: GroupLag) -> str:
@@ -191,7 +202,7 @@ def _changes(comparison: Comparison | None) -> Changes | None:
         compared_with=comparison.compared_with,
         compared_with_at=comparison.previous_started_at,
         counts=dict(comparison.counts),
-        listed=tuple(one for changed in listed.values() for one in changed[:LISTED]),
+        listed=tuple(one for changed in listed.values() for one in _fitting(changed[:LISTED])),
         notes=comparison.notes[:REASONS],
     )
 

@@ -1,6 +1,7 @@
 """Searches, filters, sorts and pages the groups of an audit."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow.compute as pc
 
 from kafka_audit.catalogue.rows.groups import STATUSES
 
+_NUMBER = "number"
 PAGE = 100
 """Groups on one page."""
 
@@ -60,21 +62,54 @@ class GroupPage:
         return self.start + PAGE if self.start + PAGE < self.found else None
 
 
-def find_groups(groups: pa.Table, query: GroupQuery) -> GroupPage:
-    """One page of the rows of kafka_audit.index.tables.GROUP_ROW. What is not known comes last in both directions; ties go by id."""
-    counts = {one["values"]: one["counts"] for one in pc.value_counts(groups["status"].combine_chunks()).to_pylist()}
-    found = groups
-    if query.status:
-        found = found.filter(pc.equal(found["status"], query.status))
-    if query.text:
-        found = found.filter(pc.match_substring(found["group_id"], query.text, ignore_case=True))
+Read = Callable[[list[str] | None], Iterable[pa.Table]]
+"""Reads these columns, or all, of a table in parts, each time from its beginning."""
+
+
+def find_groups(read: Read, query: GroupQuery, columns: list[str] | None = None) -> GroupPage:
+    """One page of ``columns`` of the rows of kafka_audit.index.tables.GROUP_ROW, which are in the order of ``group_id``.
+
+    What is not known comes last in both directions; ties go by id. The rows are read twice, and no more than one part of the ids is in
+    memory: ids may have 32,767 bytes.
+    """
     column, order = SORTS[query.sort], "descending" if query.descending else "ascending"
-    keys = [(column, order), *([("group_id", "ascending")] if column != "group_id" else [])]
+    by_id = column == "group_id"
+    counts: Counter[str] = Counter()
+    total, kept = 0, [pa.table({_NUMBER: pa.array([], pa.int64())})]
+    for part in read(["status", *([] if by_id else [column]), *(["group_id"] if query.text else [])]):
+        counts.update(part["status"].to_pylist())
+        numbered = part.append_column(_NUMBER, pa.array(range(total, total + part.num_rows), pa.int64()))
+        total += part.num_rows
+        kept.append(_matching(numbered, query).select([_NUMBER, *([] if by_id else [column])]))
+    found = pa.concat_tables(kept[1:] or kept)
     start = query.start // PAGE * PAGE
-    places = pc.sort_indices(found, sort_keys=keys)[start : start + PAGE]
+    keys = [(_NUMBER, order)] if by_id else [(column, order), (_NUMBER, "ascending")]
+    numbers = found[_NUMBER].take(pc.sort_indices(found, sort_keys=keys)[start : start + PAGE]).to_pylist()
+    rows = _rows(read(columns), set(numbers)) if numbers else {}
     return GroupPage(
-        rows=found.take(places).to_pylist(), start=start, found=found.num_rows, total=groups.num_rows, statuses=_worst_first(counts)
+        rows=[rows[one] for one in numbers if one in rows],
+        start=start,
+        found=found.num_rows,
+        total=total,
+        statuses=_worst_first(counts),
     )
+
+
+def _matching(part: pa.Table, query: GroupQuery) -> pa.Table:
+    if query.status:
+        part = part.filter(pc.equal(part["status"], query.status))
+    return part.filter(pc.match_substring(part["group_id"], query.text, ignore_case=True)) if query.text else part
+
+
+def _rows(parts: Iterable[pa.Table], numbers: set[int]) -> dict[int, Mapping[str, Any]]:
+    """The rows of these numbers, by number."""
+    found: dict[int, Mapping[str, Any]] = {}
+    before = 0
+    for part in parts:
+        here = sorted(one for one in numbers if before <= one < before + part.num_rows)
+        found |= zip(here, part.take([one - before for one in here]).to_pylist() if here else [], strict=True)
+        before += part.num_rows
+    return found
 
 
 def _worst_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:

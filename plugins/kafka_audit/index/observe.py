@@ -4,6 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.news_item import Observed
+from kafka_audit.index.overview import FAILURES
 from kafka_audit.index.read import IndexedAudit, audit_ids, newest_evidence, newest_index
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import Audit, EvidenceRoot
@@ -52,8 +53,8 @@ def time_of(one_id: str) -> datetime:
 
 def _waived(found: IndexedAudit) -> frozenset[tuple[str, str]]:
     """The waived failures among those that the index lists: all of the changes that the overview lists and the index does."""
-    rows = found.failures().select(["control_id", "resource", "waiver"]).to_pylist()
-    return frozenset((row["control_id"], row["resource"]) for row in rows if row["waiver"])
+    parts = found.parts(FAILURES, ["control_id", "resource", "waiver"])
+    return frozenset((row["control_id"], row["resource"]) for part in parts for row in part.to_pylist() if row["waiver"])
 
 
 def _late(audit: Audit, now: datetime, finish_within: timedelta | None) -> str:

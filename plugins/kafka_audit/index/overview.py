@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from kafka_audit.audit.outcome import INDEX, VERDICTS
 from kafka_audit.audit.published import SCOPE
 from kafka_audit.findings import Severity
-from kafka_audit.report.comparison import ChangedFinding, TrendPoint
+from kafka_audit.report.comparison import Change, ChangedFinding, TrendPoint
 from kafka_audit.report.fleet.states import STATES
 
 OVERVIEW = f"{INDEX}/overview.json"
@@ -38,6 +38,19 @@ def _one_of(words: Collection[str], value: str) -> str:
     return value
 
 
+def _plausible(points: tuple[TrendPoint, ...]) -> tuple[TrendPoint, ...]:
+    """The points; ValueError if a figure is none that an audit can have: nothing could be drawn of it."""
+    for one in points:
+        shares = ((one.coverage, 1), (one.availability_percent, 100))
+        if any(share is not None and not 0 <= share <= most for share, most in shares):
+            raise ValueError("a share is not between 0 and all")
+        if any(not 0 <= count <= LONG for count in (one.failed_by_severity or {}).values()):
+            raise ValueError("a number of results cannot be one")
+    return points
+
+
+CONTROLS = 2_000
+"""The largest number of controls of an overview: the page of controls by clusters has a row for each."""
 LONG = 2**63 - 1
 """The largest number that a column of a table can hold (int64)."""
 
@@ -136,7 +149,7 @@ class GroupCounts(_Part):
     """How many groups the audit saw, by the worst status of their partitions and by state."""
 
     total: Count
-    by_status: dict[str, Count]
+    by_status: Annotated[dict[str, Count], Field(max_length=100)]
     by_state: dict[str, Count]
 
 
@@ -146,8 +159,8 @@ class Changes(_Part):
     compared_with: str | None
     compared_with_at: str
     counts: dict[str, Count]
-    listed: tuple[ChangedFinding, ...]
-    notes: tuple[str, ...]
+    listed: Annotated[tuple[ChangedFinding, ...], Field(max_length=len(Change) * LISTED)]
+    notes: Annotated[tuple[str, ...], Field(max_length=REASONS)]
 
 
 class WaiverLine(_Part):
@@ -252,7 +265,7 @@ class Overview(_Part):
     """Error budgets that are used up too fast, worst first; those of a void audit are the ones before, not known any more."""
     targets: Count | None
     targets_missed: Count | None
-    trend: Annotated[tuple[TrendPoint, ...], Field(max_length=REMEMBERED)]
+    trend: Annotated[tuple[TrendPoint, ...], Field(max_length=REMEMBERED), AfterValidator(_plausible)]
     changes: Changes | None
     groups: GroupCounts | None
     next_losses: Annotated[tuple[Loss, ...], Field(max_length=LISTED)]
@@ -260,11 +273,17 @@ class Overview(_Part):
     waivers: Annotated[tuple[WaiverLine, ...], Field(max_length=WAIVERS)]
     waiver_count: Count
     brokers: Count | None
-    silent_brokers: tuple[SilentBroker, ...]
+    silent_brokers: Annotated[tuple[SilentBroker, ...], Field(max_length=LISTED)]
     collection_errors: Count
-    controls: tuple[ControlLine, ...]
+    controls: Annotated[tuple[ControlLine, ...], Field(max_length=CONTROLS)]
     past: Annotated[tuple[PastAudit, ...], Field(max_length=REMEMBERED)]
     not_written: tuple[str, ...]
+
+    @model_validator(mode="after")
+    def _targets_are_known_together(self) -> "Overview":
+        if (self.targets is None) != (self.targets_missed is None):
+            raise ValueError("targets and targets_missed are known together")
+        return self
 
     @property
     def coverage(self) -> float | None:

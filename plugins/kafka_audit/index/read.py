@@ -1,7 +1,8 @@
 """Reads the indexes of sealed audits, each checked against the manifest that sealed it: a page reads a few small files and no findings."""
 
+import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +26,8 @@ from kafka_audit.times import is_id
 _HASHES = FileHashes()
 """A file is hashed once for as long as it stays the same: its inode, size and times."""
 _KEPT = 256
+_LARGE = 1 << 20
+"""Overviews of more bytes are read for each request: hundreds of them would fill the memory of the web server."""
 _SCHEMAS: Mapping[str, pa.Schema] = {
     GROUPS: GROUP_ROW,
     FAILURES: FAILURE_ROW,
@@ -33,6 +36,20 @@ _SCHEMAS: Mapping[str, pa.Schema] = {
     SLAS: SLA_ROW,
     BEHAVIOUR: BEHAVIOUR_ROW,
 }
+_ALWAYS_KNOWN: Mapping[str, Sequence[str]] = {
+    GROUPS: ("group_id", "place", "status", "targets", "targets_missed"),
+    FAILURES: ("control_id", "resource"),
+    PARTITIONS: ("group_id", "place"),
+    READERS: ("topic", "group_id", "place", "readers"),
+    SLAS: ("group_id", "sla"),
+    BEHAVIOUR: ("group_id",),
+}
+"""The columns in which every row has a value."""
+_BATCH_ROWS = 1_024
+_MOST_TEXT = 256 << 20
+"""Text of one part: that of 1,024 rows with eight names of the longest kind."""
+_LARGEST = 1e18
+"""A share or a percentage beyond this, or one that is no number, is none that a step writes, and cannot be drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +78,18 @@ class IndexedAudit:
         """A table of the index, or its rows in which a column has a value. IntegrityError if it is not as it was sealed."""
         return checked_rows(self.audit.path, self.files, name, where, columns)
 
+    def parts(self, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        """A table of the index in parts of a limited number of rows. IntegrityError as of :meth:`rows`."""
+        return checked_batches(self.audit.path, self.files, name, columns=columns)
 
-def group_row(folder: Path, files: Mapping[str, str], group_id: str) -> dict[str, Any] | None:
-    """The row of one group in the index of a sealed audit; None if the audit saw no such group."""
-    rows = checked_rows(folder, files, GROUPS, ("group_id", group_id)).to_pylist()
-    return rows[0] if rows else None
+
+def group_row(folder: Path, files: Mapping[str, str], group_id: str, most: int | None = None) -> dict[str, Any] | None:
+    """The row of one group in the index of a sealed audit; None if the audit saw no such group.
+
+    IntegrityError if more than ``most`` bytes would have to be looked through: Parquet keeps no statistics of long ids.
+    """
+    found = (row for part in checked_batches(folder, files, GROUPS, where=("group_id", group_id), most=most) for row in part.to_pylist())
+    return next(found, None)
 
 
 def checked_rows(
@@ -75,24 +99,64 @@ def checked_rows(
 
     IntegrityError if it is not as it was sealed, cannot be read, or has not the columns; a table of an index has those of this release.
     """
+    tables = list(checked_batches(folder, files, name, where=where, columns=columns))
+    return pa.concat_tables(tables[1:] or tables)
+
+
+def checked_batches(
+    folder: Path,
+    files: Mapping[str, str],
+    name: str,
+    *,
+    where: tuple[str, str] | None = None,
+    columns: list[str] | None = None,
+    most: int | None = None,
+) -> Iterator[pa.Table]:
+    """The same in parts of at most _BATCH_ROWS rows, after a first part without rows: names may have 32,767 bytes, so all could be GiB.
+
+    IntegrityError if more than ``most`` bytes would be read.
+    """
     path = checked_file(folder, files, name)
     try:
         with pq.ParquetFile(path) as file:
-            if not file.schema_arrow.equals(_SCHEMAS.get(name, file.schema_arrow)):
+            schema = file.schema_arrow
+            if not schema.equals(_SCHEMAS.get(name, schema)):
                 raise IntegrityError(f"{path}: has other columns than this release reads: audit the cluster again")
-            if where is None:
-                return _finite(path, file.read(columns=columns, use_threads=False))
-            found = file.read_row_groups(list(_row_groups(file, *where)), columns=columns, use_threads=False)
-            return _finite(path, found.filter(pc.equal(found[where[0]], where[1])))
-    except (OSError, pa.ArrowException, KeyError) as problem:
+            empty = schema.empty_table()
+            yield empty if columns is None else empty.select(columns)
+            groups = list(range(file.num_row_groups)) if where is None else list(_row_groups(file, *where))
+            size = sum(file.metadata.row_group(number).total_byte_size for number in groups)
+            if most is not None and size > most:
+                raise IntegrityError(f"{path}: names are so long that {size >> 20:,} MiB would have to be looked through")
+            needed = columns if columns is None or where is None else list(dict.fromkeys([*columns, where[0]]))
+            texts = [field.name for field in schema if field.type == pa.string()]
+        with pq.ParquetFile(path, read_dictionary=texts) as file:  # each text once, however often it is repeated
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=needed, use_threads=False):
+                table = _decoded(path, batch, schema)
+                table = table if where is None else table.filter(pc.equal(table[where[0]], where[1]))
+                if table.num_rows:
+                    yield _usable(path, table if columns is None else table.select(columns))
+    except (OSError, pa.ArrowException, KeyError, ValueError, TypeError, IndexError) as problem:
         raise IntegrityError(f"{path}: cannot be read as Parquet ({problem!s:.200})") from problem
 
 
-def _finite(path: Path, table: pa.Table) -> pa.Table:
-    """The table; IntegrityError if a number in it is none: no step writes one, and no figure can be made of it."""
+def _decoded(path: Path, batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    """The batch with its texts written out; IntegrityError if these would be longer than names are: a small file can repeat a long one."""
+    coded = [column for column in batch.columns if pa.types.is_dictionary(column.type)]
+    size = sum(pc.sum(pc.take(pc.cast(pc.binary_length(one.dictionary), pa.int64()), one.indices)).as_py() or 0 for one in coded)
+    if size > _MOST_TEXT:
+        raise IntegrityError(f"{path}: {batch.num_rows:,} rows have {size >> 20:,} MiB of text, which no step writes")
+    return pa.Table.from_batches([batch]).cast(pa.schema([schema.field(name) for name in batch.schema.names]))
+
+
+def _usable(path: Path, table: pa.Table) -> pa.Table:
+    """The table; IntegrityError if it holds what no step writes: numbers that are none, text that is no UTF-8, rows without a name."""
+    table.validate(full=True)
     for field in table.schema:
-        if pa.types.is_floating(field.type) and pc.all(pc.is_finite(table[field.name])).as_py() is False:
+        if pa.types.is_floating(field.type) and pc.all(pc.less(pc.abs(table[field.name]), _LARGEST)).as_py() is False:
             raise IntegrityError(f"{path}: {field.name} holds numbers that are none")
+        if field.name in _ALWAYS_KNOWN.get(f"{path.parent.name}/{path.name}", ()) and table[field.name].null_count:
+            raise IntegrityError(f"{path}: a row has no {field.name}")
     return table
 
 
@@ -115,7 +179,12 @@ def checked_file(folder: Path, files: Mapping[str, str], name: str) -> Path:
 
 def open_index(audit: Audit) -> IndexedAudit:
     """The index of a sealed audit; IntegrityError if it is not sealed, has no index that this release reads, or was changed."""
-    return _opened(audit.path, _version(audit))
+    try:
+        is_large = (audit.path / OVERVIEW).lstat().st_size > _LARGE
+    except OSError:
+        is_large = False
+    opened = _opened.__wrapped__ if is_large else _opened
+    return opened(audit.path, _version(audit))
 
 
 def sealed_files(audit: Audit) -> Mapping[str, str]:
@@ -149,22 +218,45 @@ def _sealed(folder: Path, _version: tuple[int, ...]) -> tuple[Mapping[str, str],
 def _opened(folder: Path, version: tuple[int, ...]) -> IndexedAudit:
     files, sequence = _sealed(folder, version)
     path = checked_file(folder, files, OVERVIEW)
-    overview = _read_overview(path)
+    overview = _overview_of(path, files[OVERVIEW])
+    if isinstance(overview, str):
+        raise IntegrityError(overview)
     if overview.audit_id != folder.name or overview.cluster != folder.parent.name:
         raise IntegrityError(f"{path}: is of audit {overview.audit_id!r:.80} of cluster {overview.cluster!r:.80}")
     return IndexedAudit(audit=Audit(path=folder), overview=overview, files=files, sequence=sequence)
 
 
-def _read_overview(path: Path) -> Overview:
-    record = parse_object(path, bytes_of(path))
+@lru_cache(maxsize=_KEPT)
+def _unusable(path: Path, sha256: str) -> list[str]:
+    """Why a file of these bytes cannot be used, once that is known: pages ask for the same broken audits again and again."""
+    return []
+
+
+def _overview_of(path: Path, sha256: str) -> Overview | str:
+    """The overview, or why it cannot be used; IntegrityError if the bytes that are read are not those that were sealed."""
+    known = _unusable(path, sha256)
+    if known:
+        return known[0]
+    content = bytes_of(path)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise IntegrityError(f"{path}: was changed after the audit was sealed")
+    try:
+        return _read_overview(path, content)
+    except IntegrityError as problem:
+        known.append(str(problem))
+        return known[0]
+
+
+def _read_overview(path: Path, content: bytes) -> Overview:
+    record = parse_object(path, content)
     if record.get("schema_version") != SCHEMA_VERSION:
         version = f"{record.get('schema_version')!r:.40}"
         raise IntegrityError(f"{path}: has schema version {version}, and this release reads {SCHEMA_VERSION}: audit the cluster again")
     try:
         return Overview.model_validate(record)
     except ValidationError as problem:
-        first = problem.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        first = problem.errors(include_input=False)[0]
+        where = ".".join(f"{part!s:.80}" for part in first["loc"])
         raise IntegrityError(f"{path}: has no form that this release reads ({where}: {first['msg']}): audit the cluster again") from problem
 
 

@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 FILE = "told.json"
 _VERSION: Literal[1] = 1
+_MOST_BYTES = 32 << 20
 _MOST_STANDING = 1_000
 _MOST_CONNECTIONS = 100
 
@@ -93,7 +94,7 @@ def _read(path: Path, cluster: str) -> dict[str, Told]:
     try:
         if path.is_symlink():
             raise IntegrityError(f"{path}: is a link")
-        found = _ToldFile.model_validate(read_json(path))
+        found = _ToldFile.model_validate(read_json(path, _MOST_BYTES))
         if found.cluster != cluster:
             raise IntegrityError(f"{path}: is of cluster {found.cluster!r:.80}")
     except (IntegrityError, ValidationError) as problem:

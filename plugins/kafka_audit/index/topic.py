@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_audit.collect.datasets import DATASETS
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.index.read import IndexedAudit, checked_rows
 from kafka_audit.index.shown import without_root
@@ -68,7 +69,11 @@ def _is_the_judged(index: IndexedAudit, snapshot: Snapshot) -> None:
 
 def _rows(snapshot: Snapshot, name: str, topic: str, columns: list[str]) -> pa.Table:
     files = {file: str(one["sha256"]) for file, one in snapshot.manifest["files"].items() if isinstance(one, dict) and "sha256" in one}
-    return checked_rows(snapshot.path, files, f"{name}.parquet", ("topic", topic), columns)
+    rows = checked_rows(snapshot.path, files, f"{name}.parquet", ("topic", topic), columns)
+    try:
+        return rows.select(columns).cast(pa.schema([DATASETS[name].schema.field(column) for column in columns]))
+    except (pa.ArrowException, ValueError) as problem:
+        raise IntegrityError(f"{name}.parquet: has columns of other types than this release writes ({problem!s:.200})") from problem
 
 
 def _in_trouble(partitions: pa.Table) -> pa.Array:

@@ -14,11 +14,12 @@ _LONGEST = 2000
 _LINK = "]("
 _FULL_WIDTH = {ord(one): chr(ord(one) + 0xFEE0) for one in "!#$&*:<>@[]\\^`{|}~"}
 _EDGE_UNDERSCORE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-_HOST = re.compile(
-    r"\.(?=(?:[a-z]{2}|com|net|org|info|biz|dev|app|xyz|top|site|shop|club|online|store|link|click|live|cloud|tech|page|zip|mov|gov|edu|mil)"
-    r"(?![\w-]|\.\w))",
-    re.IGNORECASE,
+_ENDINGS = (
+    "com|net|org|info|biz|dev|app|xyz|top|site|shop|club|online|store|link|click|live|cloud|tech|page|zip|mov|gov|edu|mil"
+    "|email|lol|monster|support|bank|cafe|bar|life|world|today|vip|fun|icu|cyou|sbs|cfd|rest|buzz|work|win|bid|loan|men|date|party"
+    "|science|stream|download|host|space|website|press|finance|money|cash|services|company|name|pro|mobi|cam|help|chat|social|digital"
 )
+_HOST = re.compile(rf"(?<=\bwww)\.|\.(?=(?:[a-z]{{2}}|{_ENDINGS}|xn--[a-z0-9-]+|\w*[^\W\x00-\x7f]\w*)(?![\w-]|\.\w))", re.IGNORECASE)
 """The last dot of what chats and mail programs may take for the name of a host."""
 
 

@@ -18,6 +18,8 @@ from kafka_audit.store.unfinished import held_folder, hidden_name, old_name
 FILE_MODE, FOLDER_MODE = 0o640, 0o750
 """Evidence names principals, hosts and addresses: its owner may write it, its group may read it, nobody else."""
 
+MOST_JSON = 256 << 20
+"""The longest JSON file that is read, in bytes; reports of large clusters have tens of millions."""
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 
@@ -114,15 +116,24 @@ def _limit(descriptor: int, most: int) -> None:
         os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & most)
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object; IntegrityError (exit 5) when the file is missing, unreadable or not an object."""
+def read_json(path: Path, most: int = MOST_JSON) -> dict[str, Any]:
+    """Read a JSON object; IntegrityError (exit 5) when the file is missing, unreadable, longer than ``most`` bytes or not an object."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        with open(path, "rb", opener=_no_wait) as stream:
+            content = stream.read(most + 1)
+        if len(content) > most:
+            raise ValueError(f"it is longer than {most:,} bytes, as none of ours is")
+        value = json.loads(content.decode("utf-8"))
     except (OSError, ValueError, RecursionError) as problem:  # RecursionError: nested too deeply
         raise IntegrityError(f"{path}: cannot be read as JSON ({problem}); restore it from a copy or take a new one") from problem
     if not isinstance(value, dict):
         raise IntegrityError(f"{path}: holds {type(value).__name__} where an object is expected; restore it from a copy")
     return value
+
+
+def _no_wait(path: str, flags: int) -> int:
+    """Open a file; a pipe without a writer does not make this wait."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def write_failed(path: Path, problem: OSError) -> CollectionError:

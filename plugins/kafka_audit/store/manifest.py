@@ -138,8 +138,11 @@ def parse_object(where: Path, content: bytes) -> dict[str, Any]:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands there twice")
+        seen: set[str] = set()  # each name is looked at once: anybody may have written millions of them
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"the key {name!r:.80} stands there twice")
+            seen.add(name)
     return found
 
 

@@ -16,7 +16,7 @@ from fastapi import Depends, HTTPException
 from kafka_audit.airflow.web.newest import Cluster, read_cluster, read_clusters, stale_after
 from kafka_audit.audit.clusters import DagCluster, dag_clusters
 from kafka_audit.audit.installation import audit_root
-from kafka_audit.audit.listing import FoundAudit, MayRead, find_audit, readable_clusters
+from kafka_audit.audit.listing import FoundAudit, MayRead, find_audit, has_readable_audit, may_read_newest, readable_clusters
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.layout import EvidenceRoot
@@ -56,12 +56,38 @@ def asked_audit(cluster: str, audit_id: str, may_read: Rights) -> FoundAudit:
 AskedAudit = Annotated[FoundAudit, Depends(asked_audit)]
 
 
+def configured_clusters() -> list[DagCluster]:
+    """The clusters that have DAGs by the settings of this process; none if these cannot be used, which the DAGs' import errors say."""
+    try:
+        return dag_clusters()
+    except ConfigurationError as problem:
+        log.warning("only clusters with audits are listed: %s", problem)
+        return []
+
+
+def _own(may_read: MayRead) -> dict[str, str]:
+    """The configured clusters whose audit DAG the person may read, with that DAG."""
+    return {one.name: one.dag_id(DAG_ID) for one in configured_clusters() if may_read(one.dag_id(DAG_ID))}
+
+
 def clusters(may_read: Rights) -> list[str]:
-    """The clusters that the person may read, by name."""
-    return readable_clusters(root(), may_read)
+    """The clusters that the person may read, by name: by their DAG, or because there is an audit of them that the person may read.
+
+    The right to read the DAG of an installation that lists no clusters is a right to its audits, not to the names of all clusters.
+    """
+    own = _own(may_read)
+    return [one for one in readable_clusters(root(), may_read) if one in own or has_readable_audit(root(), one, may_read)]
 
 
 Clusters = Annotated[list[str], Depends(clusters)]
+
+
+def measured_clusters(may_read: Rights, readable: Clusters) -> list[str]:
+    """The clusters that the person may read, without those whose newest audit, of which metrics are made, the person may not read."""
+    return [one for one in readable if may_read_newest(root(), one, may_read)]
+
+
+MeasuredClusters = Annotated[list[str], Depends(measured_clusters)]
 
 
 def asked_cluster(cluster: str, readable: Clusters) -> str:
@@ -87,15 +113,6 @@ def may_trigger(user: User) -> MayRead:
 MayTrigger = Annotated[MayRead, Depends(may_trigger)]
 
 
-def configured_clusters() -> list[DagCluster]:
-    """The clusters that have DAGs by the settings of this process; none if these cannot be used, which the DAGs' import errors say."""
-    try:
-        return dag_clusters()
-    except ConfigurationError as problem:
-        log.warning("only clusters with audits are listed: %s", problem)
-        return []
-
-
 def all_known(may_read: Rights) -> list[Cluster]:
     """What is known of each cluster that the person may read, by name."""
     return read_clusters(root(), may_read, configured_clusters(), datetime.now(timezone.utc))
@@ -106,7 +123,7 @@ AllKnown = Annotated[list[Cluster], Depends(all_known)]
 
 def known(cluster: str, may_read: Rights) -> Cluster:
     """What is known of the cluster that an address names; 404 when there is none, or the person may read nothing of it."""
-    own = next((one.dag_id(DAG_ID) for one in configured_clusters() if one.name == cluster and may_read(one.dag_id(DAG_ID))), None)
+    own = _own(may_read).get(cluster)
     found = None
     if own or cluster in readable_clusters(root(), may_read):
         found = read_cluster(root(), cluster, may_read, dag_id=own, now=datetime.now(timezone.utc), limit=stale_after())

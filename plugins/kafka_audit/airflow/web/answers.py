@@ -61,7 +61,8 @@ def page(request: Request, template: str, *, status_code: int = 200, **facts: ob
     text = render(template, up=way_up(request), framed=is_framed(request), **facts)
     # The same address is answered differently within a frame.
     headers = {"Content-Security-Policy": PAGE_POLICY, "Vary": "Sec-Fetch-Dest"}
-    return HTMLResponse(text, status_code=status_code, headers=headers)
+    # Half a character of a broken name has no UTF-8.
+    return HTMLResponse(text.encode("utf-8", "backslashreplace"), status_code=status_code, headers=headers)
 
 
 def way_up(request: Request) -> str:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
+from kafka_audit.airflow.web.marks import addressed
 from kafka_audit.audit.listing import MayRead, find_audit
 from kafka_audit.index.read import IndexedAudit
 from kafka_audit.index.shown import Shown, pinned_audit, shown_audit
@@ -48,7 +48,7 @@ class Asked:
 
     def link_to(self, audit_id: str) -> str:
         """The relative address of an audit."""
-        return f"{self.up}audits/{quote(self.cluster)}/{quote(audit_id)}/"
+        return f"{self.up}audits/{addressed(self.cluster)}/{addressed(audit_id)}/"
 
     def answer(self, template: str, shown: Shown, index: IndexedAudit, **facts: object) -> Answer:
         """The page of an audit. ``newer``: it is of the audit in the cursor, and there is a newer one; ``pinned_gone``: that is gone."""

@@ -12,6 +12,7 @@ from kafka_audit.index.group_charts import figure_chart, figures, is_drawn
 from kafka_audit.index.group_history import PastGroup, group_history, lag_over_time
 from kafka_audit.index.group_query import SORTS, WORST_IS_LARGEST, GroupQuery, find_groups
 from kafka_audit.index.group_tables import BEHAVIOUR, PARTITIONS, SLAS
+from kafka_audit.index.overview import GROUPS
 from kafka_audit.index.read import IndexedAudit
 from kafka_audit.index.shown import without_root
 from kafka_audit.report.charts import lag_chart
@@ -39,7 +40,7 @@ def groups_page(asked: Asked, *, text: str = "", status: str = "", sort: str = "
     descending = order == "desc" if order in ("asc", "desc") else sort in WORST_IS_LARGEST
     query = GroupQuery(text=text, status=status, sort=sort, descending=descending, start=asked.start)
     try:
-        found = find_groups(index.groups(_COLUMNS), query)
+        found = find_groups(lambda columns: index.parts(GROUPS, columns), query, _COLUMNS)
     except IntegrityError as problem:
         return asked.nothing(shown, f"The groups of this cluster cannot be shown: {without_root(asked.root, problem)}")
     address = {"q": text, "status": status, "sort": sort, "order": "desc" if descending else "asc"}

@@ -6,6 +6,7 @@ from math import floor
 from typing import TypeVar
 from urllib.parse import quote
 
+from jinja2.filters import do_urlencode
 from markupsafe import Markup
 
 from kafka_audit.catalogue.rows.groups import STATUSES
@@ -63,7 +64,18 @@ def brief(text: str) -> str:
 
 def addressed(text: str) -> str:
     """Text as one part of the path of an address: a run's id may have any character, a slash too."""
-    return quote(text, safe="")
+    return quote(_whole(text), safe="")
+
+
+def urlencode(value: object) -> str:
+    """As Jinja's filter, also of a name with half a character, which has no UTF-8."""
+    if isinstance(value, Mapping):
+        return do_urlencode({name: _whole(one) for name, one in value.items()})
+    return do_urlencode(_whole(value))
+
+
+def _whole(text: object) -> str:
+    return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def thousands(number: int) -> str:
@@ -141,11 +153,21 @@ def _y(failed: int, top: int) -> float:
 
 
 FILTERS = {
-    **{"kind": kind, "percent": percent, "cut": cut, "brief": brief, "age": age, "addressed": addressed, "thousands": thousands},
+    **{
+        "kind": kind,
+        "percent": percent,
+        "cut": cut,
+        "brief": brief,
+        "age": age,
+        "addressed": addressed,
+        "thousands": thousands,
+        "urlencode": urlencode,
+    },
     **{
         "sort_by_severity": worst_severity_first,
         "worst_status_first": worst_status_first,
         "utc": utc,
+        "urlencode": urlencode,
         "counted": counted,
         "duration": duration,
         "percentage": percentage,

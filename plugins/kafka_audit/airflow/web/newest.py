@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from functools import cached_property
 
 from kafka_audit.audit.clusters import DagCluster
-from kafka_audit.audit.listing import FoundAudit, MayRead, find_audit, readable_clusters
+from kafka_audit.audit.listing import NEWEST, FoundAudit, MayRead, find_audit, readable_clusters
 from kafka_audit.audit.outcome import ERROR, PASSED, VOID
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import ConfigurationError, IntegrityError
@@ -23,8 +23,6 @@ from kafka_audit.times import is_id, parse_time
 
 STALE_VARIABLE = "KAFKA_AUDIT_STALE_HOURS"
 _STALE_HOURS = 26.0  # a daily audit and two hours for it to run
-_LOOKED_AT = 50
-"""Audits of one cluster, the newest first, of which it is looked whether the reader may read them."""
 
 NO_AUDIT = "NO AUDIT"
 UNUSABLE = "UNUSABLE"
@@ -189,7 +187,7 @@ def read_cluster(
 def _readable(root: EvidenceRoot, name: str, may_read: MayRead) -> Iterator[FoundAudit]:
     """Audits that the reader may read, newest first: up to the first that is sealed, whatever is unsealed before it but the newest."""
     first = True
-    for audit_id in audit_ids(root, name)[:_LOOKED_AT]:
+    for audit_id in audit_ids(root, name)[:NEWEST]:
         found = find_audit(root, name, audit_id, may_read)
         if found is None:
             continue

@@ -1,6 +1,7 @@
 """The metrics: names, meanings and labels, for the file of one audit (``report.openmetrics``) and for the page of all clusters."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 from prometheus_client.core import GaugeMetricFamily
 
@@ -20,9 +21,16 @@ class Metric:
         return GaugeMetricFamily(self.name, self.about, labels=("cluster", *self.labels))
 
 
+LONGEST_LABEL = 1_000
+"""Longer texts are cut: the id of a group may have 32,767 bytes, and stands in a dozen samples."""
+
+
 def label(text: str) -> str:
-    """The text with invisible characters spelled out; two different texts stay different."""
-    return visible(text.replace("\\", "\\\\"))
+    """The text with invisible characters spelled out; a long one is cut and ends with a hash, so two different texts stay different."""
+    shown = visible(text[:LONGEST_LABEL].replace("\\", "\\\\"))
+    if len(text) <= LONGEST_LABEL and len(shown) <= LONGEST_LABEL:
+        return shown
+    return f"{shown[:LONGEST_LABEL]}\N{HORIZONTAL ELLIPSIS}{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def add(family: GaugeMetricFamily, value: float | None, *labels: str) -> None:
