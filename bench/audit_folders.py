@@ -158,7 +158,7 @@ def _overview(
     letters, when = list(LETTERS.values()), past[-1][1].isoformat()
     counts = {"passed": 10, "failed": 40, "errored": 0, "not_assessed": 1, "not_applicable": 0}
     names = ("control_id", "code", "title", "subject", "severity", "evidence_class")
-    found: dict[str, Any] = {name: None for name in Overview.model_fields if name not in ("schema_version", "kind", "sample")}
+    found: dict[str, Any] = {name: None for name, field in Overview.model_fields.items() if field.is_required()}
     found |= {"audit_id": past[-1][0], "cluster": cluster, "dag_id": DAG_ID, "run_id": past[-1][0], "snapshot_id": snapshot_id}
     found |= {"started_at": when, "evidence_at": when, "generated_at": when, "verdict": "FAILED", "exit_code": 3, "summary": "Failed."}
     found |= dict.fromkeys(("reasons", "trend", "next_losses", "happened_losses", "waivers", "silent_brokers", "not_written"), ())

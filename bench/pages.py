@@ -1,4 +1,4 @@
-"""Measure how long the pages of groups, controls and topics take, with 50 clusters of 1,000 audits each, one of them with 65,000 groups.
+"""Measure how long the web pages take, with 50 clusters of 1,000 audits each, one of them with 65,000 groups.
 
     .venv/bin/python bench/pages.py
     .venv/bin/python bench/pages.py --clusters 5 --audits 100 --groups 5000
@@ -44,6 +44,11 @@ def pages(clusters: list[Made], chance: random.Random) -> dict[str, Callable[[],
         return f"/clusters/{made.cluster}/topics/one?{urlencode({'name': chance.choice(made.topics)})}"
 
     return {
+        "clusters": lambda: "/",
+        "cluster, any": lambda: f"/clusters/{chance.choice(clusters).cluster}/",
+        "audits, any cluster": lambda: f"/clusters/{chance.choice(clusters).cluster}/audits/",
+        "matrix": lambda: "/matrix/",
+        "waivers": lambda: "/waivers/",
         f"groups, of {len(large.groups):,}": lambda: listed(large),
         f"group, one of {len(large.groups):,}": lambda: group(large),
         "groups, any cluster": lambda: listed(chance.choice(clusters)),
@@ -56,13 +61,15 @@ def pages(clusters: list[Made], chance: random.Random) -> dict[str, Callable[[],
 def measure(clusters: list[Made], requests: int) -> bool:
     # Airflow reads its home from the environment when it is imported.
     from airflow.api_fastapi.core_api.security import get_user  # noqa: PLC0415
+    from airflow.utils import db  # noqa: PLC0415
     from fastapi.testclient import TestClient  # noqa: PLC0415
 
-    from kafka_audit.airflow.web.access import rights  # noqa: PLC0415
+    from kafka_audit.airflow.web.access import may_trigger, rights  # noqa: PLC0415
     from kafka_audit.airflow.web.app import app  # noqa: PLC0415
 
+    db.initdb()
     web = app()
-    web.dependency_overrides |= {get_user: lambda: None, rights: lambda: lambda dag_id: True}
+    web.dependency_overrides |= {get_user: lambda: None, rights: lambda: lambda dag_id: True, may_trigger: lambda: lambda dag_id: True}
     client, chance, fast = TestClient(web), random.Random(1), True
     for name, address in pages(clusters, chance).items():
         took = []

@@ -39,7 +39,7 @@ def trend_of(**changes: object) -> list[Mapping[str, object]]:
         {"trend": trend_of(coverage=-0.1)},
         {"trend": trend_of(failed_by_severity={"high": 10**400})},
         {"trend": trend_of(failed_by_severity={"high": -1})},
-        {"targets_missed": None},
+        {"targets": 1, "targets_missed": 2},
         {"targets": None},
         {"controls": record()["controls"][:1] * (CONTROLS + 1)},
         {"silent_brokers": record()["silent_brokers"] * 51},

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.audit.published import SCOPE, judged_less
+from kafka_audit.index.figures import LONG
 from kafka_audit.index.overview import (
     LETTERS,
     LISTED,
-    LONG,
     REASONS,
     REMEMBERED,
     UNKNOWN_LETTER,

@@ -3,15 +3,14 @@
 It is read from files that others may have written, so every field has a type and a limit, and a file that breaks one is not used.
 """
 
-from collections.abc import Collection, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from kafka_audit.audit.outcome import INDEX, VERDICTS
+from kafka_audit.audit.outcome import INDEX
 from kafka_audit.audit.published import SCOPE
-from kafka_audit.findings import Severity
+from kafka_audit.index.figures import LONG, Count, Milliseconds, SeverityWord, VerdictWord
 from kafka_audit.report.comparison import Change, ChangedFinding, TrendPoint
 from kafka_audit.report.fleet.states import STATES
 
@@ -32,12 +31,6 @@ LETTERS: Mapping[str, str] = {state.id: "p" if state.letter == "P*" else state.l
 UNKNOWN_LETTER = LETTERS["unknown"]
 
 
-def _one_of(words: Collection[str], value: str) -> str:
-    if value not in words:
-        raise ValueError(f"is none of {', '.join(words)}")
-    return value
-
-
 def _plausible(points: tuple[TrendPoint, ...]) -> tuple[TrendPoint, ...]:
     """The points; ValueError if a figure is none that an audit can have: nothing could be drawn of it."""
     for one in points:
@@ -51,14 +44,6 @@ def _plausible(points: tuple[TrendPoint, ...]) -> tuple[TrendPoint, ...]:
 
 CONTROLS = 2_000
 """The largest number of controls of an overview: the page of controls by clusters has a row for each."""
-LONG = 2**63 - 1
-"""The largest number that a column of a table can hold (int64)."""
-
-Count = Annotated[int, Field(ge=0, le=LONG)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Milliseconds = Annotated[int, Field(ge=-LONG, le=LONG)]
-VerdictWord = Annotated[str, AfterValidator(partial(_one_of, VERDICTS))]
-SeverityWord = Annotated[str, AfterValidator(partial(_one_of, [one.value for one in Severity]))]
 
 
 class _Part(BaseModel):
@@ -280,9 +265,9 @@ class Overview(_Part):
     not_written: tuple[str, ...]
 
     @model_validator(mode="after")
-    def _targets_are_known_together(self) -> "Overview":
-        if (self.targets is None) != (self.targets_missed is None):
-            raise ValueError("targets and targets_missed are known together")
+    def _missed_targets_are_targets(self) -> "Overview":
+        if self.targets_missed is not None and self.targets_missed > (self.targets or 0):
+            raise ValueError("there are more missed targets than targets")
         return self
 
     @property

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from kafka_audit.findings import Status
 from kafka_audit.index.build import worst_status
-from kafka_audit.index.overview import LISTED, LONG, Loss
+from kafka_audit.index.figures import LONG
+from kafka_audit.index.overview import LISTED, Loss
 from kafka_audit.report.lag_groups import GroupLag, GroupSla
 from kafka_audit.report.rows import batches, exists, first_rows, loses, positive
 from kafka_audit.report.tally import SEVERITIES

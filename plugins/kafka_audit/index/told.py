@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.index.overview import LISTED, Count
+from kafka_audit.index.figures import Count
+from kafka_audit.index.overview import LISTED
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.locks import told_held
