@@ -167,3 +167,18 @@ def test_a_setting_that_cannot_be_used_is_named(get, clusters: EvidenceRoot, mon
     answer = get("")
     assert answer.status_code == 500
     assert "KAFKA_AUDIT_STALE_HOURS: &#39;a day&#39; is no number of hours above 0" in answer.text
+
+
+def test_the_list_of_audits_shows_what_their_indexes_say_and_marks_samples(get, clusters: EvidenceRoot) -> None:
+    sealed(clusters, overview("toys", sample=True))
+    page = get("audits/").text
+    rows = {cluster: next(one for one in page.split("<tr") if f'href="../clusters/{cluster}/"' in one) for cluster in (*CLUSTERS, "toys")}
+    for cluster, words in {
+        "orders": ("FAILED", "97.5%", "<td>yes</td>"),
+        "payments": ("PASSED",),
+        "void": ("VOID", "not known"),
+        "begun": ("UNFINISHED", "<td>no</td>"),
+        "toys": (">sample<",),
+    }.items():
+        assert [word for word in words if word not in rows[cluster]] == [], (cluster, rows[cluster])
+    assert ">sample<" not in rows["orders"]

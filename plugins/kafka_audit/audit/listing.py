@@ -59,10 +59,11 @@ class ListedAudit(FoundAudit):
     """One audit and what its report says; ``verdict``: ERROR after a failed step, else the report's, else UNFINISHED.
 
     ``coverage`` is assessed / applicable between 0 and 1, None when it is not known. ``reasons`` are failed steps,
-    and formats of the report that are missing.
+    and formats of the report that are missing. ``sample``: it is made up, for trying the pages.
     """
 
     verdict: str
+    sample: bool
     coverage: float | None
     generated_at: str
     sealed: bool
@@ -156,14 +157,24 @@ def may_read_newest(root: EvidenceRoot, cluster: str, may_read: MayRead) -> bool
     return all(may_read(one.dag_id) for one in known)
 
 
-def newest_audits(root: EvidenceRoot, may_read: MayRead, *, limit: int = LISTED, looked_at: int = LOOKED_AT) -> AuditList:
-    """At most ``limit`` audits of all clusters, newest first, among the ``looked_at`` newest of the clusters that the reader may read."""
+def newest_audits(
+    root: EvidenceRoot,
+    may_read: MayRead,
+    *,
+    limit: int = LISTED,
+    looked_at: int = LOOKED_AT,
+    read: Callable[[FoundAudit], ListedAudit] | None = None,
+) -> AuditList:
+    """At most ``limit`` audits of all clusters, newest first, among the ``looked_at`` newest of the clusters that the reader may read.
+
+    ``read``: reads one of them; None: :func:`read_audit`.
+    """
     clusters = readable_clusters(root, may_read)
     names = sorted(((audit_id, cluster) for cluster in clusters for audit_id in _ids(root, cluster)), reverse=True)
     found = (find_audit(root, cluster, audit_id, may_read) for audit_id, cluster in names[:looked_at])
     shown = list(itertools.islice((audit for audit in found if audit), limit + 1))
     cut = len(shown) > limit or len(names) > looked_at
-    return AuditList(audits=tuple(read_audit(audit) for audit in shown[:limit]), cut=cut)
+    return AuditList(audits=tuple(map(read or read_audit, shown[:limit])), cut=cut)
 
 
 def _dags_of(cluster: str) -> tuple[str, str]:
@@ -207,6 +218,7 @@ def read_audit(found: FoundAudit) -> ListedAudit:
     coverage = report.get("coverage")
     return ListedAudit(
         **vars(found),
+        sample=report.get("sample") is True,
         verdict=visible(_verdict(report.get("verdict"), failed=bool(failures or broken))),
         coverage=_ratio(coverage.get("ratio")) if isinstance(coverage, dict) else None,
         # An ISO time in UTC; the list needs no fractions of a second.

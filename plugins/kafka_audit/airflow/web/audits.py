@@ -10,9 +10,13 @@ from kafka_audit.airflow.web.access import AskedAudit, Rights, root
 from kafka_audit.airflow.web.answers import DOCS_POLICY, HTML, INERT, REPORT_POLICY, page, served
 from kafka_audit.audit.clusters import of_kind
 from kafka_audit.audit.formats import REPORT_FILES
-from kafka_audit.audit.listing import audit_of_run, newest_audits, read_audit
+from kafka_audit.audit.listing import FoundAudit, ListedAudit, audit_of_run, newest_audits, read_audit
+from kafka_audit.audit.outcome import failures_of
 from kafka_audit.audit.request import DAG_ID, audit_id_of
 from kafka_audit.audit.reviews import reviews_of
+from kafka_audit.errors import IntegrityError
+from kafka_audit.index.read import open_index
+from kafka_audit.store.layout import Audit
 
 router = APIRouter()
 
@@ -22,7 +26,26 @@ _DOWNLOADS = {one.file: one.media_type for name, one in REPORT_FILES.items() if 
 @router.get("/audits/")
 def audits(request: Request, may_read: Rights) -> Response:
     """The newest audits of all clusters."""
-    return page(request, "audits.html.j2", found=newest_audits(root(), may_read))
+    return page(request, "audits.html.j2", found=newest_audits(root(), may_read, read=listed))
+
+
+def listed(found: FoundAudit) -> ListedAudit:
+    """One audit as the list shows it: from its index, which is small, or else from its report."""
+    try:
+        overview = None if failures_of(found.folder) else open_index(Audit(path=found.folder)).overview
+    except (IntegrityError, OSError):
+        overview = None
+    if overview is None:
+        return read_audit(found)
+    return ListedAudit(
+        **vars(found),
+        verdict=overview.verdict,
+        sample=overview.sample,
+        coverage=overview.coverage,
+        generated_at=overview.generated_at[:19].replace("T", " "),
+        sealed=True,
+        reasons=overview.not_written,
+    )
 
 
 @router.get("/dags/{dag_id}/runs/{run_id}")
