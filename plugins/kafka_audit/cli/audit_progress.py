@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kafka_audit.airflow.run_dag import DATABASE, RUNNING, SUCCESS, WAITING, Step
-from kafka_audit.cli.options import say, terminal_of
+from kafka_audit.cli.options import say
+from kafka_audit.cli.terminal import terminal_of
 
 GATE = "gate"
 _STYLES = {WAITING: "dim", RUNNING: "bold cyan", SUCCESS: "green", "skipped": "yellow"}

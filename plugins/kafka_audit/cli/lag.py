@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from kafka_audit.cli.lag_screen import LagScreen, screen_of, watch_on_screen
-from kafka_audit.cli.options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Topics, connection_keys, say, terminal_of
+from kafka_audit.cli.options import Bootstrap, Cluster, Connection, Groups, PolicyFolder, Topics, connection_keys, say
+from kafka_audit.cli.terminal import terminal_of
 from kafka_audit.cluster.bootstrap import Cluster as ConnectedCluster
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.collection import Collection

@@ -3,10 +3,9 @@
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from kafka_audit.audit import formats as report_formats
 from kafka_audit.cluster.connection_file import read_keys
@@ -44,12 +43,6 @@ def say(text: str) -> None:
     """One line of progress on standard error; names from the cluster cannot style or move the terminal."""
     stamp = datetime.now().strftime("%H:%M:%S")
     typer.echo(f"{stamp}  {printable(text)}", file=sys.stderr)
-
-
-def terminal_of(stream: TextIO) -> Console | None:
-    """A terminal whose cursor can be moved; None if the stream is a file, a pipe or a dumb terminal."""
-    console = Console(file=stream, highlight=False)
-    return console if stream.isatty() and not console.is_dumb_terminal else None
 
 
 def need_java() -> None:
