@@ -11,7 +11,7 @@ from kafka_audit.index.shown import without_root
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
 
-PAGE = 25
+PAGE = 12
 """Audits on one page: each costs a small file that is read and checked against its hash."""
 _LOOKED_AT = 200
 
