@@ -4,6 +4,7 @@ import re
 from datetime import datetime, timezone
 
 _ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{16}")
+_STAMP = "%Y%m%dT%H%M%SZ"
 
 
 def is_id(value: str) -> bool:
@@ -18,4 +19,14 @@ def parse_time(text: object) -> datetime:
 
 def stamp(when: datetime) -> str:
     """The beginning of an id, like ``20261120T231500Z``: stamps sort by time."""
-    return when.astimezone(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    return when.astimezone(timezone.utc).strftime(_STAMP)
+
+
+def time_of_id(one_id: str) -> datetime | None:
+    """The time (UTC) with which the id of a snapshot or an audit begins; None if it is no id, or its digits are no time."""
+    if not is_id(one_id):
+        return None
+    try:
+        return datetime.strptime(one_id.partition("-")[0], _STAMP).replace(tzinfo=timezone.utc)
+    except ValueError:
+        return None

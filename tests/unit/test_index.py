@@ -12,10 +12,11 @@ from kafka_audit.audit.outcome import VOID
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.build import _missed, fails_since
 from kafka_audit.index.overview import FAILURES, GROUPS, LETTERS, OVERVIEW, UNKNOWN_LETTER, FailsSince, PastAudit
-from kafka_audit.index.read import audit_ids, newest_evidence, newest_index, open_index
+from kafka_audit.index.read import newest_index, open_index
 from kafka_audit.index.tables import FAILURE_ROW, GROUP_ROW
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.sealed import AUDIT
 
 
 @pytest.fixture
@@ -173,13 +174,13 @@ def test_what_is_remembered_no_more_is_taken_from_the_audit_before() -> None:
 
 def test_the_newest_sealed_audit_is_read_whatever_was_begun_since(shop: Shop) -> None:
     assert newest_index(shop.root, CLUSTER) is None
-    assert newest_evidence(shop.root, CLUSTER) is None
+    assert shop.root.newest_evidence(CLUSTER) is None
     sealed = shop.audit([row(TOPIC, "orders")])
     begun = shop.judge([])
     newest = newest_index(shop.root, CLUSTER)
     assert newest is not None and newest.overview.audit_id == sealed.id
-    assert audit_ids(shop.root, CLUSTER) == (begun.id, sealed.id)
-    assert newest_evidence(shop.root, CLUSTER) == begun.snapshot.snapshot_id
+    assert shop.root.ids(CLUSTER, AUDIT) == (begun.id, sealed.id)
+    assert shop.root.newest_evidence(CLUSTER) == begun.snapshot.snapshot_id
     with pytest.raises(IntegrityError, match="is not sealed"):
         open_index(begun.audit)
 

@@ -7,9 +7,10 @@ from compared_audits import TOPIC, Shop, row
 from indexed_cluster import CLUSTER, HOUR, NOON, IndexedCluster
 
 from kafka_audit.audit.outcome import why_unsealed
-from kafka_audit.index.observe import observe, time_of
+from kafka_audit.index.observe import observe
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import unseal_audit
+from kafka_audit.times import time_of_id
 
 
 @pytest.fixture
@@ -106,4 +107,11 @@ def test_a_whole_snapshot_and_one_of_offsets_are_evidence(tmp_path: Path) -> Non
     shop = Shop(tmp_path)
     made = shop.judge([row(TOPIC, "orders")])
     seen = observe(shop.root, CLUSTER, now=NOON, finish_within=HOUR)
-    assert seen.evidence_at == time_of(made.snapshot.snapshot_id)
+    assert seen.evidence_at == time_of_id(made.snapshot.snapshot_id)
+
+
+def test_a_folder_whose_name_is_no_time_stops_no_message(cluster: IndexedCluster) -> None:
+    sealed = cluster.sealed(0)
+    (sealed.path.parent / "99999999T999999Z-0123456789abcdef").mkdir()
+    seen = cluster.seen(1)
+    assert seen.overview and seen.running and seen.unfinished == ""

@@ -14,10 +14,10 @@ from kafka_audit.errors import AuditError, ConfigurationError, IntegrityError, N
 from kafka_audit.index.message import message_of
 from kafka_audit.index.news import find_news
 from kafka_audit.index.observe import observe
-from kafka_audit.index.read import audit_ids
 from kafka_audit.index.told import told_record
 from kafka_audit.safe_text import visible
 from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.sealed import AUDIT
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ def deadline_missed(dag_id: str, run_id: str, cluster: str) -> None:
     if not notifies():
         return
     root = EvidenceRoot(path=audit_root())
-    made = next((one for one in audit_ids(root, cluster)[:_LOOKED_AT] if _is_of(root, cluster, one, dag_id, run_id)), None)
+    made = next((one for one in root.ids(cluster, AUDIT)[:_LOOKED_AT] if _is_of(root, cluster, one, dag_id, run_id)), None)
     if made is not None and not why_unsealed(root.audit(cluster, made)):
         return
     tell_now(cluster, failed=f"audit {made or 'without a folder'} of run {visible(run_id)[:100]} has missed its deadline")

@@ -17,7 +17,7 @@ from kafka_audit.safe_text import visible
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
-from kafka_audit.times import is_id
+from kafka_audit.store.sealed import AUDIT
 
 LISTED = 100
 LOOKED_AT = 2000
@@ -141,7 +141,7 @@ def has_readable_audit(root: EvidenceRoot, cluster: str, may_read: MayRead) -> b
     """Whether the reader may read the DAG that has the name of the cluster, or one of the newest audits of the cluster."""
     if may_read(f"{DAG_ID}__{cluster}"):
         return True
-    return any(find_audit(root, cluster, audit_id, may_read) for audit_id in sorted(_ids(root, cluster), reverse=True)[:NEWEST])
+    return any(find_audit(root, cluster, audit_id, may_read) for audit_id in root.ids(cluster, AUDIT)[:NEWEST])
 
 
 def may_read_newest(root: EvidenceRoot, cluster: str, may_read: MayRead) -> bool:
@@ -149,10 +149,9 @@ def may_read_newest(root: EvidenceRoot, cluster: str, may_read: MayRead) -> bool
 
     One of which the DAG cannot be told does not count: its figures are not used.
     """
-    ids = sorted(_ids(root, cluster), reverse=True)
-    found = (find_audit(root, cluster, audit_id, lambda _: True) for audit_id in ids[:NEWEST])
+    found = (find_audit(root, cluster, audit_id, lambda _: True) for audit_id in root.ids(cluster, AUDIT)[:NEWEST])
     known = list(itertools.islice((one for one in found if one), 1))
-    sealed = next((one for one in ids if (root.path / "audits" / cluster / one / MANIFEST).is_file()), None)
+    sealed = root.newest_sealed(cluster, AUDIT)
     known += [one for one in [find_audit(root, cluster, sealed, lambda _: True) if sealed else None] if one]
     return all(may_read(one.dag_id) for one in known)
 
@@ -170,7 +169,7 @@ def newest_audits(
     ``read``: reads one of them; None: :func:`read_audit`.
     """
     clusters = readable_clusters(root, may_read)
-    names = sorted(((audit_id, cluster) for cluster in clusters for audit_id in _ids(root, cluster)), reverse=True)
+    names = sorted(((audit_id, cluster) for cluster in clusters for audit_id in root.ids(cluster, AUDIT)), reverse=True)
     found = (find_audit(root, cluster, audit_id, may_read) for audit_id, cluster in names[:looked_at])
     shown = list(itertools.islice((audit for audit in found if audit), limit + 1))
     cut = len(shown) > limit or len(names) > looked_at
@@ -190,14 +189,6 @@ def _clusters(root: EvidenceRoot) -> list[str]:
     audits = root.path / "audits"
     folders = audits.iterdir() if audits.is_dir() else iter(())
     return sorted(one.name for one in folders if re.fullmatch(CLUSTER_PATTERN, one.name) and one.is_dir() and not one.is_symlink())
-
-
-def _ids(root: EvidenceRoot, cluster: str) -> list[str]:
-    try:
-        return [folder.name for folder in (root.path / "audits" / cluster).iterdir() if is_id(folder.name)]
-    except OSError as problem:
-        log.warning("no audit of %s is listed, because its folder cannot be read: %s", cluster, problem)
-        return []
 
 
 def read_audit(found: FoundAudit) -> ListedAudit:

@@ -1,7 +1,6 @@
 """Reads the indexes of sealed audits, each checked against the manifest that sealed it: a page reads a few small files and no findings."""
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,8 +19,7 @@ from kafka_audit.index.tables import FAILURE_ROW, GROUP_ROW
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import Audit, EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, parse_object, read_manifest
-from kafka_audit.store.sealed import AUDIT, KINDS
-from kafka_audit.times import is_id
+from kafka_audit.store.sealed import AUDIT
 
 _HASHES = FileHashes()
 """A file is hashed once for as long as it stays the same: its inode, size and times."""
@@ -265,32 +263,7 @@ def newest_index(root: EvidenceRoot, cluster: str) -> IndexedAudit | None:
 
     An older audit that was done again, and so was sealed last, is not the newest. That the one sealed last is gone is a broken index.
     """
-    folder = root.audits(cluster)
-    state = read_state(folder)
+    state = read_state(root.audits(cluster))
     last = state.head.audit_id if state is not None and state.head is not None else ""
-    newest = max(last, next((audit_id for audit_id in audit_ids(root, cluster) if (folder / audit_id / MANIFEST).is_file()), ""))
+    newest = max(last, root.newest_sealed(cluster, AUDIT) or "")
     return open_index(root.audit(cluster, newest)) if newest else None
-
-
-def audit_ids(root: EvidenceRoot, cluster: str) -> tuple[str, ...]:
-    """The ids of all audits of a cluster, newest first, sealed or not."""
-    return _ids_in(root.audits(cluster))
-
-
-def newest_evidence(root: EvidenceRoot, cluster: str) -> str | None:
-    """The id of the newest snapshot of a cluster, whole or of offsets only, by the time for which it was taken; None without one."""
-    found = (_ids_in(root.place(cluster, kind).parent) for kind in KINDS if KINDS[kind].named_by == "snapshot_id")
-    return max((ids[0] for ids in found if ids), default=None)
-
-
-def _ids_in(folder: Path) -> tuple[str, ...]:
-    try:
-        return _names(folder, folder.stat().st_mtime_ns)
-    except OSError:
-        return ()
-
-
-@lru_cache(maxsize=4 * _KEPT)
-def _names(folder: Path, _changed_ns: int) -> tuple[str, ...]:
-    """The ids in a folder, newest first; a folder's time changes whenever a name is added to it or removed."""
-    return tuple(sorted(filter(is_id, os.listdir(folder)), reverse=True))  # noqa: PTH208  (a tenth of the time of Path.iterdir)

@@ -6,9 +6,10 @@ from itertools import islice
 
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.errors import IntegrityError
-from kafka_audit.index.read import IndexedAudit, audit_ids, open_index
+from kafka_audit.index.read import IndexedAudit, open_index
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.sealed import AUDIT
 
 _LOOKED_AT = 20
 """How many audits are tried, newest first."""
@@ -41,7 +42,7 @@ def shown_audit(root: EvidenceRoot, cluster: str, may_see: MaySee) -> Shown:
     An older audit that was done again, and so was sealed last, is not the newest. Audits that the reader may not read are not mentioned.
     """
     passed: list[PassedOver] = []
-    sealed = (one for one in audit_ids(root, cluster) if _is_sealed(root, cluster, one))
+    sealed = (one for one in root.ids(cluster, AUDIT) if _is_sealed(root, cluster, one))
     for audit_id in islice(filter(may_see, sealed), _LOOKED_AT):
         try:
             found = open_index(root.audit(cluster, audit_id))
@@ -58,7 +59,7 @@ def _passed_over(
     root: EvidenceRoot, cluster: str, may_see: MaySee, sealed: Sequence[PassedOver], shown: str = ""
 ) -> tuple[PassedOver, ...]:
     """The sealed audits that were passed over, and the unsealed ones that are newer than the one that is ``shown``; newest first."""
-    newer = [one for one in islice(audit_ids(root, cluster), _LOOKED_AT) if one > shown and may_see(one)]
+    newer = [one for one in islice(root.ids(cluster, AUDIT), _LOOKED_AT) if one > shown and may_see(one)]
     unsealed = [PassedOver(audit_id=one, why=_UNSEALED) for one in newer if not _is_sealed(root, cluster, one)]
     return tuple(sorted([*unsealed, *sealed], key=lambda one: one.audit_id, reverse=True))
 
@@ -70,7 +71,7 @@ def _is_sealed(root: EvidenceRoot, cluster: str, audit_id: str) -> bool:
 def pinned_audit(root: EvidenceRoot, cluster: str, audit_id: str, may_see: MaySee) -> IndexedAudit | None:
     """The audit whose table a reader is paging through; None if it cannot be shown any more."""
     try:
-        return open_index(root.audit(cluster, audit_id)) if audit_id in audit_ids(root, cluster) and may_see(audit_id) else None
+        return open_index(root.audit(cluster, audit_id)) if audit_id in root.ids(cluster, AUDIT) and may_see(audit_id) else None
     except IntegrityError:
         return None
 

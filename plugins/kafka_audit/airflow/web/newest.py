@@ -14,12 +14,13 @@ from kafka_audit.audit.outcome import ERROR, PASSED, VOID
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.index.overview import Overview
-from kafka_audit.index.read import audit_ids, newest_evidence, open_index
+from kafka_audit.index.read import open_index
 from kafka_audit.index.shown import without_root
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
-from kafka_audit.times import is_id, parse_time
+from kafka_audit.store.sealed import AUDIT
+from kafka_audit.times import parse_time, time_of_id
 
 STALE_VARIABLE = "KAFKA_AUDIT_STALE_HOURS"
 _STALE_HOURS = 26.0  # a daily audit and two hours for it to run
@@ -78,7 +79,7 @@ class Cluster:
         for text in (self.overview.evidence_at, self.overview.started_at) if self.overview else ():
             if text and (when := time_of(text)):
                 return when
-        return when_of(self.sealed.audit_id) if self.sealed else None
+        return time_of_id(self.sealed.audit_id) if self.sealed else None
 
     @property
     def audit_age(self) -> timedelta | None:
@@ -129,16 +130,6 @@ class Cluster:
         return (place - self.stale, not self.stale, self.name)
 
 
-def when_of(folder_id: str) -> datetime | None:
-    """The time with which the id of a snapshot or an audit begins; None if it has none."""
-    if not is_id(folder_id):
-        return None
-    try:
-        return datetime.strptime(folder_id[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
-    except ValueError:
-        return None
-
-
 def time_of(text: str) -> datetime | None:
     """A time from a file, with its zone or taken as UTC; None if it is no time."""
     try:
@@ -170,7 +161,7 @@ def read_cluster(
     sealed = max((one for one in (sealed, by_id) if one), key=lambda one: one.audit_id, default=None)
     newest = readable[0] if readable else None
     overview, problem = _overview(root, sealed) if sealed and not problem else (None, problem)
-    evidence = newest_evidence(root, name)
+    evidence = root.newest_evidence(name)
     return Cluster(
         name=name,
         dag_id=dag_id or (sealed or readable[0]).dag_id,
@@ -180,14 +171,14 @@ def read_cluster(
         problem=problem,
         sealed=sealed,
         unsealed=newest if newest and not newest.file(MANIFEST) else None,
-        evidence_at=when_of(evidence) if evidence else None,
+        evidence_at=time_of_id(evidence) if evidence else None,
     )
 
 
 def _readable(root: EvidenceRoot, name: str, may_read: MayRead) -> Iterator[FoundAudit]:
     """Audits that the reader may read, newest first: up to the first that is sealed, whatever is unsealed before it but the newest."""
     first = True
-    for audit_id in audit_ids(root, name)[:NEWEST]:
+    for audit_id in root.ids(name, AUDIT)[:NEWEST]:
         found = find_audit(root, name, audit_id, may_read)
         if found is None:
             continue

@@ -6,10 +6,11 @@ from kafka_audit.airflow.web.newest import UNSEALED, UNUSABLE
 from kafka_audit.audit.listing import FoundAudit, MayRead, find_audit
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.overview import Overview
-from kafka_audit.index.read import audit_ids, open_index
+from kafka_audit.index.read import open_index
 from kafka_audit.index.shown import without_root
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.sealed import AUDIT
 
 PAGE = 12
 """Audits on one page: each costs a small file that is read and checked against its hash."""
@@ -41,7 +42,7 @@ class PastAudits:
 
 def past_audits(root: EvidenceRoot, cluster: str, may_read: MayRead, before: str = "", *, size: int = PAGE) -> PastAudits:
     """The audits before the one of the id ``before`` that the reader may read; all that are not before it are passed over."""
-    left = [one for one in audit_ids(root, cluster) if not before or one < before]
+    left = [one for one in root.ids(cluster, AUDIT) if not before or one < before]
     shown: list[PastAudit] = []
     for looked_at, audit_id in enumerate(left[:_LOOKED_AT], 1):
         found = find_audit(root, cluster, audit_id, may_read)

@@ -12,7 +12,7 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.lag.standings import READ
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
-from kafka_audit.store.manifest import file_problems
+from kafka_audit.store.manifest import MANIFEST, file_problems
 from kafka_audit.store.sealed import AUDIT, OFFSETS, SNAPSHOT, Sealed, placed, shown
 from kafka_audit.times import parse_time
 
@@ -26,24 +26,19 @@ def newest_audit(root: EvidenceRoot, cluster: str) -> Path | None:
     IntegrityError if one that was sealed later is gone, or if a file is missing, was added, or is read here and was changed. ``kafka-audit
     verify`` checks all of an audit; metrics are read every minute.
     """
-    ids = root.sealed_ids(cluster, AUDIT)
-    state = read_state(root.audits(cluster))
-    if state and state.head and state.head.audit_id not in ids:
+    newest, state = root.newest_sealed(cluster, AUDIT), read_state(root.audits(cluster))
+    if state and state.head and not (root.audit(cluster, state.head.audit_id).path / MANIFEST).is_file():
         raise IntegrityError(f"audit {state.head.audit_id}, which was sealed last, is gone or has no manifest")
-    if not ids:
+    if newest is None:
         return None
-    folder, place = placed(root.audit(cluster, ids[-1]).path)
+    folder, place = placed(root.audit(cluster, newest).path)
     _check(Sealed.open(folder, place), READ_OF_AUDITS)
     return folder
 
 
 def newest_offsets(root: EvidenceRoot, cluster: str) -> Snapshot | None:
     """The newest sealed snapshot, whole or of offsets only; None if there is none. IntegrityError if it is not as it was sealed."""
-    newest = [
-        root.snapshot(cluster, ids[-1], kind)
-        for kind, ids in ((kind, root.sealed_ids(cluster, kind)) for kind in (SNAPSHOT, OFFSETS))
-        if ids
-    ]
+    newest = [root.snapshot(cluster, one, kind) for kind in (SNAPSHOT, OFFSETS) if (one := root.newest_sealed(cluster, kind))]
     if not newest:
         return None
     found = max(newest, key=lambda one: (one.taken_ms, one.snapshot_id))
