@@ -6,7 +6,7 @@ from typing import Any
 
 import fleets
 import pytest
-from chromium import LOWEST_CONTRAST, NEEDS_BROWSER
+from chromium import LOWEST_CONTRAST, NEEDS_BROWSER, opened
 from report_audit import HOSTILE_GROUPS
 
 from kafka_audit.report.fleet.page import as_html
@@ -36,16 +36,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture
 def page(browser: Any, files: dict[str, Path], request: pytest.FixtureRequest) -> Iterator[Any]:
     """The page of one fleet in a window as wide and as dark as the test asks; ``page.seen`` lists its requests, messages and dialogs."""
-    name, (width, scheme) = request.param
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    opened = context.new_page()
-    opened.seen = []
-    opened.on("request", lambda sent: opened.seen.append(sent.url))
-    opened.on("console", lambda message: opened.seen.append(message.text))
-    opened.on("dialog", lambda dialog: opened.seen.append(dialog.message))
-    opened.goto(files[name].as_uri())
-    yield opened
-    context.close()
+    name, window = request.param
+    with opened(browser, files[name].as_uri(), window) as shown:
+        yield shown
 
 
 def on(*windows: tuple[int, str], of: tuple[str, ...] = ("few", "many", "hostile")) -> pytest.MarkDecorator:

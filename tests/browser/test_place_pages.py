@@ -8,7 +8,7 @@ import compared_audits as audits
 import lag_rows as lag
 import pytest
 import report_audit as made
-from chromium import LOWEST_CONTRAST, NEEDS_BROWSER
+from chromium import LOWEST_CONTRAST, NEEDS_BROWSER, opened
 
 from kafka_audit.airflow.web.answers import render
 from kafka_audit.airflow.web.asked import Answer, Asked
@@ -70,17 +70,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture
 def page(browser: Any, files: dict[str, Path], request: pytest.FixtureRequest) -> Iterator[Any]:
     """One page in a window as wide and as dark as the test asks; ``page.seen`` lists its requests, messages and dialogs."""
-    name, (width, scheme) = request.param
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    opened = context.new_page()
-    opened.seen = []
-    opened.on("request", lambda sent: opened.seen.append(sent.url))
-    opened.on("console", lambda message: opened.seen.append(message.text))
-    opened.on("dialog", lambda dialog: opened.seen.append(dialog.message))
-    opened.goto(files[name].as_uri())
-    opened.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-    yield opened
-    context.close()
+    name, window = request.param
+    with opened(browser, files[name].as_uri(), window) as shown:
+        shown.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        yield shown
 
 
 def on(*windows: tuple[int, str], of: tuple[str, ...] = PAGES) -> pytest.MarkDecorator:

@@ -7,7 +7,7 @@ from typing import Any
 import lag_rows as lag
 import pytest
 import report_audit as made
-from chromium import LOWEST_CONTRAST, NEEDS_BROWSER
+from chromium import LOWEST_CONTRAST, NEEDS_BROWSER, opened
 
 from kafka_audit.report import write_report
 
@@ -39,16 +39,8 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def open_page(browser: Any, page_file: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The report in a window as wide and as dark as the test asks; ``page.seen`` lists its requests and console messages."""
-    width, scheme = getattr(request, "param", (1280, "light"))
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    page.seen = []
-    page.on("request", lambda sent: page.seen.append(sent.url))
-    page.on("console", lambda message: page.seen.append(message.text))
-    page.on("dialog", lambda dialog: page.seen.append(dialog.message))
-    page.goto(page_file.as_uri())
-    yield page
-    context.close()
+    with opened(browser, page_file.as_uri(), getattr(request, "param", (1280, "light"))) as page:
+        yield page
 
 
 @pytest.fixture(scope="module")

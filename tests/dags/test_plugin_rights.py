@@ -1,6 +1,7 @@
 """Who sees which audit if rights are granted per DAG."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -278,7 +279,7 @@ def test_an_audit_or_a_cluster_that_may_not_be_read_takes_no_other_from_the_list
 ) -> None:
     from kafka_audit.audit import listing
 
-    made, real_lstat, real_stat, real_iterdir = EvidenceRoot(path=root), Path.lstat, Path.stat, Path.iterdir
+    made, real_lstat, real_stat, real_listdir = EvidenceRoot(path=root), Path.lstat, Path.stat, os.listdir
     private, closed = made.audit("orders", audit_id("orders")).path, audits / "audits" / "payments"
 
     def looked(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -289,12 +290,12 @@ def test_an_audit_or_a_cluster_that_may_not_be_read_takes_no_other_from_the_list
 
         return call
 
-    def iterdir(path: Path) -> Iterator[Path]:
+    def listdir(path: Any = ".") -> Any:
         if path == closed:
             raise PermissionError(path)
-        return real_iterdir(path)
+        return real_listdir(path)
 
     monkeypatch.setattr(Path, "lstat", looked(real_lstat))
     monkeypatch.setattr(Path, "stat", looked(real_stat))
-    monkeypatch.setattr(Path, "iterdir", iterdir)
+    monkeypatch.setattr(os, "listdir", listdir)
     assert [found.cluster for found in listing.newest_audits(made, lambda _: True).audits] == ["kafka"]

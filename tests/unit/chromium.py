@@ -1,6 +1,9 @@
 """The browser that the tests drive, and what they measure in it."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -42,3 +45,18 @@ LOWEST_CONTRAST = """() => {
   }
   return worst;
 }"""
+
+
+@contextmanager
+def opened(browser: Any, address: str, window: tuple[int, str]) -> Iterator[Any]:
+    """A page in a window as wide and as dark as ``window`` says; ``page.seen`` lists its requests, messages and dialogs."""
+    width, scheme = window
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.seen = []
+    page.on("request", lambda sent: page.seen.append(sent.url))
+    page.on("console", lambda message: page.seen.append(message.text))
+    page.on("dialog", lambda dialog: page.seen.append(dialog.message))
+    page.goto(address)
+    yield page
+    context.close()

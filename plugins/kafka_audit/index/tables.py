@@ -11,8 +11,9 @@ from kafka_audit.findings import Status
 from kafka_audit.index.build import worst_status
 from kafka_audit.index.figures import LONG
 from kafka_audit.index.overview import LISTED, Loss
+from kafka_audit.report.lag import COLUMNS, GroupPartition, LossReader
 from kafka_audit.report.lag_groups import GroupLag, GroupSla
-from kafka_audit.report.rows import batches, exists, first_rows, loses, positive
+from kafka_audit.report.rows import batches, exists, first_rows
 from kafka_audit.report.tally import SEVERITIES
 
 FAILURES_OF_A_CONTROL = 1_000
@@ -79,7 +80,6 @@ _FOUND = tuple(name for name in FAILURE_ROW.names if name not in ("place", "sinc
 _OF_PARTITIONS = ("group_id", "lag", "lost", "beyond_end", "expires_in_ms", "rewinds")
 _SORT = "rank"
 _NO_TROUBLE = frozenset({"OK", "INSUFFICIENT_HISTORY", "NOT_ASSESSED"})
-_LOSS_COLUMNS = (*Loss.model_fields, "catch_up_ms")
 
 
 def group_rows(groups: Sequence[GroupLag], partitions: Path) -> pa.Table:
@@ -146,21 +146,16 @@ def _least(one: int | None, other: int | None) -> int | None:
 
 
 def losses(partitions: Path) -> tuple[list[Loss], list[Loss]]:
-    """The first group partitions by time to loss, and those that lost the most records; at most LISTED of each."""
-    if not exists(partitions):
-        return [], []
-    place = [("group_id", "ascending"), ("topic", "ascending"), ("partition", "ascending")]
-    soon: pa.Table | None = None
-    most: pa.Table | None = None
-    for table in batches(partitions, _LOSS_COLUMNS):
-        soon = first_rows(soon, table.filter(loses(table)), [("time_to_loss_ms", "ascending"), *place], LISTED)
-        most = first_rows(most, table.filter(positive(table, "lost")), [("lost", "descending"), *place], LISTED)
-    return _losses(soon), _losses(most)
+    """The next losses and those that happened, as the report orders them; at most LISTED of each."""
+    reader = LossReader(LISTED)
+    for table in batches(partitions, COLUMNS) if exists(partitions) else ():
+        reader.read(table)
+    found = reader.loss()
+    return [_loss(one) for one in found.next], [_loss(one) for one in found.happened]
 
 
-def _losses(table: pa.Table | None) -> list[Loss]:
-    rows: list[dict[str, Any]] = table.drop_columns(["catch_up_ms"]).to_pylist() if table is not None else []
-    return [Loss(**row) for row in rows]
+def _loss(row: GroupPartition) -> Loss:
+    return Loss(**{name: getattr(row, name) for name in Loss.model_fields})
 
 
 def failure_rows(findings: Sequence[Path], audit_id: str, started_at: str, before: pa.Table | None) -> pa.Table:

@@ -1,18 +1,17 @@
 """Whether groups are within the limits of their SLAs, by one reading and for all groups at once: ``lag.rows`` in Arrow columns."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_audit.lag.rows import BEHIND, BEYOND_END, LOST, NOT_ASSESSED, OK, SlaOf
+from kafka_audit.lag.rows import BEHIND, BEYOND_END, LOST, NOT_ASSESSED, OK, SlaOf, is_quiet
 from kafka_audit.lag.standings import unreadable_groups
 from kafka_audit.policy.slas import LagSla
 
 _READS_ON = pa.array([OK, BEHIND, LOST])
 _UNKNOWN = pa.array([NOT_ASSESSED, BEYOND_END])
-_MOMENT = timedelta(microseconds=1)
 
 
 def within_limits(rows: pa.Table, tables: Mapping[str, pa.Table], sla_of: SlaOf, at: datetime) -> pa.Table:
@@ -23,7 +22,7 @@ def within_limits(rows: pa.Table, tables: Mapping[str, pa.Table], sla_of: SlaOf,
     the group has nothing to read.
     """
     places, slas = _rules(rows, sla_of)
-    holding = [number for number, sla in enumerate(slas) if _judges(sla) and not sla.quiet_spans(at, at + _MOMENT)]
+    holding = [number for number, sla in enumerate(slas) if _judges(sla) and not is_quiet(sla, at)]
     limits = pa.table(
         {
             "rule": pa.array(holding, pa.int32()),

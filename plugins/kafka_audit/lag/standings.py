@@ -46,7 +46,7 @@ def unreadable_groups(tables: Mapping[str, pa.Table]) -> pa.Table:
     """The groups whose commits could not be read, in one column group_id: nothing is known of them, whatever rows they have."""
     errors = tables["errors"]
     of_commits = pc.and_(pc.equal(errors["dataset"], "committed_offsets"), pc.is_null(errors["topic"]))
-    return _distinct(errors.filter(pc.and_(of_commits, pc.is_valid(errors["group_id"]))).select(["group_id"]))
+    return distinct(errors.filter(pc.and_(of_commits, pc.is_valid(errors["group_id"]))).select(["group_id"]))
 
 
 def _places(tables: Mapping[str, pa.Table]) -> pa.Table:
@@ -67,7 +67,7 @@ def _members(members: pa.Table) -> tuple[pa.Table, pa.Table]:
         {"group_id": of_places, "topic": pc.struct_field(places, "topic"), "partition": pc.struct_field(places, "partition")}
     )
     subscriptions = pa.table({"group_id": owner.take(pc.list_parent_indices(subscribed)), "topic": pc.list_flatten(subscribed)})
-    return _distinct(assigned), _distinct(pa.concat_tables([assigned.select(["group_id", "topic"]), subscriptions]))
+    return distinct(assigned), distinct(pa.concat_tables([assigned.select(["group_id", "topic"]), subscriptions]))
 
 
 def _groups(tables: Mapping[str, pa.Table]) -> pa.Table:
@@ -127,7 +127,7 @@ def _with_abandoned(rows: pa.Table, members: pa.Table) -> pa.Table:
     untold = untold.append_column("no_topics", pc.is_null(members["subscribed_topics"]))
     told = untold.group_by("group_id").aggregate([("no_places", "max"), ("no_topics", "max")])
     rows = rows.join(told.rename_columns(["group_id", "no_places", "no_topics"]), "group_id")
-    reads_any = _distinct(reads.select(["group_id"]))
+    reads_any = distinct(reads.select(["group_id"]))
     rows = rows.join(reads_any.append_column("reads_any", _repeated(True, reads_any.num_rows)), "group_id")
     rows = rows.join(reads.append_column("reads_topic", _repeated(True, reads.num_rows)), ["group_id", "topic"])
     may_leave = pc.and_(pc.equal(rows["group_state"], "Stable"), pc.invert(_true(rows["no_places"])))
@@ -182,7 +182,8 @@ def _true(mask: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.fill_null(mask, False)
 
 
-def _distinct(rows: pa.Table) -> pa.Table:
+def distinct(rows: pa.Table) -> pa.Table:
+    """Each row once."""
     return rows.group_by(rows.column_names).aggregate([])
 
 

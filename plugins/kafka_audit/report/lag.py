@@ -127,7 +127,7 @@ def read_lag(folder: Path, groups: Path) -> LagTables:
     path, slas, series = (folder / f"{name}.parquet" for name in ("group_partitions", "group_slas", "lag_series"))
     if not exists(path):
         return LagTables(ran=False)
-    per_group, loss = GroupReader(groups), _LossReader()
+    per_group, loss = GroupReader(groups), LossReader()
     worst: pa.Table | None = None
     partition_count = behind = 0
     for table in batches(path, COLUMNS):
@@ -164,10 +164,14 @@ def _is_listed(table: pa.Table) -> pa.ChunkedArray:
     return listed
 
 
-class _LossReader:
-    """Collects the loss over batches of group partitions; memory grows only with the number of groups that lost records."""
+class LossReader:
+    """Collects the loss over batches of group partitions; memory grows only with the number of groups that lost records.
 
-    def __init__(self) -> None:
+    ``listed``: the largest number of partitions that are listed as having lost records, and as losing some next.
+    """
+
+    def __init__(self, listed: int = _LISTED) -> None:
+        self._listed = listed
         self._happened: pa.Table | None = None
         self._next: pa.Table | None = None
         self._groups: set[str] = set()
@@ -178,13 +182,13 @@ class _LossReader:
         self._partitions += lost.num_rows
         self._records += pc.sum(lost["lost"]).as_py() or 0
         self._groups.update(pc.unique(lost["group_id"]).to_pylist())
-        self._happened = first_rows(self._happened, lost, _LOST, _LISTED)
+        self._happened = first_rows(self._happened, lost, _LOST, self._listed)
         self._known += table.num_rows - table["lost"].null_count
         no_rates = pc.and_(pc.is_null(table["consumed_per_s"]), pc.is_null(table["time_to_loss_ms"]))
         self._rates_unknown += pc.sum(pc.and_(no_rates, positive(table, "lag"))).as_py() or 0
         losing = table.filter(loses(table))
         self._within_a_day += pc.sum(pc.less_equal(losing["time_to_loss_ms"], DAY_MS)).as_py() or 0
-        self._next = first_rows(self._next, losing, _NEXT, _LISTED)
+        self._next = first_rows(self._next, losing, _NEXT, self._listed)
 
     def loss(self) -> Loss:
         return Loss(

@@ -13,11 +13,10 @@ from airflow.api_fastapi.core_api.security import get_user
 from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException
 
-from kafka_audit.airflow.web.newest import Cluster, read_cluster, read_clusters, stale_after
+from kafka_audit.airflow.web.newest import Cluster, own_dags, read_cluster, read_clusters, stale_after
 from kafka_audit.audit.clusters import DagCluster, dag_clusters
 from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.listing import FoundAudit, MayRead, find_audit, has_readable_audit, may_read_newest, readable_clusters
-from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.layout import EvidenceRoot
 
@@ -65,17 +64,12 @@ def configured_clusters() -> list[DagCluster]:
         return []
 
 
-def _own(may_read: MayRead) -> dict[str, str]:
-    """The configured clusters whose audit DAG the person may read, with that DAG."""
-    return {one.name: one.dag_id(DAG_ID) for one in configured_clusters() if may_read(one.dag_id(DAG_ID))}
-
-
 def clusters(may_read: Rights) -> list[str]:
     """The clusters that the person may read, by name: by their DAG, or because there is an audit of them that the person may read.
 
     The right to read the DAG of an installation that lists no clusters is a right to its audits, not to the names of all clusters.
     """
-    own = _own(may_read)
+    own = own_dags(configured_clusters(), may_read)
     return [one for one in readable_clusters(root(), may_read) if one in own or has_readable_audit(root(), one, may_read)]
 
 
@@ -123,7 +117,7 @@ AllKnown = Annotated[list[Cluster], Depends(all_known)]
 
 def known(cluster: str, may_read: Rights) -> Cluster:
     """What is known of the cluster that an address names; 404 when there is none, or the person may read nothing of it."""
-    own = _own(may_read).get(cluster)
+    own = own_dags(configured_clusters(), may_read).get(cluster)
     found = None
     if own or cluster in readable_clusters(root(), may_read):
         found = read_cluster(root(), cluster, may_read, dag_id=own, now=datetime.now(timezone.utc), limit=stale_after())

@@ -139,10 +139,14 @@ def time_of(text: str) -> datetime | None:
     return when if when.tzinfo else when.replace(tzinfo=timezone.utc)
 
 
+def own_dags(configured: list[DagCluster], may_read: MayRead) -> dict[str, str]:
+    """The configured clusters whose audit DAG the reader may read, with that DAG."""
+    return {one.name: one.dag_id(DAG_ID) for one in configured if may_read(one.dag_id(DAG_ID))}
+
+
 def read_clusters(root: EvidenceRoot, may_read: MayRead, configured: list[DagCluster], now: datetime) -> list[Cluster]:
     """The clusters of which there is an audit that the reader may read, and those that have a DAG whose runs the reader may read."""
-    limit = stale_after()
-    own = {one.name: one.dag_id(DAG_ID) for one in configured if may_read(one.dag_id(DAG_ID))}
+    limit, own = stale_after(), own_dags(configured, may_read)
     names = sorted({*own, *readable_clusters(root, may_read)})
     read = (read_cluster(root, name, may_read, dag_id=own.get(name), now=now, limit=limit) for name in names)
     return [one for one in read if one is not None]

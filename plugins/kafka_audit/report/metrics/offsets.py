@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kafka_audit.lag.rows import NO_COMMIT, SlaOf
 from kafka_audit.lag.sla_standings import within_limits
-from kafka_audit.lag.standings import standings, unreadable_groups
+from kafka_audit.lag.standings import distinct, standings, unreadable_groups
 from kafka_audit.report.metrics.newest import consistent_tables
 from kafka_audit.store.layout import Snapshot
 
@@ -47,8 +47,8 @@ def read_offsets(snapshot: Snapshot, of_audit: pa.Table, sla_of: SlaOf | None, l
     topics = _topics(rows)
     ranked = topics.join(groups.select(["group_id", "time_to_loss_ms"]), "group_id").sort_by([*_WORST, *_NAMED])
     shown = ranked.slice(0, limit)
-    with_topics = _distinct(shown.select(["group_id"]))
-    without = groups.join(_distinct(topics.select(["group_id"])), "group_id", join_type="left anti").sort_by("group_id")
+    with_topics = distinct(shown.select(["group_id"]))
+    without = groups.join(distinct(topics.select(["group_id"])), "group_id", join_type="left anti").sort_by("group_id")
     kept = pa.concat_tables([with_topics, without.slice(0, max(0, limit - shown.num_rows)).select(["group_id"])])
     at = datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc)
     return OffsetsFigures(
@@ -105,7 +105,3 @@ def _without(rows: pa.Table, name: str, mask: pa.ChunkedArray) -> pa.Table:
     """The column becomes NULL where the mask is true."""
     column = pc.if_else(pc.fill_null(mask, False), pa.scalar(None, rows[name].type), rows[name])
     return rows.set_column(rows.schema.get_field_index(name), name, column)
-
-
-def _distinct(rows: pa.Table) -> pa.Table:
-    return rows.group_by(rows.column_names).aggregate([])
