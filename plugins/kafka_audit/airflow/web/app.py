@@ -1,5 +1,7 @@
 """Builds the FastAPI application of the pages from the routes of each kind of page."""
 
+import gc
+
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi import Depends, FastAPI
 
@@ -21,4 +23,7 @@ def app() -> FastAPI:
     web.exception_handler(ConfigurationError)(misconfigured)
     for router in _ROUTERS:
         web.include_router(router)
+    # Python stops for 0.3 s whenever it looks through half a million objects for cycles, and a large page makes it look. Nearly all of
+    # them are modules of Airflow and of this project, which stay as long as the process: it leaves them out from now on.
+    gc.freeze()
     return web
