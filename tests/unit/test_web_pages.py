@@ -243,3 +243,14 @@ def test_no_cluster_that_passed_is_no_good_figure(verdict: str, mood: str) -> No
 def test_a_loss_beyond_the_calendar_has_no_time() -> None:
     far = overview().next_losses[0].model_copy(update={"time_to_loss_ms": 2**52})
     assert "not known</td>" in render("cluster.html.j2", up="../../", **of_cluster(cluster(next_losses=(far,)), {}, None))
+
+
+@pytest.mark.parametrize(("targets", "says"), [(0, "no SLA has a target"), (2, "not known"), (None, "not known")])
+def test_an_error_budget_that_nobody_set_is_not_called_unknown(targets: int | None, says: str) -> None:
+    known = cluster(budget=None, targets=targets, targets_missed=None if targets is None else 0)
+    for page in (
+        render("cluster.html.j2", up="../../", **of_cluster(known, {}, None)),
+        render("clusters.html.j2", up="", **of_clusters([known], {})),
+    ):
+        cell = page.split("Worst error budget")[-1].split("</div>")[0]
+        assert says in cell and cell.count("not known") == (says == "not known")
