@@ -15,6 +15,9 @@ import javaproperties
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from kafka_audit.cluster.bootstrap import find_brokers
+from kafka_audit.cluster.channel import Channel
+from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.errors import CollectionError
 from kafka_audit.jars.fetch import java
 from kafka_audit.sandbox import auditor, processes
@@ -152,7 +155,9 @@ def launch(classpath: str, broker: BrokerState, folder: Folder, *jvm: str) -> Pr
 
 
 def wait_until_registered(planned: tuple[BrokerState, ...], started: Iterable[ProcessRecord], folder: Folder) -> None:
-    """Wait until every broker is in the metadata and none is fenced.
+    """Wait until every broker is in the metadata of each of them and none is fenced.
+
+    A client that connects then knows all brokers: kafka-python keeps the list of the broker that it asks first for minutes.
 
     Raises CollectionError with the end of a broker's log if one dies or START_TIMEOUT_S passes.
     """
@@ -169,6 +174,12 @@ def wait_until_registered(planned: tuple[BrokerState, ...], started: Iterable[Pr
     _poll(lambda: all(_listens(broker.port) for broker in planned), none_died, deadline, f"their ports to open; see {folder.logs}")
     with closing(KafkaAdminClient(bootstrap_servers=bootstrap(planned), client_id="sandbox")) as admin:
         _poll(lambda: _registered(admin) == len(planned), none_died, deadline, f"all of them to register; see {folder.logs}")
+    _poll(
+        lambda: all(_known_to(broker) == len(planned) for broker in planned),
+        none_died,
+        deadline,
+        f"each of them to know all others; see {folder.logs}",
+    )
 
 
 def bootstrap(planned: Iterable[BrokerState]) -> str:
@@ -182,6 +193,16 @@ def _registered(admin: KafkaAdminClient) -> int:
         return sum(not broker.get("is_fenced") for broker in admin.describe_cluster()["brokers"])
     except KafkaError:
         return 0  # still electing a leader; the caller's deadline decides
+
+
+def _known_to(broker: BrokerState) -> int:
+    """How many brokers the metadata of this one lists."""
+    settings = ConnectionSettings.from_mapping({"bootstrap.servers": bootstrap([broker])})
+    with closing(Channel(settings, deadline_seconds=START_TIMEOUT_S)) as channel:
+        try:
+            return len(find_brokers(channel))
+        except CollectionError:
+            return 0  # it knows no brokers yet; the caller's deadline decides
 
 
 def _poll(done: Callable[[], bool], check: Callable[[], None], deadline: float, what: str) -> None:
