@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_audit.audit.baseline import BASELINE, read_baseline
 from kafka_audit.audit.formats import not_written
 from kafka_audit.audit.inputs import CONTROLS, Used, rule_hashes, used_by
+from kafka_audit.audit.judged_rules import other_rules, result_tables
 from kafka_audit.audit.previous import PREVIOUS, changed, read_choice
 from kafka_audit.catalogue.rule import read_rules, rule_set_sha256
 from kafka_audit.errors import ConfigurationError, IntegrityError
@@ -204,8 +205,6 @@ def _rules(audit: Audit, manifest: dict[str, Any], checked: Checked) -> None:
 
 def _results(audit: Audit, manifest: dict[str, Any], checked: Checked) -> None:
     """The results must be of the rules that the audit keeps."""
-    from kafka_audit.audit.judged_rules import other_rules, result_tables  # noqa: PLC0415 - pyarrow: checks of chains and snapshots need none
-
     rules = read_rules(audit.inputs / CONTROLS) or {}
     sha256, said = rule_set_sha256(rules), manifest.get("rule_set_sha256")
     problems = list(other_rules(audit, rules))
