@@ -46,8 +46,8 @@ class Review:
 
     @property
     def waivers_file(self) -> Path | None:
-        """The proposed waivers; None if there are none."""
-        return self.folder / WAIVERS if self.record is not None and self.record.waivers else None
+        """The proposed waivers; None if there are none, or the review cannot be relied on."""
+        return self.folder / WAIVERS if not self.problems and self.record is not None and self.record.waivers else None
 
 
 def reviews_of(root: EvidenceRoot, cluster: str, audit_id: str, keys: Sequence["Ed25519PublicKey"] = ()) -> list[Review]:
