@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from packed_audits import CLUSTER, EARLIER_ID, HOSTILE_FILE, LATER_ID, bare_audit, sealed_audit
+from packed_audits import CLUSTER, EARLIER_ID, EARLIER_SNAPSHOT, HOSTILE_FILE, LATER_ID, bare_audit, sealed_audit
 from report_audit import AUDIT_ID, SNAPSHOT_ID
 from reviewed_audits import ASKED, rejection
 from typer.testing import CliRunner, Result
@@ -213,6 +213,36 @@ def reviewed(root: Path, minutes: int, answer: dict[str, object]) -> Path:
     review_id = review_id_of(seal, ASKED + timedelta(minutes=minutes))
     seal_review(made, CLUSTER, review_id, seal, {RECORD: record_of(read_answer(answer), review_id, seal, **about)})
     return made.reviews(CLUSTER) / review_id
+
+
+def verify(folder: Path) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["verify", str(folder)])
+    assert isinstance(done.exception, AuditError), done.output
+    return done.exception.exit_code, f"{done.output}{done.exception}"
+
+
+def test_verify_in_an_unpacked_package_says_what_is_not_in_it_and_still_finds_what_was_changed(tmp_path: Path) -> None:
+    audit = sealed_audit(tmp_path / "root", compared=True)
+    folder = unpacked(packed(audit, tmp_path / "a.zip"), tmp_path / "out")
+    code, said = verify(folder / AUDIT)
+    assert code == 4
+    assert f"absent   earlier snapshot {EARLIER_SNAPSHOT}: is not in this package" in said
+    assert "is intact as far as this evidence package goes" in said
+    assert "cannot be relied on" not in said
+    shutil.move(folder / "evidence" / CLUSTER / SNAPSHOT_ID, tmp_path / "judged")
+    assert verify(folder / AUDIT)[0] == 5, "the snapshot that was judged belongs into the package"
+    shutil.move(tmp_path / "judged", folder / "evidence" / CLUSTER / SNAPSHOT_ID)
+    (folder / AUDIT / "run.json").write_text("{}")
+    assert verify(folder / AUDIT)[0] == 5
+
+
+def test_an_earlier_snapshot_that_is_gone_from_a_root_is_no_package(tmp_path: Path) -> None:
+    audit = sealed_audit(tmp_path / "root", compared=True)
+    folder = unpacked(packed(audit, tmp_path / "a.zip"), tmp_path / "out")
+    shutil.rmtree(tmp_path / "root" / "evidence" / CLUSTER / EARLIER_SNAPSHOT)
+    assert verify(audit)[0] == 5
+    (folder / "chain.json").write_text((folder / "chain.json").read_text() + " ")
+    assert verify(folder / AUDIT)[0] == 5, "SHA256SUMS does not list this chain.json"
 
 
 def test_reviews_are_packed_and_the_readme_checks_them_like_the_audit(tmp_path: Path) -> None:

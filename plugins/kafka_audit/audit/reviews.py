@@ -85,7 +85,7 @@ def _unreadable(folder: Path, problem: str) -> Review:
 def _read(one: SealedReview, root: EvidenceRoot, cluster: str, keys: Sequence["Ed25519PublicKey"]) -> Review:
     try:
         sequence, state, record = one.sequence, audit_state(root, cluster, one.reviewed), read_record(one)
-        problems = tuple(check_review(one.path, root, keys).problems)
+        checked = check_review(one.path, root, keys)
     except (IntegrityError, OSError) as problem:
         return _unreadable(one.path, str(problem))
     return Review(
@@ -96,5 +96,5 @@ def _read(one: SealedReview, root: EvidenceRoot, cluster: str, keys: Sequence["E
         signed=(one.path / SIGNATURE).is_file(),
         audit_state=state,
         record=record,
-        problems=problems,
+        problems=(*checked.problems, *checked.absent),
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_audit.audit.formats import REPORT_FILES, NotWritten
 from kafka_audit.audit.reviews import Review, reviews_of
+from kafka_audit.audit.unpacked import PLACE_IN_CHAIN
 from kafka_audit.errors import IntegrityError
 from kafka_audit.report.package_readme import Packed, readme
 from kafka_audit.report.sealed_report import CheckedAudit, refuse_sealed_place, report_files, report_of
@@ -58,7 +59,7 @@ def write_package(found: CheckedAudit, to: Path, keys: Sequence["Ed25519PublicKe
     with new_file(to) as stream, StoredZip(stream, f"kafka-audit-{found.cluster}-{found.audit_id}") as package:
         with report_files(report, found.audit.path, REPORT_FILES) as (files, missing):
             package.add("README.txt", readme(packed, missing, unreliable).encode("ascii", "backslashreplace"))
-            package.add("chain.json", _chain(found, packed))
+            package.add(PLACE_IN_CHAIN, _chain(found, packed))
             for file in files:
                 package.copy(f"reports/{file.name}", file, FileHashes().of(file)[0])
         _folder(package, packed.audit, found.audit.path, found.manifest)
