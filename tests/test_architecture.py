@@ -11,7 +11,7 @@ from importlinter.api import read_configuration
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "plugins" / "kafka_audit"
 HEAVY = {"pyspark", "great_expectations", "kafka", "confluent_kafka", "pandas", "airflow"}
-MOST_IMPORTS_INSIDE = 20
+MOST_IMPORTS_INSIDE = 14
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"}
 
 

@@ -136,15 +136,15 @@ def steps(monkeypatch: pytest.MonkeyPatch):
 
     import expectations.gate
     import kafka_audit.airflow.offsets_snapshot
+    import kafka_audit.airflow.results
     import kafka_audit.collect.snapshot
-    import kafka_audit.index.write
 
     made = Steps()
     for module in (kafka_audit.collect.snapshot, kafka_audit.airflow.offsets_snapshot):
         monkeypatch.setattr(module, "take_snapshot", made.take_snapshot)
     monkeypatch.setattr(expectations.gate, "judge_evidence", made.judge_evidence)
     monkeypatch.setattr(expectations.gate, "judge_findings", made.judge_findings)
-    monkeypatch.setattr(kafka_audit.index.write, "write_report_and_index", made.write_report)
+    monkeypatch.setattr(kafka_audit.airflow.results, "write_report_and_index", made.write_report)
 
     def execute(operator, context) -> None:
         made.submit(operator, context)

@@ -166,7 +166,7 @@ def test_a_setting_that_cannot_be_used_is_named(get, clusters: EvidenceRoot, mon
     monkeypatch.setenv("KAFKA_AUDIT_STALE_HOURS", "a day")
     answer = get("")
     assert answer.status_code == 500
-    assert "KAFKA_AUDIT_STALE_HOURS: &#39;a day&#39; is no number of hours above 0" in answer.text
+    assert "KAFKA_AUDIT_STALE_HOURS: &#39;a day&#39; is not usable: write a number of hours above 0" in answer.text
 
 
 def test_the_list_of_audits_shows_what_their_indexes_say_and_marks_samples(get, clusters: EvidenceRoot) -> None:

@@ -11,7 +11,8 @@ from indexed_cluster import CLUSTER, HOUR, NOON, IndexedCluster
 from news_overviews import changed, changes, failed, loss, lost
 from receivers import HttpServer, MailServer, http_server, mail_server
 
-from kafka_audit.airflow.notify import deadline_missed, page_of, tell
+from kafka_audit.airflow.notify import deadline_missed
+from kafka_audit.airflow.telling import page_of, tell
 from kafka_audit.audit.notification import NotifySettings
 from kafka_audit.errors import ConfigurationError, NotToldError
 from kafka_audit.findings import Severity

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from reviewed_audits import FailedAudit, kept
 
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot, seal_audit
@@ -80,7 +81,7 @@ def test_every_route_of_the_plugin_refuses_who_is_not_logged_in(client, audits: 
     routes = [route.path for route in app().routes]
     assert len(routes) >= 6
     values = {"cluster": "kafka", "audit_id": AUDIT_ID, "name": "report.json", "dag_id": "kafka_reliability_audit", "run_id": "r"}
-    values["control_id"] = "lag_within_sla"
+    values |= {"control_id": "lag_within_sla", "review_id": AUDIT_ID}
     for path in routes:
         address = "/kafka-audit" + re.sub(r"\{(\w+)\}", lambda found: values[found.group(1)], path)
         for headers in ({}, {"Authorization": "Bearer forged"}):
@@ -237,3 +238,18 @@ def test_the_gate_task_links_to_the_tab_of_its_run() -> None:
     key = SimpleNamespace(dag_id="kafka_reliability_audit", run_id="manual__2026-11-20T01:02:03+00:00/x")
     link = ReportLink().get_link(None, ti_key=key)
     assert link == "/dags/kafka_reliability_audit/runs/manual__2026-11-20T01%3A02%3A03%2B00%3A00%2Fx/plugin/audit-report"
+
+
+def test_the_waivers_that_an_acceptance_proposes_are_offered_unless_the_review_was_changed(client, login, root: Path) -> None:
+    failed = FailedAudit(root, dag_id=DAG)
+    review = failed.record(kept())
+    page = f"/kafka-audit/audits/{failed.cluster}/{failed.audit.path.name}/"
+    file = f"reviews/{review.name}/waivers.yaml"
+    assert f'href="{file}"' in client.get(page, headers=login).text
+    answer = client.get(page + file, headers=login)
+    assert (answer.status_code, answer.content) == (200, (review / "waivers.yaml").read_bytes())
+    assert "attachment" in answer.headers["content-disposition"]
+    assert client.get(f"{page}reviews/other/waivers.yaml", headers=login).status_code == 404
+    (review / "waivers.yaml").write_text("waivers: []", encoding="utf-8")
+    assert file not in client.get(page, headers=login).text
+    assert client.get(page + file, headers=login).status_code == 404

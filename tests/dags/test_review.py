@@ -213,7 +213,7 @@ def test_a_run_that_was_refused_is_not_reviewed(reviewing, root: Path, steps: St
 def test_an_audit_that_was_changed_after_it_was_sealed_is_not_reviewed(
     reviewing, root: Path, steps: Steps, person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kafka_audit.airflow import tasks
+    from kafka_audit.airflow import results
 
     failing(steps)
 
@@ -221,7 +221,7 @@ def test_an_audit_that_was_changed_after_it_was_sealed_is_not_reviewed(
         (made.audit.settings / "done").write_text("other", encoding="utf-8")
         return {}
 
-    monkeypatch.setattr(tasks, "tell_seal", then_changed)
+    monkeypatch.setattr(results, "tell_seal", then_changed)
     run = Run(reviewing)
     assert "does not match its manifest" in str(run.errors["needs_review"])
     assert person["asked"] == [] and found(root) == []

@@ -93,7 +93,7 @@ def test_an_audit_tells_what_it_found_once_it_is_sealed(
         steps.write_report(audit, *given, **more)
         IndexedCluster.write_index(audit, cluster="kafka", failed=failed(high=2))
 
-    monkeypatch.setattr("kafka_audit.index.write.write_report_and_index", write)
+    monkeypatch.setattr("kafka_audit.airflow.results.write_report_and_index", write)
     monkeypatch.setenv("KAFKA_AUDIT_STALE_HOURS", "8000")
     run = Run(load_dag(AUDIT))
     assert (run.state, run.failed) == ("success", set())

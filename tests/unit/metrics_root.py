@@ -16,19 +16,19 @@ Rows = dict[str, list[dict[str, Any]]]
 Samples = dict[tuple[str, ...], float]
 
 
-def offsets_snapshot(root: EvidenceRoot, cluster: str, rows: Rows, at: datetime = AT, kind: str = OFFSETS) -> Snapshot:
-    """Seal a snapshot of these rows (dataset -> rows), begun at ``at``; what was read has that time."""
+def offsets_snapshot(root: EvidenceRoot, cluster: str, rows: Rows, at: datetime = AT, kind: str = OFFSETS, **about: Any) -> Snapshot:
+    """Seal a snapshot of these rows (dataset -> rows), begun at ``at``; what was read has that time. ``about``: more of the manifest."""
     tables = {name: pa.Table.from_pylist(rows.get(name, []), schema=DATASETS[name].schema) for name in (*READ, QUORUM.name)}
-    return sealed(root, cluster, tables, at, kind)
+    return sealed(root, cluster, tables, at, kind, **about)
 
 
-def sealed(root: EvidenceRoot, cluster: str, tables: dict[str, pa.Table], at: datetime = AT, kind: str = OFFSETS) -> Snapshot:
+def sealed(root: EvidenceRoot, cluster: str, tables: dict[str, pa.Table], at: datetime = AT, kind: str = OFFSETS, **more: Any) -> Snapshot:
     with root.snapshot_writer(cluster, new_id(at, cluster + kind), kind) as writer:
         for name, table in tables.items():
             if kind == SNAPSHOT or DATASETS[name].light:
                 writer.write(name, table)
         about = {"cluster_id": "one", "started_at": at.isoformat(), "finished_at": (at + timedelta(seconds=4)).isoformat()}
-        return Snapshot.open(writer.seal(about))
+        return Snapshot.open(writer.seal({**about, **more}))
 
 
 def samples(text: str) -> Samples:

@@ -14,6 +14,7 @@ from kafka_audit.store.layout import EvidenceRoot, seal_audit
 
 CLUSTER = "orders-prod"
 EARLIER_ID = "20261119T231600Z-0badcafe0badcafe"
+EARLIER_SNAPSHOT = "20261119T231500Z-0badcafe0badcafe"
 LATER_ID = "20261121T231600Z-0badcafe0badcafe"
 HOSTILE_FILE = r"C:\..\evil $(id) \u202e%.properties"
 """The name of a client's settings file, which leads out of its folder on Windows."""
@@ -31,8 +32,11 @@ def bare_audit(root: Path, audit_id: str) -> Path:
     return audit.path
 
 
-def sealed_audit(root: Path, *, hostile: bool = False, seal: bool = True) -> Path:
-    """The folder of a sealed audit below ``root``, as its task ``report`` leaves it; ``hostile``: its policy names HOSTILE_FILE."""
+def sealed_audit(root: Path, *, hostile: bool = False, seal: bool = True, compared: bool = False) -> Path:
+    """The folder of a sealed audit below ``root``, as its task ``report`` leaves it.
+
+    ``hostile``: its policy names HOSTILE_FILE. ``compared``: its snapshot was compared with the snapshot EARLIER_SNAPSHOT.
+    """
     controls, policy_folder = root.parent / f"{root.name}-controls", root.parent / f"{root.name}-policy"
     controls.mkdir(parents=True)
     for name in _RULES:
@@ -44,6 +48,10 @@ def sealed_audit(root: Path, *, hostile: bool = False, seal: bool = True) -> Pat
     catalogue, policy = load_catalogue([controls]), load_policy(policy_folder)
     fake = FakeAudit(root, catalogue.controls)
     fake.catalogue, fake.policy = catalogue, policy
+    if compared:
+        judged, earlier = fake.snapshot, fake.take_snapshot({}, EARLIER_SNAPSHOT)
+        fake.history = [{"snapshot_id": EARLIER_SNAPSHOT, "manifest_sha256": earlier.manifest_sha256}]
+        fake.snapshot = judged
     of_topics = next(one for one in catalogue.controls if one.subject == "topic")
     fake.settings([finding(of_topics, "orders"), finding(of_topics, "clicks", "pass")])
     fake.lag([])

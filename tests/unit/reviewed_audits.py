@@ -10,6 +10,7 @@ from kafka_audit.audit.review_answer import Answer, read_answer
 from kafka_audit.findings import Severity
 from kafka_audit.report.recorded_review import record_answer
 from kafka_audit.store.chain_state import Seal
+from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot, seal_audit
 from kafka_audit.store.reviews import keep_answer, keep_question
 
@@ -20,9 +21,11 @@ ELECTION = control("unclean_election_off", "TOP-04", severity=Severity.HIGH)
 
 
 class FailedAudit:
-    """An audit with these failing topics per control, which is sealed below ``root``."""
+    """An audit with these failing topics per control, which is sealed below ``root``; ``run``: more of its run.json."""
 
-    def __init__(self, path: Path, rows: list[dict[str, object]] | None = None) -> None:
+    cluster = CLUSTER
+
+    def __init__(self, path: Path, rows: list[dict[str, object]] | None = None, **run: str) -> None:
         self.root = EvidenceRoot(path=path)
         made = FakeAudit(path, (REPLICAS, ELECTION), CLUSTER)
         if rows is None:
@@ -31,6 +34,7 @@ class FailedAudit:
         made.lag([])
         made.gates()
         self.audit = made.audit
+        write_json(made.audit.run_file, {**made.audit.run(), **run})
         self.seal: Seal = self.again()
 
     def again(self) -> Seal:

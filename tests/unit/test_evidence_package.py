@@ -7,17 +7,24 @@ import shutil
 import stat
 import subprocess
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from packed_audits import CLUSTER, EARLIER_ID, HOSTILE_FILE, LATER_ID, bare_audit, sealed_audit
+from packed_audits import CLUSTER, EARLIER_ID, EARLIER_SNAPSHOT, HOSTILE_FILE, LATER_ID, bare_audit, sealed_audit
 from report_audit import AUDIT_ID, SNAPSHOT_ID
+from reviewed_audits import ASKED, rejection
 from typer.testing import CliRunner, Result
 
 from kafka_audit.audit.formats import REPORT_FILES
+from kafka_audit.audit.review_answer import read_answer
+from kafka_audit.audit.review_record import record_of
 from kafka_audit.cli.main import app
 from kafka_audit.errors import AuditError, IntegrityError
+from kafka_audit.store.chain import sealed_as
+from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import FileHashes
+from kafka_audit.store.reviews import RECORD, review_id_of, seal_review
 from kafka_audit.store.signing import new_key
 from kafka_audit.store.signing_key import VARIABLE
 from kafka_audit.store.stored_zip import inner_name
@@ -195,6 +202,73 @@ def test_a_signed_audit_brings_its_signature_which_openssl_verifies(tmp_path: Pa
     other = new_key(tmp_path / "other.key")
     assert export(audit, tmp_path / "b.zip", "--key", public).exit_code == 0
     assert refused(audit, tmp_path / "c.zip", "--key", other)[0] == 5
+
+
+def reviewed(root: Path, minutes: int, answer: dict[str, object]) -> Path:
+    """The folder of a review of the audit of ``sealed_audit``, with this record and no check of the answer."""
+    made = EvidenceRoot(path=root)
+    seal = sealed_as(root / AUDIT)
+    assert seal is not None
+    about = {"cluster": CLUSTER, "dag_id": "kafka_reliability_audit", "run_id": "manual__1", "task_id": "review"}
+    review_id = review_id_of(seal, ASKED + timedelta(minutes=minutes))
+    seal_review(made, CLUSTER, review_id, seal, {RECORD: record_of(read_answer(answer), review_id, seal, **about)})
+    return made.reviews(CLUSTER) / review_id
+
+
+def verify(folder: Path) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["verify", str(folder)])
+    assert isinstance(done.exception, AuditError), done.output
+    return done.exception.exit_code, f"{done.output}{done.exception}"
+
+
+def test_verify_in_an_unpacked_package_says_what_is_not_in_it_and_still_finds_what_was_changed(tmp_path: Path) -> None:
+    audit = sealed_audit(tmp_path / "root", compared=True)
+    folder = unpacked(packed(audit, tmp_path / "a.zip"), tmp_path / "out")
+    code, said = verify(folder / AUDIT)
+    assert code == 4
+    assert f"absent   earlier snapshot {EARLIER_SNAPSHOT}: is not in this package" in said
+    assert "is intact as far as this evidence package goes" in said
+    assert "cannot be relied on" not in said
+    shutil.move(folder / "evidence" / CLUSTER / SNAPSHOT_ID, tmp_path / "judged")
+    assert verify(folder / AUDIT)[0] == 5, "the snapshot that was judged belongs into the package"
+    shutil.move(tmp_path / "judged", folder / "evidence" / CLUSTER / SNAPSHOT_ID)
+    (folder / AUDIT / "run.json").write_text("{}")
+    assert verify(folder / AUDIT)[0] == 5
+
+
+def test_an_earlier_snapshot_that_is_gone_from_a_root_is_no_package(tmp_path: Path) -> None:
+    audit = sealed_audit(tmp_path / "root", compared=True)
+    folder = unpacked(packed(audit, tmp_path / "a.zip"), tmp_path / "out")
+    shutil.rmtree(tmp_path / "root" / "evidence" / CLUSTER / EARLIER_SNAPSHOT)
+    assert verify(audit)[0] == 5
+    (folder / "chain.json").write_text((folder / "chain.json").read_text() + " ")
+    assert verify(folder / AUDIT)[0] == 5, "SHA256SUMS does not list this chain.json"
+
+
+def test_reviews_are_packed_and_the_readme_checks_them_like_the_audit(tmp_path: Path) -> None:
+    audit = sealed_audit(tmp_path / "root")
+    folders = [reviewed(tmp_path / "root", minute, rejection(minute)) for minute in range(2)]
+    folder = unpacked(packed(audit, tmp_path / "a.zip"), tmp_path / "out")
+    whole, sealed, *_, reviews = steps(folder)
+    assert shell(whole, folder).stdout == shell(sealed, folder).stdout == ""
+    found = [FileHashes().of(audit / "manifest.json")[0], *(FileHashes().of(one / "manifest.json")[0] for one in folders)]
+    lines = shell(reviews, folder).stdout.splitlines()
+    assert [sha256 in line for sha256, line in zip([found[0], *found], lines, strict=True)] == [True] * 4
+    assert all(sha256 in (folder / "README.txt").read_text() for sha256 in found)
+    (folder / "reviews" / CLUSTER / folders[1].name / "review.json").write_text("{}")
+    _list_again(folder)
+    assert f"not as it was sealed: reviews/{CLUSTER}/{folders[1].name}/review.json" in shell(sealed, folder).stdout
+
+
+def test_a_review_that_was_changed_is_left_out_and_readme_and_command_say_so(tmp_path: Path) -> None:
+    audit, kept = sealed_audit(tmp_path / "root"), reviewed(tmp_path / "root", 0, rejection())
+    changed = reviewed(tmp_path / "root", 1, rejection(1))
+    (changed / "review.json").write_text("{}")
+    code, said = refused(audit, tmp_path / "a.zip")
+    assert (code, changed.name in said, kept.name in said) == (5, True, False)
+    folder = unpacked(tmp_path / "a.zip", tmp_path / "out")
+    assert [path.name for path in (folder / "reviews" / CLUSTER).iterdir()] == [kept.name]
+    assert f"Missing: {changed.name}, because it is not as it was sealed" in (folder / "README.txt").read_text()
 
 
 def test_a_hostile_name_becomes_no_path(tmp_path: Path) -> None:

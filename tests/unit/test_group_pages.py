@@ -19,6 +19,7 @@ from kafka_audit.index.group_charts import figure_chart, figures
 from kafka_audit.index.group_history import group_history
 from kafka_audit.index.group_tables import LISTED_OF_ONE, write_group_tables
 from kafka_audit.index.overview import GROUPS, OVERVIEW
+from kafka_audit.index.partitions import Partitions
 from kafka_audit.index.read import open_index
 from kafka_audit.index.shown import pinned_audit, shown_audit
 from kafka_audit.index.topic import PARTITIONS_SHOWN, topic_evidence
@@ -43,7 +44,7 @@ def tables_of(tmp_path: Path, partitions: list[dict[str, object]], slas: list[di
     groups = read_lag(fake.audit.lag, fake.snapshot.dataset("groups")).every_group
     folder = tmp_path / "index"
     folder.mkdir()
-    write_group_tables(folder, groups, fake.audit.lag, fit=True)
+    write_group_tables(folder, groups, Partitions(fake.audit.lag / "group_partitions.parquet").tables(), None)
     return {path.stem: pq.read_table(path).to_pylist() for path in folder.iterdir()}
 
 

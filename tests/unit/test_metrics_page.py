@@ -49,9 +49,10 @@ def page(root: EvidenceRoot, *clusters: str, **about: Any) -> Samples:
     return samples(render_metrics(root, clusters or ("prod",), **about))
 
 
-def sealed_lag_audit(root: EvidenceRoot, partitions: list[dict[str, object]], slas: list[dict[str, object]]) -> FakeAudit:
-    """A sealed audit of the cluster orders-prod with these tables of lag."""
+def sealed_lag_audit(root: EvidenceRoot, partitions: list[dict[str, object]], slas: list[dict[str, object]], **run: Any) -> FakeAudit:
+    """A sealed audit of the cluster orders-prod with these tables of lag; ``run``: more of its run.json."""
     fake = FakeAudit(root.path, (GROUP,))
+    write_json(fake.audit.run_file, {**fake.audit.run(), **run})
     fake.settings([])
     fake.lag([finding(GROUP, "behind", "pass")], partitions, group_slas=sla_table(slas))
     fake.gates(findings=("PASS", 0))
@@ -82,6 +83,14 @@ def test_the_newest_snapshot_of_either_kind_counts(root: EvidenceRoot) -> None:
     assert page(root)["kafka_audit_group_lag_records", "prod", "new"] == 5
     take(root, shop(at=AT + timedelta(minutes=10)), kind=OFFSETS)
     assert page(root)["kafka_audit_group_lag_records", "prod", "behind"] == 80
+
+
+def test_made_up_clusters_have_no_metrics(root: EvidenceRoot) -> None:
+    fake = sealed_lag_audit(root, [], [], sample=True)
+    assert not fake.snapshot.manifest.get("sample")
+    offsets_snapshot(root, "made-up", shop().rows, sample=True)
+    take(root, shop())
+    assert {key[1] for key in page(root, "orders-prod", "made-up", "prod")} == {"prod"}
 
 
 def test_what_is_not_known_has_no_sample(root: EvidenceRoot) -> None:

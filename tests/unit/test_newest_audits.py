@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from overviews import DAG, NOW, begun, overview, sealed
 
-from kafka_audit.airflow.web.newest import Cluster, read_cluster, read_clusters, stale_after
+from kafka_audit.airflow.web.newest import Cluster, read_cluster, read_clusters
 from kafka_audit.airflow.web.past_audits import past_audits
 from kafka_audit.airflow.web.unsealed import of_unsealed
 from kafka_audit.audit.clusters import DagCluster
-from kafka_audit.errors import ConfigurationError
 from kafka_audit.index.overview import OVERVIEW
 from kafka_audit.index.read import newest_index
 from kafka_audit.index.shown import shown_audit
@@ -58,20 +57,6 @@ def test_a_made_up_audit_is_never_healthy(root: EvidenceRoot) -> None:
     found = read(root)
     assert not found.healthy
     assert "made up" in found.why[0]
-
-
-@pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "1e9"])
-def test_a_limit_that_is_no_number_of_hours_names_its_variable(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("KAFKA_AUDIT_STALE_HOURS", text)
-    with pytest.raises(ConfigurationError, match=r"KAFKA_AUDIT_STALE_HOURS: .*hours"):
-        stale_after()
-
-
-def test_the_limit_is_26_hours_or_what_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKA_AUDIT_STALE_HOURS", "")
-    assert stale_after() == timedelta(hours=26)
-    monkeypatch.setenv("KAFKA_AUDIT_STALE_HOURS", "1.5")
-    assert stale_after() == timedelta(minutes=90)
 
 
 def test_a_cluster_with_a_dag_and_no_audit_is_listed_as_that(root: EvidenceRoot) -> None:

@@ -45,6 +45,7 @@ def test_each_setting_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         ("STALE_HOURS", "0", "KAFKA_AUDIT_STALE_HOURS"),
         ("STALE_HOURS", "nan", "KAFKA_AUDIT_STALE_HOURS"),
         ("STALE_HOURS", "inf", "KAFKA_AUDIT_STALE_HOURS"),
+        ("STALE_HOURS", "87841", "above 0, at most 87840"),
         ("FINISH_WITHIN", "-5", "KAFKA_AUDIT_FINISH_WITHIN"),
     ],
 )

@@ -46,8 +46,10 @@ def runs(process: psutil.Process) -> bool:
 
 
 def watchers(folder: Path) -> list[int]:
-    found = psutil.process_iter(["pid", "cmdline"])
-    return [one.pid for one in found if {"kafka_audit.sandbox.watch", str(folder)} <= set(one.info["cmdline"] or ())]
+    """The processes that wait for the end of a demo, or that stop its brokers then."""
+    words = {one.pid: set(one.info["cmdline"] or ()) for one in psutil.process_iter(["pid", "cmdline"])}
+    modules = {"kafka_audit.sandbox.watch", "kafka_audit.sandbox.lifecycle"}
+    return [pid for pid, said in words.items() if str(folder) in said and said & modules]
 
 
 def test_a_killed_demo_leaves_no_broker_no_data_and_no_watcher(tmp_path: Path) -> None:

@@ -62,10 +62,18 @@ def test_each_slo_has_its_recordings_and_four_alerts_over_two_windows() -> None:
     assert windows == {window for one in BURN_RATES for window in (one.long, one.short)}
     alerts = [one["expr"] for one in made if "alert" in one]
     assert alerts[0] == (
-        'kafka_audit:sla_errors:ratio_avg1h{sla="payments"} > 14.4 * 0.005 and kafka_audit:sla_errors:ratio_avg5m{sla="payments"} > 14.4 * 0.005'
+        'kafka_audit:sla_errors:ratio_avg1h{sla="payments"} > 14.4 * 0.005 and kafka_audit:sla_errors:ratio_avg5m{sla="payments"} > 14.4 * 0.005 '
+        'and count_over_time(kafka_audit:sla_within_limits:fresh{sla="payments"}[1h:1m]) >= 30'
     )
     assert len(alerts) == 4
     assert "[30d]" in next(one["expr"] for one in made if one.get("record") == prometheus_rules.BUDGET_LEFT)
+
+
+def test_an_alert_needs_half_of_its_long_window_less_quiet_hours_to_be_known() -> None:
+    night = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "from": "18:00", "to": "08:00", "timezone": "Europe/Berlin"}
+    found = groups_of(prometheus_rules.render(rules(rule("day", quiet_hours=[night]))))
+    known = [one["expr"].rpartition(" and ")[2] for one in found["kafka-audit-slo-day"] if "alert" in one]
+    assert [re.sub(r".*\[", "[", one) for one in known] == [f"[{window}]) >= 12" for window in ("1h:1m", "6h:6m", "1d:24m", "3d:72m")]
 
 
 def test_rules_read_only_metrics_and_labels_that_the_page_writes_or_a_rule_before_them_records() -> None:

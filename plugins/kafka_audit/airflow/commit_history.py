@@ -12,6 +12,7 @@ from kafka_audit.airflow.secret_pipe import readable_once
 from kafka_audit.airflow.spark_job import SparkJob
 from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.request import CommitHistoryRequest, check_request
+from kafka_audit.cluster.java_client import java_client
 from kafka_audit.errors import ConfigurationError, NothingToReadError
 from kafka_audit.jars.fetch import spark_connector_jars
 from kafka_audit.store.layout import EvidenceRoot
@@ -31,8 +32,6 @@ class ReadCommits(SparkJob):
 
     def execute(self, context: "Context") -> None:
         """Check the request, submit the job and wait for it; the credentials reach it by a pipe that only this user may read."""
-        from kafka_audit.cluster.java_client import java_client  # noqa: PLC0415 - cryptography: not at DAG parse
-
         run = context["dag_run"]
         with final_errors():
             request = check_request(CommitHistoryRequest, run.dag_id, context["params"], run.conf)

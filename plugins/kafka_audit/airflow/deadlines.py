@@ -15,6 +15,7 @@ from typing import Any
 from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
+from kafka_audit.airflow import notify
 from kafka_audit.audit.clusters import cluster_of_dag
 from kafka_audit.audit.installation import finish_minutes, start_minutes
 from kafka_audit.audit.notification import notifies
@@ -86,8 +87,6 @@ def deadline_missed(missed: MissedDeadline) -> None:
     """
     log.error("%s", missed)
     if notifies():
-        from kafka_audit.airflow import notify  # noqa: PLC0415 - pyarrow and Apprise: not at DAG parse
-
         notify.deadline_missed(missed.dag_id, missed.run_id, cluster_of_dag(missed.dag_id).name)
 
 

@@ -1,69 +1,30 @@
-"""Tells people what is new of a cluster: reads how it stands, compares with what each connection was told, and sends the difference."""
+"""Tells what is new of a cluster by this installation's settings, for tasks and for deadlines."""
 
-import logging
 from datetime import datetime, timezone
-from urllib.parse import quote
 
-from airflow.sdk.configuration import conf
-
-from kafka_audit.airflow.delivery import deliver
 from kafka_audit.audit.installation import audit_root
-from kafka_audit.audit.notification import NotifySettings, notifies, notify_settings
+from kafka_audit.audit.notification import notifies, notify_settings
 from kafka_audit.audit.outcome import why_unsealed
-from kafka_audit.errors import AuditError, ConfigurationError, IntegrityError, NotToldError
-from kafka_audit.index.message import message_of
-from kafka_audit.index.news import find_news
-from kafka_audit.index.observe import observe
-from kafka_audit.index.told import told_record
+from kafka_audit.errors import IntegrityError
 from kafka_audit.safe_text import visible
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.sealed import AUDIT
-
-log = logging.getLogger(__name__)
 
 _LOOKED_AT = 20
 """How many of the newest audits are looked through for that of a run."""
 
 
-def tell(root: EvidenceRoot, cluster: str, settings: NotifySettings, *, now: datetime, failed: str = "") -> dict[str, list[str]]:
-    """Tell each connection what is new to it of a cluster; {connection: the kinds of news that it accepted}.
-
-    ``failed``: what is known of an audit that ended without a sealed report, or is late. A connection's news counts as told when it
-    accepted the message. One that fails does not keep the others from being told; afterwards ConfigurationError or NotToldError names all
-    that failed, and the next call tells them.
-    """
-    told: dict[str, list[str]] = {}
-    problems: list[AuditError] = []
-    with told_record(root, cluster) as record:
-        observed = observe(root, cluster, now=now, finish_within=settings.finish_within, failed=failed)
-        for connection in settings.connections:
-            news, after = find_news(observed, record.told(connection), least=settings.least, stale_hours=settings.stale_hours)
-            try:
-                if news:
-                    deliver(connection, message_of(cluster, news, page_of(cluster)))
-            except (ConfigurationError, NotToldError) as problem:
-                log.error("%s", problem)
-                problems.append(problem)
-                continue
-            record.keep(connection, after)
-            told[connection] = [item.kind for item in news]
-            log.info("%s: told %s", connection, ", ".join(told[connection]) or "nothing, because nothing is new")
-    if problems:
-        said = "; ".join(str(problem) for problem in problems)
-        final = all(isinstance(problem, ConfigurationError) for problem in problems)
-        raise (ConfigurationError if final else NotToldError)(f"cluster {cluster}: not everyone was told: {said}")
-    return told
-
-
 def tell_now(cluster: str, *, failed: str = "") -> dict[str, list[str]]:
-    """Tell what is new of a cluster by this installation's settings and audit folder, as :func:`tell` does."""
+    """Tell what is new of a cluster, as :func:`kafka_audit.airflow.telling.tell` does."""
+    from kafka_audit.airflow.telling import tell  # noqa: PLC0415 - pyarrow, Apprise and the providers: not at DAG parse
+
     return tell(EvidenceRoot(path=audit_root()), cluster, notify_settings(), now=datetime.now(timezone.utc), failed=failed)
 
 
 def deadline_missed(dag_id: str, run_id: str, cluster: str) -> None:
     """Tell that a run did not start or finish in time (kafka_audit.airflow.deadlines).
 
-    Nothing is told if nobody is to be told (``KAFKA_AUDIT_NOTIFY``), or if the run's audit is sealed by now. Errors as of :func:`tell`.
+    Nothing is told if nobody is to be told (``KAFKA_AUDIT_NOTIFY``), or if the run's audit is sealed by now. Errors as of :func:`tell_now`.
     """
     if not notifies():
         return
@@ -72,12 +33,6 @@ def deadline_missed(dag_id: str, run_id: str, cluster: str) -> None:
     if made is not None and not why_unsealed(root.audit(cluster, made)):
         return
     tell_now(cluster, failed=f"audit {made or 'without a folder'} of run {visible(run_id)[:100]} has missed its deadline")
-
-
-def page_of(cluster: str) -> str:
-    """The address of a cluster's page below Airflow's ``[api] base_url``; empty where that is not set."""
-    base = str(conf.get("api", "base_url", fallback="") or "").rstrip("/")
-    return f"{base}/kafka-audit/clusters/{quote(cluster, safe='')}/" if base else ""
 
 
 def _is_of(root: EvidenceRoot, cluster: str, audit_id: str, dag_id: str, run_id: str) -> bool:

@@ -1,9 +1,7 @@
 """The Python tasks of the audit DAG: each checks the plan, calls one step of the platform and returns a few small facts."""
 
 import logging
-from dataclasses import asdict
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context, task
@@ -11,17 +9,15 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_audit.airflow.hook import KafkaAuditHook
 from kafka_audit.airflow.retries import final_errors, while_unreachable
-from kafka_audit.airflow.step import audit_step, checked_plan, clock_of, own_plan, tell_seal
-from kafka_audit.audit.formats import not_written, shown_file
-from kafka_audit.audit.inputs import keep_rules, keep_used, policy_files, rules_record
+from kafka_audit.airflow.step import audit_step, checked_plan, own_plan
+from kafka_audit.audit.inputs import policy_files
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.audit.request import AuditPlan, AuditRequest
 from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import IntegrityError
 from kafka_audit.policy import load_policy
 from kafka_audit.store.durable_files import read_json, write_json
-from kafka_audit.store.layout import Snapshot, seal_audit, unseal_audit
-from kafka_audit.store.manifest import FileHashes
+from kafka_audit.store.layout import Snapshot, unseal_audit
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.sweep import sweep
 
@@ -39,7 +35,7 @@ def plan() -> dict[str, Any]:
         # Read here only to refuse what cannot be used before the cluster is touched; each step reads them again.
         Scope.from_text(topics=made.topics, groups=made.groups)
         policy = load_policy(made.policy_folder)
-        check_policy(policy, _catalogue(made)[0])
+        check_policy(policy, _catalogue(made))
         policy_files(policy)
         signing_key()
     audit = made.audit
@@ -90,22 +86,13 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
 @task(multiple_outputs=False)
 def evidence_gate(plan: dict[str, Any]) -> dict[str, Any]:
     """Judge whether the evidence is fit to be judged; records the answer and never fails the run."""
-    return _judge(checked_plan(plan), "evidence")
+    return _run("evidence_gate", checked_plan(plan))
 
 
 @task(multiple_outputs=False)
 def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
     """Judge the findings against the policy; records the answer and never fails the run."""
-    return _judge(checked_plan(plan), "findings")
-
-
-def _judge(made: AuditPlan, gate: str) -> dict[str, Any]:
-    from kafka_audit.airflow.gates import judge  # noqa: PLC0415 - pyarrow: not at DAG parse
-
-    result = judge(made, gate)
-    for reason in result.reasons:
-        log.info("%s gate: %s", gate, reason)
-    return {"verdict": result.verdict, "exit_code": result.exit_code, "reasons": list(result.reasons[:20])}
+    return _run("findings_gate", checked_plan(plan))
 
 
 @task(trigger_rule="all_done", multiple_outputs=False)
@@ -115,32 +102,23 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
     The log and the XCom get the audit's number and the sha256 of its manifest: witnesses outside of the folder. A format that could not
     be written costs only itself: report.json and the manifest name it with the reason, and so does the task gate.
     """
-    from kafka_audit.index.write import write_report_and_index  # noqa: PLC0415 - pyarrow: not at DAG parse
-
     made = checked_plan(plan) if plan else None
-    found = made.snapshot if made else None
-    if made is None or found is None:
+    if made is None or made.snapshot is None:
         raise AirflowSkipException("there is no snapshot, so there is nothing to report on; the gate says why")
-    with audit_step(made, "report") as due:
-        if due:
-            (catalogue, folders), policy, file_hashes = _catalogue(made), load_policy(made.policy_folder), FileHashes()
-            keep_used(made.audit, made.evidence_root, made.cluster, file_hashes)
-            keep_rules(made.audit, policy, catalogue, folders)
-            write_report_and_index(made.audit, found, catalogue, policy, generated_at=clock_of(made), formats=made.report_formats)
-            missing = not_written(read_json(made.audit.report / "report.json").get("not_written"))
-            evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
-            about = {**rules_record(policy, catalogue), "snapshot": evidence, "not_written": [asdict(one) for one in missing]}
-            seal_audit(made.evidence_root, made.cluster, made.audit_id, about, file_hashes)
-    return {"report": str(shown_file(made.audit.report)), **tell_seal(made, log)}
+    return _run("report", made)
+
+
+def _run(step: str, made: AuditPlan) -> dict[str, Any]:
+    from kafka_audit.airflow.results import STEPS  # noqa: PLC0415 - pyarrow: not at DAG parse
+
+    return STEPS[step](made)
 
 
 def _now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def _catalogue(request: AuditRequest) -> "tuple[Catalogue, list[Path]]":
-    """The controls that a run judges by, and the folders that they came from."""
+def _catalogue(request: AuditRequest) -> "Catalogue":
     from kafka_audit.catalogue.load import load_catalogue, shipped_controls  # noqa: PLC0415 - sqlglot: not at DAG parse
 
-    folders = [shipped_controls(), *request.controls_folders]
-    return load_catalogue(folders), folders
+    return load_catalogue([shipped_controls(), *request.controls_folders])

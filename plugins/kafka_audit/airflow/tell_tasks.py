@@ -5,6 +5,7 @@ from typing import Any
 
 from airflow.sdk import get_current_context, task
 
+from kafka_audit.airflow.notify import tell_now
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.step import checked_plan
 from kafka_audit.audit.clusters import cluster_of_dag
@@ -33,7 +34,5 @@ def watch(cluster: str) -> dict[str, Any]:
 
 
 def _tell(cluster: str, failed: str = "") -> dict[str, Any]:
-    from kafka_audit.airflow.notify import tell_now  # noqa: PLC0415 - pyarrow and the providers: not at DAG parse
-
     with final_errors():
         return tell_now(cluster, failed=failed)

@@ -1,5 +1,6 @@
 """Checks every hash in one sealed audit: its own files, its snapshot, earlier evidence, policy and controls, neighbouring audits."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from kafka_audit.audit.baseline import BASELINE, read_baseline
 from kafka_audit.audit.formats import not_written
 from kafka_audit.audit.inputs import CONTROLS, Used, rule_hashes, used_by
+from kafka_audit.audit.judged_rules import other_rules, result_tables
 from kafka_audit.audit.previous import PREVIOUS, changed, read_choice
+from kafka_audit.audit.unpacked import is_package_of
 from kafka_audit.catalogue.rule import read_rules, rule_set_sha256
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.store.chain import sealed_as
@@ -51,8 +54,9 @@ def check_audit(folder: Path, root: EvidenceRoot, keys: Sequence["Ed25519PublicK
         checked.problem(f"audit {folder.name}: {problem}")
     _step(checked, "the chain", lambda: _neighbours(folder, manifest, checked))
     _step(checked, "the snapshot", lambda: _snapshot(root, cluster, manifest, known, checked))
-    _step(checked, "the earlier evidence", lambda: _earlier(folder, root, cluster, known, checked))
-    _step(checked, "the comparison", lambda: _compared(folder, manifest, checked))
+    packed = (seal := sealed_as(folder)) is not None and is_package_of(root, seal)
+    _step(checked, "the earlier evidence", lambda: _earlier(folder, root, cluster, known, checked, packed=packed))
+    _step(checked, "the comparison", lambda: _compared(folder, manifest, checked, packed=packed))
     _step(checked, "the rules", lambda: _rules(Audit(path=folder), manifest, checked))
     _step(checked, "the results", lambda: _results(Audit(path=folder), manifest, checked))
     return checked
@@ -138,9 +142,12 @@ def _sealed(what: str, folder: Path, sha256: str, known: FileHashes, checked: Ch
         checked.intact(what)
 
 
-def _earlier(folder: Path, root: EvidenceRoot, cluster: str, known: FileHashes, checked: Checked) -> None:
+def _earlier(folder: Path, root: EvidenceRoot, cluster: str, known: FileHashes, checked: Checked, *, packed: bool) -> None:
     for used in used_by(Audit(path=folder), root, cluster):
         original = root.path / used.place
+        if not used.copied and packed and not os.path.lexists(original):
+            checked.not_packed(f"earlier {used}: is not in this package, so it was not checked")
+            continue
         if not used.copied:
             _sealed(f"earlier {used}", original, used.manifest_sha256, known, checked)
             continue
@@ -167,7 +174,7 @@ def _copy_problem(copy: Path, used: Used, known: FileHashes) -> str | None:
     return shown(Sealed.open(copy).problems(known)) or None
 
 
-def _compared(folder: Path, manifest: dict[str, Any], checked: Checked) -> None:
+def _compared(folder: Path, manifest: dict[str, Any], checked: Checked, *, packed: bool) -> None:
     """The audits that the report and the gate compared this one with must be earlier ones, and still be as they were."""
     audit, named = Audit(path=folder), {}
     if (folder / BASELINE).is_file() and (baseline := read_baseline(audit).seal) is not None:
@@ -180,6 +187,8 @@ def _compared(folder: Path, manifest: dict[str, Any], checked: Checked) -> None:
         what = f"audit {seal.audit_id}, {role}"
         if seal.sequence >= number_in(manifest.get("sequence")) or seal.audit_id == folder.name:
             checked.problem(f"{what}: is not an earlier audit")
+        elif packed and not os.path.lexists(folder.parent / seal.audit_id):
+            checked.not_packed(f"{what}: is not in this package, so it was not checked")
         elif (why := changed(seal, folder.parent / seal.audit_id)) is not None:
             checked.problem(f"{what}: {why}", CHANGED if manifest_sha256(folder.parent / seal.audit_id) else GONE)
         else:
@@ -204,8 +213,6 @@ def _rules(audit: Audit, manifest: dict[str, Any], checked: Checked) -> None:
 
 def _results(audit: Audit, manifest: dict[str, Any], checked: Checked) -> None:
     """The results must be of the rules that the audit keeps."""
-    from kafka_audit.audit.judged_rules import other_rules, result_tables  # noqa: PLC0415 - pyarrow: checks of chains and snapshots need none
-
     rules = read_rules(audit.inputs / CONTROLS) or {}
     sha256, said = rule_set_sha256(rules), manifest.get("rule_set_sha256")
     problems = list(other_rules(audit, rules))

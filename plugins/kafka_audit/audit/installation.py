@@ -1,7 +1,9 @@
 """The settings that an Airflow process of this project reads from its environment: folders, retries and time limits."""
 
+import math
 import os
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
@@ -14,10 +16,13 @@ CONTROLS_VARIABLE = "KAFKA_AUDIT_CONTROLS"
 FOLDERS_VARIABLE = "KAFKA_AUDIT_FOLDERS"
 START_VARIABLE = "KAFKA_AUDIT_START_WITHIN"
 FINISH_VARIABLE = "KAFKA_AUDIT_FINISH_WITHIN"
+STALE_VARIABLE = "KAFKA_AUDIT_STALE_HOURS"
 
 _START_MINUTES = 30
 _FINISH_MINUTES = 90  # half an hour before the run's own time limit ends it
 _MOST_MINUTES = 7 * 24 * 60
+_STALE_HOURS = 26  # a daily audit and two hours for it to run
+_MOST_STALE_HOURS = 10 * 366 * 24
 
 
 def audit_root() -> Path:
@@ -120,6 +125,23 @@ def _minutes(variable: str, default: int) -> int:
     if not (text.isascii() and text.isdigit()) or int(text[:6]) > _MOST_MINUTES:
         raise ConfigurationError(f"{variable}: {text!r} is not usable: write whole minutes, at most {_MOST_MINUTES}; 0 switches it off")
     return int(text)
+
+
+def stale_after() -> timedelta:
+    """The age from which an audit and its evidence are stale: ``KAFKA_AUDIT_STALE_HOURS``, else 26 hours.
+
+    ConfigurationError (exit 2) unless it is a number of hours above 0, at most 87,840 (ten years).
+    """
+    text = os.environ.get(STALE_VARIABLE) or str(_STALE_HOURS)
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = math.nan
+    if not 0 < hours <= _MOST_STALE_HOURS:
+        raise ConfigurationError(
+            f"{STALE_VARIABLE}: {text!r:.80} is not usable: write a number of hours above 0, at most {_MOST_STALE_HOURS}, or unset it"
+        )
+    return timedelta(hours=hours)
 
 
 def project_home() -> Path:

@@ -1,23 +1,20 @@
 """The settings of notifications, which an Airflow process of this project reads from its environment: who is told, and of what."""
 
-import math
 import os
 import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from kafka_audit.audit.installation import finish_minutes
+from kafka_audit.audit.installation import finish_minutes, stale_after
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Severity
 
 NOTIFY_VARIABLE = "KAFKA_AUDIT_NOTIFY"
 SEVERITY_VARIABLE = "KAFKA_AUDIT_NOTIFY_SEVERITY"
-STALE_VARIABLE = "KAFKA_AUDIT_STALE_HOURS"
 WATCH_SCHEDULE_VARIABLE = "KAFKA_AUDIT_WATCH_SCHEDULE"
 
 MOST_CONNECTIONS = 20
 _CONNECTION = re.compile(r"[A-Za-z0-9_.-]{1,200}")
-_YEAR_HOURS = 24 * 366
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +49,7 @@ def notify_settings() -> NotifySettings:
     return NotifySettings(
         connections=_connections(os.environ.get(NOTIFY_VARIABLE, "")),
         least=Severity(severity),
-        stale_hours=_number(STALE_VARIABLE, 26, _YEAR_HOURS, "hours"),
+        stale_hours=stale_after() / timedelta(hours=1),
         finish_within=timedelta(minutes=finish_minutes()) or None,
     )
 
@@ -72,14 +69,3 @@ def _connections(value: str) -> tuple[str, ...]:
     if len(named) > MOST_CONNECTIONS:
         raise ConfigurationError(f"{NOTIFY_VARIABLE}: names {len(named)} connections; at most {MOST_CONNECTIONS} are allowed")
     return named
-
-
-def _number(variable: str, default: float, most: float, unit: str) -> float:
-    said = os.environ.get(variable) or str(default)
-    try:
-        value = float(said)
-    except ValueError:
-        value = math.nan
-    if not 0 < value <= most:
-        raise ConfigurationError(f"{variable}: {said!r:.80} is not usable: write a number of {unit} above 0, at most {most:g}")
-    return value

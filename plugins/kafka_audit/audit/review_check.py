@@ -1,5 +1,6 @@
 """Checks one sealed review: its files, signature, record and proposed waivers, the audit that it is of, and the reviews around it."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from pydantic import ValidationError
 from kafka_audit.audit.check import check_signature
 from kafka_audit.audit.review_answer import ACCEPTED
 from kafka_audit.audit.review_record import NOT_IDENTIFIED, read_record
+from kafka_audit.audit.unpacked import is_package_of
 from kafka_audit.errors import IntegrityError
 from kafka_audit.input_files.strict_yaml import parse_yaml
 from kafka_audit.policy.waivers import WaiverFile
@@ -90,7 +92,9 @@ def _check_neighbours(one: SealedReview, root: EvidenceRoot, cluster: str, check
     folder, before = root.reviews(cluster), one.before
     if before is not None:
         found = manifest_sha256(folder / before[0]) if (folder / before[0]).is_dir() else None
-        if found == before[1]:
+        if found is None and not os.path.lexists(folder / before[0]) and is_package_of(root, one.reviewed):
+            checked.not_packed(f"review {before[0]}, the one before: is of another audit and not in this package, so it was not checked")
+        elif found == before[1]:
             checked.intact(f"review {before[0]}, the one before: its manifest has the sha256 that this one names")
         else:
             why = "is gone" if found is None else "its manifest was changed"

@@ -46,8 +46,8 @@ class Review:
 
     @property
     def waivers_file(self) -> Path | None:
-        """The proposed waivers; None if there are none."""
-        return self.folder / WAIVERS if self.record is not None and self.record.waivers else None
+        """The proposed waivers; None if there are none, or the review cannot be relied on."""
+        return self.folder / WAIVERS if not self.problems and self.record is not None and self.record.waivers else None
 
 
 def reviews_of(root: EvidenceRoot, cluster: str, audit_id: str, keys: Sequence["Ed25519PublicKey"] = ()) -> list[Review]:
@@ -85,7 +85,7 @@ def _unreadable(folder: Path, problem: str) -> Review:
 def _read(one: SealedReview, root: EvidenceRoot, cluster: str, keys: Sequence["Ed25519PublicKey"]) -> Review:
     try:
         sequence, state, record = one.sequence, audit_state(root, cluster, one.reviewed), read_record(one)
-        problems = tuple(check_review(one.path, root, keys).problems)
+        checked = check_review(one.path, root, keys)
     except (IntegrityError, OSError) as problem:
         return _unreadable(one.path, str(problem))
     return Review(
@@ -96,5 +96,5 @@ def _read(one: SealedReview, root: EvidenceRoot, cluster: str, keys: Sequence["E
         signed=(one.path / SIGNATURE).is_file(),
         audit_state=state,
         record=record,
-        problems=problems,
+        problems=(*checked.problems, *checked.absent),
     )

@@ -43,7 +43,10 @@ def verify(
         bool, typer.Option("--deep", help="With --chain: also check what each audit refers to, as `verify AUDIT` does.")
     ] = False,
 ) -> None:
-    """Recompute the sha256 of sealed evidence and of everything it refers to, and print each result. Exit code 5: something was changed."""
+    """Recompute the sha256 of sealed evidence and of everything it refers to, and print each result.
+
+    Exit code 5: something was changed or is gone. Exit code 4: what is in an unpacked evidence package is intact, and it names more.
+    """
     if (path is None) == (chain is None):
         raise ConfigurationError("name one thing to verify: the folder of a snapshot or an audit, or --chain CLUSTER")
     if chain is None and (head is not None or deep):
@@ -57,7 +60,8 @@ def verify(
 
 def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence[Ed25519PublicKey], *, deep: bool) -> None:
     def each(audit: Path, hashes: FileHashes) -> list[str]:
-        return check_audit(audit, EvidenceRoot(path=root), hashes=hashes).problems
+        checked = check_audit(audit, EvidenceRoot(path=root), hashes=hashes)
+        return [*checked.problems, *checked.absent]
 
     folder = EvidenceRoot(path=root).audits(cluster)
     if not folder.is_dir():

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kafka_audit.audit.formats import NotWritten
 from kafka_audit.cli import options
-from kafka_audit.errors import UnforeseenError
+from kafka_audit.errors import IntegrityError, UnforeseenError
 from kafka_audit.report.evidence_package import write_package
-from kafka_audit.report.sealed_report import CheckedAudit, checked_audit, write_again
+from kafka_audit.report.sealed_report import checked_audit, write_again
 from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.signing import read_public_key
 
@@ -26,7 +27,7 @@ def report(
 ) -> None:
     """Write the report of a sealed audit again from its own files, without judging again; its hashes are checked first."""
     chosen = options.chosen_formats(formats)
-    found = _checked(audit, key)
+    found = checked_audit(audit, _keys(key))
     files, missing = write_again(found, chosen, to or Path(f"report-{found.audit_id}"))
     for file in files:
         typer.echo(options.printable(str(file)))
@@ -38,12 +39,22 @@ def export(
     to: Annotated[Path, typer.Option(metavar="FILE.zip", help="The new file; one that is there already is not overwritten.")],
     key: Key = None,
 ) -> None:
-    """Pack a sealed audit with its snapshot, reports and rules into one zip file that sha256sum alone can check; see its README.txt."""
-    found = _checked(audit, key)
-    missing = write_package(found, to)
+    """Pack a sealed audit with its snapshot, reports, rules and reviews into one zip file that sha256sum alone can check.
+
+    Its README.txt says how.
+    """
+    keys = _keys(key)
+    found = checked_audit(audit, keys)
+    lacks = write_package(found, to, keys)
     typer.echo(options.printable(f"{to}: sha256 {sha256_of(to)}"))
     typer.echo(f"Send this over another channel than the file: audit {found.audit_id}, manifest sha256 {found.manifest_sha256}")
-    _say_missing(missing)
+    if lacks.reviews:
+        listed = "; ".join(f"{one.review_id}: {', '.join(one.problems)}" for one in lacks.reviews)
+        raise IntegrityError(
+            f"reviews that are not as they were sealed are not in {to}, and its README.txt says so: {listed}. The rest is written; "
+            "restore them from a copy and export again"
+        )
+    _say_missing(lacks.formats)
 
 
 def _say_missing(missing: Sequence[NotWritten]) -> None:
@@ -52,5 +63,5 @@ def _say_missing(missing: Sequence[NotWritten]) -> None:
         raise UnforeseenError(f"{'; '.join(map(str, missing))}. What else was asked for is written. Report this as a bug")
 
 
-def _checked(audit: Path, key: list[Path] | None) -> CheckedAudit:
-    return checked_audit(audit, [read_public_key(one) for one in key or ()])
+def _keys(named: list[Path] | None) -> list[Ed25519PublicKey]:
+    return [read_public_key(one) for one in named or ()]

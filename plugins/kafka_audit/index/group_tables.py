@@ -92,7 +92,6 @@ BEHAVIOUR_ROW = pa.schema(
 )
 """What one group did, as kafka_audit.report.commit_history.GroupBehaviour has it; there is no table without a commit history."""
 
-_COLUMNS = (*lag.COLUMNS, "behaviour", "behaviour_reason")
 _RANK = "rank"
 _WORST = ((_RANK, "ascending"), ("lost", "descending"), ("lag", "descending"))
 _SUMS: list[Any] = [
@@ -104,15 +103,14 @@ _SUMS: list[Any] = [
 ]
 
 
-def write_group_tables(folder: Path, groups: Sequence[GroupLag], lag_folder: Path, *, fit: bool) -> None:
-    """Write the tables into ``folder``; without rows if the evidence is not fit. ``lag_folder``: the audit's ``lag/``.
+def write_group_tables(folder: Path, groups: Sequence[GroupLag], partitions: Iterable[pa.Table], behaviour: Path | None) -> None:
+    """Write the tables into ``folder``, from the rows of Partitions and from the audit's group_behaviour.parquet, if it has one.
 
     No more than a batch of partitions is in memory, and one row for each group on each topic.
     """
-    source = lag_folder / "group_partitions.parquet"
     readers: list[pa.Table] = []
     with _writer(folder, PARTITIONS, PARTITION_ROW) as writer:
-        for table in _whole_groups(batches(source, _COLUMNS)) if fit and exists(source) else ():
+        for table in _whole_groups(partitions):
             readers.append(_by_topic(table))
             writer.write_table(_listed(table, "group_id").select(PARTITION_ROW.names).cast(PARTITION_ROW), ROWS_OF_A_GROUP)
     with _writer(folder, READERS, READER_ROW) as writer:
@@ -120,8 +118,7 @@ def write_group_tables(folder: Path, groups: Sequence[GroupLag], lag_folder: Pat
     with _writer(folder, SLAS, SLA_ROW) as writer:
         slas = [asdict(sla) for group in groups for sla in group.slas]
         writer.write_table(pa.Table.from_pylist(slas, SLA_ROW).sort_by([("group_id", "ascending"), ("sla", "ascending")]), ROWS_OF_A_GROUP)
-    behaviour = lag_folder / "group_behaviour.parquet"
-    if fit and exists(behaviour):
+    if behaviour is not None and exists(behaviour):
         with _writer(folder, BEHAVIOUR, BEHAVIOUR_ROW) as writer:
             for table in batches(behaviour, BEHAVIOUR_ROW.names):
                 writer.write_table(table.cast(BEHAVIOUR_ROW), ROWS_OF_A_GROUP)

@@ -10,10 +10,8 @@ import pyarrow.compute as pc
 from kafka_audit.findings import Status
 from kafka_audit.index.build import worst_status
 from kafka_audit.index.figures import LONG
-from kafka_audit.index.overview import LISTED, Loss
-from kafka_audit.report.lag import COLUMNS, GroupPartition, LossReader
 from kafka_audit.report.lag_groups import GroupLag, GroupSla
-from kafka_audit.report.rows import batches, exists, first_rows
+from kafka_audit.report.rows import batches, first_rows
 from kafka_audit.report.tally import SEVERITIES
 
 FAILURES_OF_A_CONTROL = 1_000
@@ -77,14 +75,12 @@ FAILURE_ROW = pa.schema(
 """
 
 _FOUND = tuple(name for name in FAILURE_ROW.names if name not in ("place", "since_audit_id", "since_at"))
-_OF_PARTITIONS = ("group_id", "lag", "lost", "beyond_end", "expires_in_ms", "rewinds")
 _SORT = "rank"
 _NO_TROUBLE = frozenset({"OK", "INSUFFICIENT_HISTORY", "NOT_ASSESSED"})
 
 
-def group_rows(groups: Sequence[GroupLag], partitions: Path) -> pa.Table:
-    """The rows of GROUP_ROW; ``partitions``: the audit's group_partitions.parquet."""
-    more = _per_group(partitions)
+def group_rows(groups: Sequence[GroupLag], more: Mapping[str, Mapping[str, Any]]) -> pa.Table:
+    """The rows of GROUP_ROW; ``more``: what Partitions says of each group."""
     rows = [_group_row(place, group, more.get(group.group_id, {})) for place, group in enumerate(groups, 1)]
     return pa.Table.from_pylist(rows, GROUP_ROW).sort_by("group_id")
 
@@ -122,40 +118,6 @@ def _used_share(sla: GroupSla) -> float | None:
     if sla.budget_used_minutes is None or not sla.budget_allowed_minutes:
         return None
     return sla.budget_used_minutes / sla.budget_allowed_minutes
-
-
-def _per_group(partitions: Path) -> dict[str, dict[str, Any]]:
-    """What is not in GroupLag: how many of the values are known, the soonest expiry, and rewinds."""
-    if not exists(partitions):
-        return {}
-    found: dict[str, dict[str, Any]] = {}
-    wanted = [("lag", "count"), ("lost", "count"), ("beyond_end", "count"), ("expires_in_ms", "min"), ("rewinds", "sum")]
-    for table in batches(partitions, _OF_PARTITIONS):
-        for row in table.group_by("group_id", use_threads=False).aggregate(wanted).to_pylist():
-            kept = found.setdefault(row["group_id"], {"expires_in_ms": None, "rewinds": None})
-            for name in ("lag", "lost", "beyond_end"):
-                kept[f"{name}_known"] = kept.get(f"{name}_known", 0) + row[f"{name}_count"]
-            kept["expires_in_ms"] = _least(kept["expires_in_ms"], row["expires_in_ms_min"])
-            if row["rewinds_sum"] is not None:
-                kept["rewinds"] = (kept["rewinds"] or 0) + row["rewinds_sum"]
-    return found
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else min(one, other)
-
-
-def losses(partitions: Path) -> tuple[list[Loss], list[Loss]]:
-    """The next losses and those that happened, as the report orders them; at most LISTED of each."""
-    reader = LossReader(LISTED)
-    for table in batches(partitions, COLUMNS) if exists(partitions) else ():
-        reader.read(table)
-    found = reader.loss()
-    return [_loss(one) for one in found.next], [_loss(one) for one in found.happened]
-
-
-def _loss(row: GroupPartition) -> Loss:
-    return Loss(**{name: getattr(row, name) for name in Loss.model_fields})
 
 
 def failure_rows(findings: Sequence[Path], audit_id: str, started_at: str, before: pa.Table | None) -> pa.Table:

@@ -15,8 +15,9 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.index.build import build_overview
 from kafka_audit.index.burns import find_burns
 from kafka_audit.index.group_tables import ROWS_OF_A_GROUP, write_group_tables
+from kafka_audit.index.partitions import Partitions
 from kafka_audit.index.read import IndexedAudit, open_index
-from kafka_audit.index.tables import failure_rows, group_rows, losses
+from kafka_audit.index.tables import failure_rows, group_rows
 from kafka_audit.report import Report, write_report
 from kafka_audit.report.control_status import is_fit
 from kafka_audit.report.rows import exists
@@ -46,16 +47,16 @@ def write_index(audit: Audit, report: Report) -> None:
     """
     before = _before(audit)
     fit = is_fit(report)
-    partitions = audit.lag / "group_partitions.parquet"
     findings = [path for part in (audit.settings, audit.lag) if fit and exists(path := part / "findings.parquet")]
     burns = find_burns(audit.lag / "sla_burns.parquet" if fit else None, before.overview.burns if before else ())
-    overview = build_overview(report, audit.run(), losses(partitions), before.overview if before else None, burns)
-    groups = group_rows(report.lag.every_group if fit else (), partitions)
     failures = failure_rows(findings, report.audit_id, report.started_at, _failures_before(audit, before))
+    partitions = Partitions(audit.lag / "group_partitions.parquet" if fit else None)
+    groups = report.lag.every_group if fit else ()
     with replaced_folder(audit.path / INDEX) as folder:
-        _write(groups, folder / "groups.parquet")
+        write_group_tables(folder, groups, partitions.tables(), audit.lag / "group_behaviour.parquet" if fit else None)
+        _write(group_rows(groups, partitions.per_group), folder / "groups.parquet")
         _write(failures, folder / "failures.parquet")
-        write_group_tables(folder, report.lag.every_group if fit else (), audit.lag, fit=fit)
+        overview = build_overview(report, audit.run(), partitions.losses(), before.overview if before else None, burns)
         write_json(folder / "overview.json", overview.model_dump(mode="json"))
 
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka_audit.audit.formats import NotWritten
+from kafka_audit.audit.reviews import Review
+from kafka_audit.safe_text import visible
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.manifest import MANIFEST, SIGNATURE
 from kafka_audit.store.stored_zip import SUMS
@@ -11,7 +13,10 @@ from kafka_audit.store.stored_zip import SUMS
 
 @dataclass(frozen=True, kw_only=True)
 class Packed:
-    """The audit in a package. ``previous``: the audit before it in the chain. ``release``: of the product that made the package."""
+    """The audit in a package. ``previous``: the audit before it in the chain. ``release``: of the product that made the package.
+
+    ``reviews``: those that can be relied on.
+    """
 
     cluster: str
     seal: Seal
@@ -21,6 +26,7 @@ class Packed:
     snapshot_sha256: str
     signed: bool
     release: str
+    reviews: tuple[Review, ...] = ()
 
     @property
     def audit(self) -> str:
@@ -34,9 +40,19 @@ class Packed:
     def snapshot(self) -> str:
         return f"evidence/{self.cluster}/{self.snapshot_id}"
 
+    def review(self, one: Review) -> str:
+        return f"reviews/{self.cluster}/{one.review_id}"
 
-def readme(packed: Packed, missing: Sequence[NotWritten] = ()) -> str:
-    """The text, in ASCII if the reasons of ``missing`` are: the formats of the report that could not be made.
+    @property
+    def sealed(self) -> tuple[str, ...]:
+        """The sealed folders."""
+        return (self.audit, self.snapshot, *map(self.review, self.reviews))
+
+
+def readme(packed: Packed, missing: Sequence[NotWritten] = (), unreliable: Sequence[Review] = ()) -> str:
+    """The text, in ASCII if the reasons of what is not packed are.
+
+    ``missing``: the formats of the report that could not be made. ``unreliable``: reviews that are left out.
 
     Its shell commands run in the folder that the zip file makes.
     """
@@ -62,7 +78,7 @@ WHAT IS IN IT
     limited time. {MANIFEST} lists the sha256 of every file{f", and {SIGNATURE} is its signature" if packed.signed else ""}.
 {packed.snapshot}/
     The snapshot: what was read from the cluster, as Parquet files, with a {MANIFEST} of its own.
-{_previous_listed(packed)}reports/
+{_previous_listed(packed)}{_reviews_listed(packed, unreliable)}reports/
     The report in every format that kafka-audit {packed.release} writes, made again from the files above. These are not sealed: see 6.
 {_missing(missing)}chain.json
     The place of the audit among the audits of its cluster. "state" is "agrees" if the cluster's record of the chain did not contradict
@@ -88,7 +104,7 @@ HOW TO CHECK IT
 2.  The files are those that were sealed. The {MANIFEST} of the snapshot and of the audit were written when each was sealed, and list
     the sha256 of every file. This compares them with the files that are here, and must print nothing:
 
-        for folder in {packed.audit} {packed.snapshot}; do
+        for folder in {" ".join(packed.sealed)}; do
           files() {{ find "$folder" ! -type d ! -path "$folder/{MANIFEST}" ! -path "$folder/{SIGNATURE}" "$@"; }}
           files | LC_ALL=C sort | while IFS= read -r file; do
             hash=$(sha256sum < "$file" | cut -c 1-64)
@@ -121,7 +137,7 @@ HOW TO CHECK IT
     Ask for it over another channel than the one over which you got this package, and compare.
 
 6.  Which report to believe. Steps 2 to 5 cover {packed.audit}/ and {packed.snapshot}/,
-    and nothing else: not reports/, not chain.json, not this text. The sealed report is in {packed.audit}/report/.
+    {_and_reviews(packed)}and nothing else: not reports/, not chain.json, not this text. The sealed report is in {packed.audit}/report/.
     This names the files in reports/ that are not the same as the sealed ones, also those of formats that were not written then:
 
         for file in reports/*; do
@@ -129,7 +145,7 @@ HOW TO CHECK IT
         done
 
     Nothing here shows that nobody changed those. kafka-audit can write them again from the files that were sealed (kafka-audit report).
-{_signature(packed)}"""
+{_signature(packed)}{_reviews_checked(packed)}"""
 
 
 def _missing(missing: Sequence[NotWritten]) -> str:
@@ -170,3 +186,47 @@ def _signature(packed: Packed) -> str:
 
     The fourth command says that the signature is verified, and the last prints {packed.seal.manifest_sha256}.
 """
+
+
+def _and_reviews(packed: Packed) -> str:
+    return "step 2 reviews/, too, " if packed.reviews else ""
+
+
+def _reviews_listed(packed: Packed, unreliable: Sequence[Review]) -> str:
+    if not packed.reviews and not unreliable:
+        return ""
+    why = {visible(one.review_id): visible("; ".join(one.problems)) for one in unreliable}
+    left_out = "".join(f"    Missing: {name}, because it is not as it was sealed ({said}).\n" for name, said in why.items())
+    return f"""reviews/{packed.cluster}/
+    What people answered to the failed audit, each in a sealed folder of its own: review.json says who decided what, when and why, and
+    waivers.yaml lists the waivers that are proposed after an acceptance. A review changes nothing of the audit or of its verdict.
+{left_out}"""
+
+
+def _reviews_checked(packed: Packed) -> str:
+    if not packed.reviews:
+        return ""
+    of_audit = "\n".join(
+        f"        grep -H {one.record.audit.manifest_sha256} {packed.review(one)}/{MANIFEST}" for one in packed.reviews if one.record
+    )
+    witnesses = "\n".join(f"    {one.manifest_sha256} {one.review_id}" for one in packed.reviews)
+    return f"""
+{8 if packed.signed else 7}.  The reviews are of this audit. The manifest of each names the sha256 of the manifest of the reviewed audit:
+
+{of_audit}
+
+    Each command prints a line. {_earlier(packed)}Nobody rewrote the reviews if
+
+        sha256sum reviews/{packed.cluster}/*/{MANIFEST}
+
+    prints these, and the installation wrote the same to the logs of the tasks "record_review":
+
+{witnesses}
+"""
+
+
+def _earlier(packed: Packed) -> str:
+    earlier = [one.review_id for one in packed.reviews if one.audit_state != "as reviewed"]
+    if not earlier:
+        return ""
+    return f'{", ".join(earlier)}: of an earlier try of the audit, whose sha256 the audit\'s manifest lists under "replaces". '

@@ -200,3 +200,7 @@ def _write(definition: Seed, state: State, folder: Folder, progress: Progress) -
     state = state.model_copy(update={"seeded": definition.name})
     folder.save(state)
     return state
+
+
+if __name__ == "__main__":
+    stop(directory=Path(sys.argv[1]))

@@ -29,13 +29,11 @@ def stopped_when_killed(directory: Path) -> Iterator[None]:
 
 
 def main() -> None:
-    """Wait until the parent process ends, then stop the sandbox."""
+    """Wait until the parent process ends, then become the process that stops the sandbox: only that one loads Kafka's clients."""
     owner, directory = int(sys.argv[1]), Path(sys.argv[2])
     while os.getppid() == owner:
         time.sleep(_LOOK_SECONDS)
-    from kafka_audit.sandbox import lifecycle  # noqa: PLC0415  (imports Kafka's clients, only when needed)
-
-    lifecycle.stop(directory=directory)
+    os.execv(sys.executable, [sys.executable, "-m", "kafka_audit.sandbox.lifecycle", str(directory)])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.errors import ConfigurationError, IncompleteError, IntegrityError
 from kafka_audit.safe_text import visible
 from kafka_audit.store.chain_state import STATE, ChainState, Seal, number_in, read_state, replaced_in, seal_in
 from kafka_audit.store.locks import held_to_read
@@ -25,15 +25,19 @@ if TYPE_CHECKING:
 _WITNESS = re.compile(r"(?:(?P<audit>[^=]+)=)?(?P<sha256>[0-9a-f]{64})")
 
 
-INTACT, CHANGED, GONE, NOTE = "intact", "changed", "gone", "note"
+INTACT, CHANGED, GONE, ABSENT, NOTE = "intact", "changed", "gone", "absent", "note"
 
 
 @dataclass(kw_only=True)
 class Checked:
-    """Collects the results of a check, in order: (state, text). ``problems``: those for which the check fails."""
+    """Collects the results of a check, in order: (state, text).
+
+    ``problems``: those for which the check fails. ``absent``: what cannot be checked, because it is not in the package that is checked.
+    """
 
     lines: list[tuple[str, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
 
     def intact(self, text: str) -> None:
         self.lines.append((INTACT, text))
@@ -50,14 +54,28 @@ class Checked:
         self.lines.append((state, text))
         self.problems.append(text)
 
+    def not_packed(self, text: str) -> None:
+        """Something that an unpacked evidence package does not hold."""
+        self.lines.append((ABSENT, text))
+        self.absent.append(text)
+
     def counted(self, state: str) -> int:
         return sum(1 for one, _ in self.lines if one == state)
 
     def raise_problems(self, what: Path | str) -> None:
-        """IntegrityError (exit 5) that lists every problem; nothing without one."""
+        """IntegrityError (exit 5) that lists every problem; IncompleteError (exit 4) if something is absent and there is no problem."""
         if self.problems:
-            listed = "\n  ".join(map(visible, self.problems))  # a name with a line break must not look like another answer
+            listed = _lines(self.problems)
             raise IntegrityError(f"{what} cannot be relied on:\n  {listed}\nDo not use it as evidence; restore it from a copy")
+        if self.absent:
+            raise IncompleteError(
+                f"{what} is intact as far as this evidence package goes, which does not hold all that it names:\n  {_lines(self.absent)}\n"
+                "To check these, too, verify it in the root folder where it was made"
+            )
+
+
+def _lines(texts: Sequence[str]) -> str:
+    return "\n  ".join(map(visible, texts))  # a name with a line break must not look like another answer
 
 
 @dataclass(frozen=True, kw_only=True)

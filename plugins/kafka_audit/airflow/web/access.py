@@ -13,9 +13,9 @@ from airflow.api_fastapi.core_api.security import get_user
 from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException
 
-from kafka_audit.airflow.web.newest import Cluster, own_dags, read_cluster, read_clusters, stale_after
+from kafka_audit.airflow.web.newest import Cluster, own_dags, read_cluster, read_clusters
 from kafka_audit.audit.clusters import DagCluster, dag_clusters
-from kafka_audit.audit.installation import audit_root
+from kafka_audit.audit.installation import audit_root, stale_after
 from kafka_audit.audit.listing import FoundAudit, MayRead, find_audit, has_readable_audit, may_read_newest, readable_clusters
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.layout import EvidenceRoot

@@ -76,6 +76,14 @@ def report(found: AskedAudit) -> Response:
     return served(found.file("report", "report.html"), REPORT_POLICY, HTML)
 
 
+@router.get("/audits/{cluster}/{audit_id}/reviews/{review_id}/waivers.yaml")
+def proposed_waivers(found: AskedAudit, review_id: str) -> Response:
+    """The waivers that an acceptance proposes; only of a review that can be relied on."""
+    reviews = reviews_of(root(), found.cluster, found.audit_id)
+    path = next((one.waivers_file for one in reviews if one.review_id == review_id), None)
+    return served(path, INERT, "application/yaml", filename=f"{found.cluster}-{review_id}-waivers.yaml")
+
+
 @router.get("/audits/{cluster}/{audit_id}/data-docs/{name}")
 def data_docs(found: AskedAudit, name: str) -> Response:
     """A page of the gates' Data Docs."""

@@ -6,10 +6,11 @@ from typing import Any
 
 from kafka_audit.airflow.web.availability_chart import availability_chart
 from kafka_audit.airflow.web.matrix import matrix
-from kafka_audit.airflow.web.newest import Cluster, stale_after
+from kafka_audit.airflow.web.newest import Cluster
 from kafka_audit.airflow.web.past_audits import PastAudits
 from kafka_audit.airflow.web.unsealed import RunStates, of_unsealed
 from kafka_audit.airflow.web.waiver_lists import expiring_of, waiver_lists
+from kafka_audit.audit.installation import stale_after
 from kafka_audit.index.overview import ControlLine
 from kafka_audit.report.fleet.states import STATES
 from kafka_audit.report.tally import SEVERITIES, rank

@@ -1,18 +1,17 @@
 """What is known of each cluster: the newest audit that the reader may read, its index, and how old the evidence is."""
 
 import itertools
-import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 
 from kafka_audit.audit.clusters import DagCluster
+from kafka_audit.audit.installation import stale_after
 from kafka_audit.audit.listing import NEWEST, FoundAudit, MayRead, find_audit, readable_clusters
 from kafka_audit.audit.outcome import ERROR, PASSED, VOID
 from kafka_audit.audit.request import DAG_ID
-from kafka_audit.errors import ConfigurationError, IntegrityError
+from kafka_audit.errors import IntegrityError
 from kafka_audit.index.overview import Overview
 from kafka_audit.index.read import open_index
 from kafka_audit.index.shown import without_root
@@ -22,27 +21,12 @@ from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.sealed import AUDIT
 from kafka_audit.times import parse_time, time_of_id
 
-STALE_VARIABLE = "KAFKA_AUDIT_STALE_HOURS"
-_STALE_HOURS = 26.0  # a daily audit and two hours for it to run
-
 NO_AUDIT = "NO AUDIT"
 UNUSABLE = "UNUSABLE"
 UNSEALED = "NOT SEALED"
 """What stands in place of a verdict: no audit, one whose index cannot be used, and one that runs still or was cut short."""
 
 _WORST_FIRST = (VOID, ERROR, UNUSABLE, "FAILED", "INCOMPLETE", UNSEALED, NO_AUDIT)
-
-
-def stale_after() -> timedelta:
-    """The age from which evidence is stale: ``KAFKA_AUDIT_STALE_HOURS``, else 26 hours; ConfigurationError if that is no number above 0."""
-    text = os.environ.get(STALE_VARIABLE) or str(_STALE_HOURS)
-    try:
-        hours = float(text)
-    except ValueError:
-        hours = math.nan
-    if not 0 < hours <= 24 * 3660:
-        raise ConfigurationError(f"{STALE_VARIABLE}: {text!r} is no number of hours above 0; set it to one, such as 26, or to nothing")
-    return timedelta(hours=hours)
 
 
 @dataclass(frozen=True, kw_only=True)

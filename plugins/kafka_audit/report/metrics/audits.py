@@ -52,6 +52,7 @@ class AuditFigures:
     """One audit: ``verdict`` and ``exit_code`` as it ended, its report, and its tables.
 
     ``judged_less``: how many parameters make it judge less than one with the defaults; None if its run.json does not say.
+    ``sample``: the audit is made up (kafka_audit.sample).
 
     - ``groups``: group_id string; time_to_loss_ms, expires_in_ms int64, the soonest of the group's partitions, NULL if none is known
     - ``slas``: group_id, sla string; availability_percent, target_percent, budget_allowed_minutes, budget_left_minutes double
@@ -63,6 +64,7 @@ class AuditFigures:
     exit_code: int
     report: StoredFigures
     judged_less: int | None
+    sample: bool
     counted: bool
     groups: pa.Table
     slas: pa.Table
@@ -78,20 +80,18 @@ def read_audit(folder: Path) -> AuditFigures:
     failures = failures_of(folder)
     verdict = verdict_of(report, bool(failures))
     fit = verdict not in (VOID, ERROR)
+    run = read_json(folder / RUN) if (folder / RUN).is_file() else {}
+    params = run.get("params")
     return AuditFigures(
         verdict=verdict,
         exit_code=int(failures[0]["exit_code"]) if verdict == ERROR else report.exit_code,
         report=report,
-        judged_less=_judged_less(folder),
+        judged_less=len(judged_less(params)) if isinstance(params, dict) else None,
+        sample=run.get("sample") is True,
         counted=fit and not report.missing,
         groups=_groups(folder / "lag" / "group_partitions.parquet") if fit else NO_GROUPS,
         slas=_slas(folder / "lag" / "group_slas.parquet") if fit else _SLAS.empty_table(),
     )
-
-
-def _judged_less(folder: Path) -> int | None:
-    params = read_json(folder / RUN).get("params") if (folder / RUN).is_file() else None
-    return len(judged_less(params)) if isinstance(params, dict) else None
 
 
 def _groups(path: Path) -> pa.Table:

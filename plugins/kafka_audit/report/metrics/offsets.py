@@ -19,7 +19,7 @@ _NAMED = (("group_id", "ascending"), ("topic", "ascending"))
 
 @dataclass(frozen=True, kw_only=True)
 class OffsetsFigures:
-    """One snapshot of ``taken_ms``; NULL is not known. Tables hold what is shown, in the order of names.
+    """One snapshot of ``taken_ms``, made up if it is a ``sample``; NULL is not known. Tables hold what is shown, in the order of names.
 
     - ``groups``: group_id string; partitions, unknown, known, lag, lost, members int64; age_s double; coordinator_id int32; state,
       protocol, protocol_type string; time_to_loss_ms, expires_in_ms int64 as the newest audit has them
@@ -28,6 +28,7 @@ class OffsetsFigures:
     """
 
     taken_ms: int
+    sample: bool
     group_count: int
     groups_left_out: int
     topics_left_out: int
@@ -53,6 +54,7 @@ def read_offsets(snapshot: Snapshot, of_audit: pa.Table, sla_of: SlaOf | None, l
     at = datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc)
     return OffsetsFigures(
         taken_ms=snapshot.taken_ms,
+        sample=snapshot.manifest.get("sample") is True,
         group_count=groups.num_rows,
         groups_left_out=groups.num_rows - kept.num_rows,
         topics_left_out=topics.num_rows - shown.num_rows,

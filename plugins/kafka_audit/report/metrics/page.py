@@ -56,6 +56,8 @@ class _Page(Collector):
             audit = _tried(f"the newest audit of {name}", partial(self._audit, name))
             groups = audit[0].groups if audit is not None else NO_GROUPS
             offsets = _tried(f"the newest offsets of {name}", partial(self._offsets, name, groups, policy))
+            if any(made is not None and made[0].sample for made in (audit, offsets)):
+                continue
             for evidence, found in (("audit", audit), ("offsets", offsets), ("slas", policy)):
                 page.add(UP, found is not None, name, evidence)
             for made in (audit, offsets):

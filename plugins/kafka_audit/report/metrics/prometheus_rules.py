@@ -13,6 +13,10 @@ FRESH = "kafka_audit:sla_within_limits:fresh"
 ERRORS = "kafka_audit:sla_errors:ratio_avg"
 """The share of the samples outside of the limits; the name ends with the window."""
 BUDGET_LEFT = "kafka_audit:sla_error_budget_left:ratio"
+_LOOKS = 60
+"""How many moments of a long window are looked at: one in as many minutes as it has hours, whatever Prometheus' own interval is."""
+_LEAST_KNOWN = 0.5
+"""The share of a long window, less quiet hours, of which it must be known whether the limits were kept."""
 _WINDOWS = ("5m", "30m", "1h", "2h", "6h", "1d", "3d")
 _ABOUT = (
     "Rules for Prometheus, written by `kafka-audit slas export --format prometheus` from slas.yaml. Do not edit: write them again.",
@@ -85,12 +89,14 @@ def _group(slo: Slo, minutes: int) -> dict[str, Any]:
 def _burn(slo: Slo, rate: BurnRate) -> dict[str, Any]:
     limit = f"{rate.factor:g} * {slo.budget:.12g}"
     both = " and ".join(f"{ERRORS}{window}{slo.selector} > {limit}" for window in (rate.long, rate.short))
+    looks = f"count_over_time({FRESH}{slo.selector}[{rate.long}:{rate.long_hours}m])"
+    known = f"{looks} >= {max(1, round(_LOOKS * _LEAST_KNOWN * slo.judged_share))}"
     text = (
         "Group {{ $labels.group }} of cluster {{ $labels.cluster }} uses up the error budget of its lag SLA {{ $labels.sla }} "
         f"{rate.factor:g} times too fast: {{{{ $value | humanizePercentage }}}} of what is known of the last {rate.long} "
         "was outside of the limits."
     )
-    alert = _alert("KafkaLagSlaBudgetBurn", both, None, rate.severity, text)
+    alert = _alert("KafkaLagSlaBudgetBurn", f"{both} and {known}", None, rate.severity, text)
     return {**alert, "labels": {**alert["labels"], "slo": slo.id, "long_window": rate.long, "short_window": rate.short}}
 
 

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy.slas import LagSla
@@ -13,6 +14,8 @@ from kafka_audit.safe_text import visible
 FRESH_MINUTES = 15
 """Offsets older than this say nothing about now: three of the snapshots that are taken every five minutes are then missing."""
 _LONGEST_NAME = 40
+_WEEK = (datetime(2026, 1, 5, tzinfo=timezone.utc), datetime(2026, 1, 12, tzinfo=timezone.utc))
+"""Any week: quiet hours are the same in each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,8 @@ class Slo:
     id: str
     target_percent: float
     window_days: int
+    judged_share: float = 1.0
+    """The share of a week outside of the SLA's quiet hours; of several rules of that name, the smallest."""
 
     @property
     def target(self) -> float:
@@ -106,8 +111,17 @@ def slos_of(slas: Sequence[LagSla]) -> tuple[list[Slo], list[str]]:
         else:
             if any(rule.max_no_progress_seconds is not None for rule in rules):
                 notes.append(f"{shown}: max_no_progress_seconds is not judged here, because one sample cannot tell; CON-14 judges it")
-            found.append(Slo(sla=name, id=_id(name), target_percent=wanted.target_percent, window_days=wanted.window_days))
+            share = min(map(_judged_share, rules))
+            found.append(
+                Slo(sla=name, id=_id(name), target_percent=wanted.target_percent, window_days=wanted.window_days, judged_share=share)
+            )
     return found, notes
+
+
+def _judged_share(sla: LagSla) -> float:
+    first, last = _WEEK
+    quiet = sum((min(ends, last) - max(begins, first) for begins, ends in sla.quiet_spans(first, last)), timedelta())
+    return 1 - quiet / (last - first)
 
 
 def _id(name: str) -> str:
