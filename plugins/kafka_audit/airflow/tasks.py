@@ -19,6 +19,7 @@ from kafka_audit.audit.request import AuditPlan, AuditRequest
 from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import IntegrityError
 from kafka_audit.policy import load_policy
+from kafka_audit.shipped import provide
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import Snapshot, seal_audit, unseal_audit
 from kafka_audit.store.manifest import FileHashes
@@ -100,6 +101,7 @@ def findings_gate(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def _judge(made: AuditPlan, gate: str) -> dict[str, Any]:
+    provide("expectations")
     from kafka_audit.airflow.gates import judge  # noqa: PLC0415 - pyarrow: not at DAG parse
 
     result = judge(made, gate)

@@ -7,7 +7,6 @@ from pathlib import Path
 from kafka_audit.errors import ConfigurationError
 
 ROOT_VARIABLE = "KAFKA_AUDIT_ROOT"
-HOME_VARIABLE = "KAFKA_AUDIT_HOME"
 RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
 POLICY_VARIABLE = "KAFKA_AUDIT_POLICY"
 CONTROLS_VARIABLE = "KAFKA_AUDIT_CONTROLS"
@@ -120,18 +119,3 @@ def _minutes(variable: str, default: int) -> int:
     if not (text.isascii() and text.isdigit()) or int(text[:6]) > _MOST_MINUTES:
         raise ConfigurationError(f"{variable}: {text!r} is not usable: write whole minutes, at most {_MOST_MINUTES}; 0 switches it off")
     return int(text)
-
-
-def project_home() -> Path:
-    """The checkout that holds ``dags/`` and ``plugins/``: ``KAFKA_AUDIT_HOME``, else the one this package was installed from.
-
-    ConfigurationError (exit 2) when it has no DAG of ours.
-    """
-    named = os.environ.get(HOME_VARIABLE)
-    home = Path(named).resolve() if named else Path(__file__).resolve().parents[3]
-    if not (home / "dags" / "kafka_reliability_audit.py").is_file():
-        raise ConfigurationError(
-            f"{home} holds no dags/kafka_reliability_audit.py: set {HOME_VARIABLE} to a checkout of this project, "
-            "or install it with pip install -e"
-        )
-    return home
