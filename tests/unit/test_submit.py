@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka_audit import submit
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.submit import DEFAULT_CONF, JOBS, job_path, with_class_data
-from spark_jobs.engine import submit
 
 
 def test_every_job_has_its_script() -> None:

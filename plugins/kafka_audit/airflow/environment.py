@@ -13,6 +13,7 @@ from kafka_audit.audit.installation import (
     CONTROLS_VARIABLE,
     FINISH_VARIABLE,
     POLICY_VARIABLE,
+    POOL_VARIABLE,
     RETRIES_VARIABLE,
     ROOT_VARIABLE,
     START_VARIABLE,
@@ -82,6 +83,7 @@ def chosen(*, cluster: str, policy: Path | None, controls: Sequence[Path]) -> di
     return {
         ON_FAIL_VARIABLE: "",  # this run ends with its command: a person who is asked could answer nowhere
         CLUSTERS_VARIABLE: "",
+        POOL_VARIABLE: "",
         CLUSTER_VARIABLE: cluster,
         NOTIFY_VARIABLE: "",
         POLICY_VARIABLE: str(policy.resolve()) if policy else "",
