@@ -1,4 +1,4 @@
-# make help lists the targets. Needs Python 3.10+ and Java 17+; everything else is installed into .venv and a cache.
+# make help lists the targets. Needs Python 3.11+ and Java 17+; everything else is installed into .venv and a cache.
 PYTHON ?= python3
 SEED   ?= faulty
 ROOT   ?= audit-root
@@ -77,13 +77,13 @@ sbom: $(STAMP) ## Write build/sbom.cdx.json (CycloneDX): every package and jar w
 	@$(BIN)/python .ci/sbom.py build/sbom.cdx.json
 
 # Versions that the files already contain are kept if they still satisfy the requirements.
-LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header --no-annotate --no-emit-index-url
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 
 lock: $(STAMP) ## Regenerate constraints.txt, build-constraints.txt, docker/constraints.txt and the test tools' lock from their requirements files
 	@$(LOCK) requirements.txt -o constraints.txt
-	@$(LOCK) build-requirements.txt -o build-constraints.txt
+	@$(LOCK) build-requirements.txt -c constraints.txt -o build-constraints.txt
 	@$(LOCK) docker/requirements.txt -c constraints.txt -o docker/constraints.txt
-	@$(LOCK) --python-version 3.11 tests/formats/tools/oscal.txt -o tests/formats/tools/oscal.lock
+	@$(LOCK) tests/formats/tools/oscal.txt -o tests/formats/tools/oscal.lock
 
 lock-jars: install ## After a change of ivy.xml: download every jar again and record its sha256
 	@$(BIN)/python -m kafka_audit.jars --record

@@ -26,11 +26,11 @@ from pyspark.sql import SparkSession
 from kafka_audit.jars.fetch import broker_classpath, java, spark_connector_jars
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.definition import load
+from kafka_audit.submit import READ_COMMITS_CONF
 from spark_jobs.commit_history.decode.batch import OFFSETS, decode_batch
 from spark_jobs.commit_history.history import History
 from spark_jobs.commit_history.read.source import SPARK_CONF, TOPIC
 from spark_jobs.engine.session import spark_session
-from spark_jobs.engine.submit import READ_COMMITS_CONF
 from spark_jobs.read_commits import read
 
 COMMITTED = 256

@@ -13,7 +13,7 @@ from generated_snapshot import CLUSTER, GROUPS, PARTITIONS, READ, TAKEN, TOPICS,
 
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot, new_id
-from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, with_class_data
+from kafka_audit.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, with_class_data
 
 _EARLIER = 2
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_audit.store.lag_days import GROUP_PARTITIONS, GROUPS, day_start_ms
-from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, with_class_data
+from kafka_audit.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, with_class_data
 
 DAYS, SAMPLES, INTERVAL_MS = 30, 288, 300_000
 CORES = 2

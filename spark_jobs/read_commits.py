@@ -20,13 +20,13 @@ from kafka_audit.errors import AuditError, CollectionError, NothingToReadError
 from kafka_audit.jars.fetch import spark_connector_jars
 from kafka_audit.store.commit_batches import has_deleted
 from kafka_audit.store.durable_files import read_json, write_json
+from kafka_audit.submit import READ_COMMITS_CONF
 from spark_jobs.commit_history.decode.batch import TRANSACTIONS
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.history import History
 from spark_jobs.commit_history.read.source import Bounds, bounds, check_transport, stream
 from spark_jobs.engine.exit_code import exit_code_of, failure_of, say
 from spark_jobs.engine.session import spark_session
-from spark_jobs.engine.submit import READ_COMMITS_CONF
 from spark_jobs.engine.tables import Tables
 
 NAME = "read_commits"

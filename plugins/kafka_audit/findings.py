@@ -1,10 +1,10 @@
 """The values of a finding's fields (status, severity, kind of evidence), used by every step from the rule to the report."""
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import StrEnum
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """Verdict of one control on one resource. Missing evidence is NOT_ASSESSED, an empty population NOT_APPLICABLE."""
 
     PASS = "pass"
@@ -24,7 +24,7 @@ COUNTED_AS: Mapping[Status, str] = {
 """The columns of a summary that count the findings in each status."""
 
 
-class Severity(str, Enum):
+class Severity(StrEnum):
     """What a failure costs, worst first."""
 
     CRITICAL = "critical"
@@ -43,7 +43,7 @@ class Severity(str, Enum):
         return self.rank <= other.rank
 
 
-class EvidenceClass(str, Enum):
+class EvidenceClass(StrEnum):
     """How a verdict is known: read from the cluster, following from what was read, said by an owner, or attested by a person.
 
     A control is MANUAL when no machine can see what it asks. It is open until a person attests it and files evidence: that result is
@@ -57,7 +57,7 @@ class EvidenceClass(str, Enum):
     ATTESTED = "attested"
 
 
-class Verdict(str, Enum):
+class Verdict(StrEnum):
     """What a gate says of a rule or of a whole suite. VACUOUS: nothing was tested."""
 
     PASS = "PASS"

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F
 
 from kafka_audit.errors import CollectionError
+from kafka_audit.submit import CLASS_DATA, CLASS_DATA_BYTES, DRIVER_JAVA_OPTIONS, JAVA_OPTIONS
 from spark_jobs.engine.session import spark_session, with_settings
-from spark_jobs.engine.submit import CLASS_DATA, CLASS_DATA_BYTES, DRIVER_JAVA_OPTIONS, JAVA_OPTIONS
 
 
 def make_class_data() -> None:

@@ -12,7 +12,7 @@ from py4j.java_gateway import JavaClass, JavaMember, JavaPackage, JVMView  # typ
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from spark_jobs.engine.submit import (
+from kafka_audit.submit import (
     DEFAULT_CONF,
     DRIVER_JAVA_OPTIONS,
     JAVA_OPTIONS,

@@ -51,7 +51,7 @@ def test_an_empty_setting_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     from kafka_audit.airflow.offsets_tasks import audit_schedule
 
     (plain,) = dag_clusters()
-    assert (audit_schedule(plain.name), plain.offsets_schedule, plain.commits_schedule) == (None, "*/5 * * * *", "*/15 * * * *")
+    assert (audit_schedule(plain), plain.offsets_schedule, plain.commits_schedule) == (None, "*/5 * * * *", "*/15 * * * *")
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,28 @@ def test_each_listed_cluster_has_dags_of_its_own_and_there_are_no_others(monkeyp
         assert (one.params["cluster"], one.params["kafka_conn_id"]) == ("pay.ments", "kafka_2")
     assert found[f"{ROLL_UP}__orders"].params["cluster"] == "orders"
     assert [asset.uri for asset in audit.schedule] == ["kafka-audit://offsets/pay.ments"]
-    assert (offsets.schedule, commits.schedule) == ("*/5 * * * *", "*/15 * * * *")
+    assert (offsets.schedule, commits.schedule) == ("3-59/5 * * * *", "3-59/15 * * * *"), "at minutes of its own"
     assert audit.doc_md == found[f"{AUDIT}__orders"].doc_md
+
+
+def test_owners_and_schedules_of_a_file_of_clusters_are_those_of_its_dags_and_heavy_tasks_share_the_pool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "clusters.yaml"
+    schedules = 'schedules: {audit: asset, offsets: "*/10 * * * *"}'
+    file.write_text(f"version: 1\nclusters: [{{name: orders, connection: c, owners: [orders-team, sre], {schedules}}}]", encoding="utf-8")
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", str(file))
+    monkeypatch.setenv("KAFKA_AUDIT_POOL", "kafka_audit")
+    found = dags()
+    assert set(found) == {f"{kind}__orders" for kind in KINDS}
+    assert {dag.owner for dag in found.values()} == {"orders-team, sre"}
+    assert [asset.uri for asset in found[f"{AUDIT}__orders"].schedule] == ["kafka-audit://offsets/orders"]
+    assert found[f"{OFFSETS}__orders"].schedule == "*/10 * * * *"
+    pools = {kind: {task.pool for task in found[f"{kind}__orders"].tasks} for kind in KINDS}
+    assert pools == {AUDIT: {"kafka_audit"}, ROLL_UP: {"kafka_audit"}, COMMITS: {"kafka_audit"}, OFFSETS: {"default_pool"}}
+    assert {task.weight_rule for task in found[f"{AUDIT}__orders"].tasks} == {"upstream"}, "an audit that has begun ends first"
+    monkeypatch.delenv("KAFKA_AUDIT_POOL")
+    assert {task.pool for dag in dags().values() for task in dag.tasks} == {"default_pool"}
 
 
 def test_without_a_list_the_installation_names_its_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,8 +58,9 @@ import runpy, sys
 from pathlib import Path
 import airflow.sdk, airflow.plugins_manager
 before = set(sys.modules)
-for file in [*Path("dags").glob("*.py"), Path("plugins/kafka_audit_plugin.py")]:
+for file in Path("dags").glob("*.py"):
     runpy.run_path(str(file))
+import kafka_audit.airflow.plugin
 heavy = ("great_expectations", "pandas", "pyspark", "kafka", "confluent_kafka", "pyarrow", "fastapi", "sqlglot", "numpy")
 print([name for name in heavy if name in set(sys.modules) - before])
 """

@@ -67,8 +67,6 @@ def multitool() -> Path:
 
 def _trestle() -> Path:
     """The Python of an environment of its own with compliance-trestle, whose packages differ from this project's."""
-    if sys.version_info < (3, 11):
-        pytest.skip("compliance-trestle 5.2 needs Python 3.11")
     uv = Path(sys.executable).with_name("uv")
 
     def install(folder: Path) -> None:

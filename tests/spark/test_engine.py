@@ -18,9 +18,9 @@ from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.catalogue.rule import rule_of
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
+from kafka_audit.submit import CLASS_DATA
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.session import in_threads
-from spark_jobs.engine.submit import CLASS_DATA
 from spark_jobs.judge.controls import BASELINE_TAKEN, UNDECLARED, check_rules, judge
 from spark_jobs.judge.policy_columns import PolicyColumns
 

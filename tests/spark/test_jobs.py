@@ -22,8 +22,8 @@ from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.store.durable_files import replaced_folder, write_json
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id, seal_audit
 from kafka_audit.store.sealed import OFFSETS, Sealed
+from kafka_audit.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path, with_class_data
 from spark_jobs import verify
-from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path, with_class_data
 from spark_jobs.judge.controls import BASELINE_TAKEN, COLUMNS
 from spark_jobs.judge.part import Part
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.engine.submit import LOOPBACK_CONF, READ_COMMITS_CONF, job_path
+from kafka_audit.submit import LOOPBACK_CONF, READ_COMMITS_CONF, job_path
 
 pytestmark = pytest.mark.spark
 

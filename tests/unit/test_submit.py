@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka_audit import submit
 from kafka_audit.errors import ConfigurationError
-from spark_jobs.engine import submit
-from spark_jobs.engine.submit import DEFAULT_CONF, JOBS, job_path, with_class_data
+from kafka_audit.submit import DEFAULT_CONF, JOBS, job_path, with_class_data
 
 
 def test_every_job_has_its_script() -> None:
@@ -21,7 +21,7 @@ def test_an_unknown_job_is_a_configuration_error() -> None:
 
 
 def test_importing_it_does_not_import_spark() -> None:
-    code = "import sys, spark_jobs.engine.submit; sys.exit('pyspark' in sys.modules)"
+    code = "import sys, kafka_audit.submit; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

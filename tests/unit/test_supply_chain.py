@@ -7,10 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 LOCKS = {
@@ -55,9 +58,20 @@ def test_every_version_that_was_asked_for_is_the_one_that_is_locked(requirements
     assert missing == set(), "run `make lock`"
 
 
-def test_the_image_builds_with_the_same_setuptools() -> None:
-    build = [pin for pin in pins("build-requirements.txt") if pin.startswith("setuptools==")]
-    assert build and set(build) <= pins("docker/requirements.txt")
+def test_the_image_builds_with_the_same_setuptools_and_hatchling() -> None:
+    build = [pin for pin in pins("build-requirements.txt") if pin.startswith(("setuptools==", "hatchling=="))]
+    assert len(build) == 2 and set(build) <= pins("docker/requirements.txt")
+
+
+def test_each_pin_of_the_product_lies_in_a_range_that_the_wheel_asks_for_and_nothing_else_is_asked_for() -> None:
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    asked = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    ranges = {canonicalize_name(one.name): one.specifier for one in map(Requirement, asked)}
+    product = read("requirements.txt").split("# Tests and checks.")[0]
+    pinned = dict(line.split("==") for line in product.splitlines() if line and not line.startswith("#"))
+    assert {canonicalize_name(name) for name in pinned} == set(ranges)
+    assert [name for name, version in pinned.items() if not ranges[canonicalize_name(name)].contains(version)] == []
+    assert all("==" not in str(one) for one in ranges.values()), "exact versions would keep other packages out"
 
 
 def test_make_and_the_image_install_nothing_without_a_hash() -> None:

@@ -1,7 +1,7 @@
 """Adapters between an audit and Airflow: tasks, operators, the hook, web pages, an Airflow for one audit.
 
-Besides this room only ``dags/`` and ``kafka_audit_plugin.py`` import Airflow. What an audit does without Airflow belongs in ``audit``.
-DAGs of other teams import :func:`require_audit` and :func:`audit_asset` from here.
+Only this room imports Airflow. What an audit does without Airflow belongs in ``audit``. DAG files import from here :func:`audit_dags`,
+and those of other teams :func:`require_audit` and :func:`audit_asset`.
 """
 
 from importlib import import_module
@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kafka_audit.airflow.assets import audit_asset
+    from kafka_audit.airflow.dags.factory import audit_dags
     from kafka_audit.airflow.verdict_gate import require_audit
 
-__all__ = ["audit_asset", "require_audit"]
+__all__ = ["audit_asset", "audit_dags", "require_audit"]
 
-_OFFERED = {"audit_asset": "assets", "require_audit": "verdict_gate"}
+_OFFERED = {"audit_asset": "assets", "audit_dags": "dags.factory", "require_audit": "verdict_gate"}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  (what is imported)
-    """Import what another team's DAG asks for when it does: the command line imports modules of this package without Airflow.
+    """Import what a DAG file asks for when it does: the command line imports modules of this package without Airflow.
 
     No module here may have one of these names: Python would put the module in the place of the function.
     """

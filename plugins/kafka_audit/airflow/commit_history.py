@@ -16,7 +16,7 @@ from kafka_audit.cluster.java_client import java_client
 from kafka_audit.errors import ConfigurationError, NothingToReadError
 from kafka_audit.jars.fetch import spark_connector_jars
 from kafka_audit.store.layout import EvidenceRoot
-from spark_jobs.engine.submit import DEFAULT_CONF, READ_COMMITS_CONF
+from kafka_audit.submit import DEFAULT_CONF, READ_COMMITS_CONF
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context

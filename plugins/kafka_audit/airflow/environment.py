@@ -13,14 +13,15 @@ from kafka_audit.audit.installation import (
     CONTROLS_VARIABLE,
     FINISH_VARIABLE,
     POLICY_VARIABLE,
+    POOL_VARIABLE,
     RETRIES_VARIABLE,
     ROOT_VARIABLE,
     START_VARIABLE,
-    project_home,
 )
 from kafka_audit.audit.notification import NOTIFY_VARIABLE
 from kafka_audit.audit.review_settings import ON_FAIL_VARIABLE
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.shipped import shipped_folder
 
 _MOST_CORES = 4
 _NOT_INSTALLED = Path(__file__).parent / "not_installed"
@@ -40,7 +41,6 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
     a connection ``spark_default`` of the caller's is kept, to run the jobs on a Spark cluster.
     """
     home = airflow_home(root)
-    project = project_home()
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_"))}
     spark = os.environ.get("AIRFLOW_CONN_SPARK_DEFAULT") or json.dumps(
         {"conn_type": "spark", "host": f"local[{min(os.cpu_count() or 1, _MOST_CORES)}]"}
@@ -48,8 +48,7 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
     environment |= {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
-        "AIRFLOW__CORE__DAGS_FOLDER": str(project / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(project / "plugins"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(shipped_folder("dags")),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
         # Signs only the calls of this one process to itself.
@@ -84,6 +83,7 @@ def chosen(*, cluster: str, policy: Path | None, controls: Sequence[Path]) -> di
     return {
         ON_FAIL_VARIABLE: "",  # this run ends with its command: a person who is asked could answer nowhere
         CLUSTERS_VARIABLE: "",
+        POOL_VARIABLE: "",
         CLUSTER_VARIABLE: cluster,
         NOTIFY_VARIABLE: "",
         POLICY_VARIABLE: str(policy.resolve()) if policy else "",

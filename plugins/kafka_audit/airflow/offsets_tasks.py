@@ -3,30 +3,28 @@
 Audits can be scheduled on that asset, or on any other.
 """
 
-import os
 from typing import Any
 
 from airflow.sdk import Asset, AssetAlias, get_current_context, task
 
 from kafka_audit.airflow.assets import asset, offsets_asset
 from kafka_audit.airflow.retries import final_errors, while_unreachable
+from kafka_audit.audit.clusters import DagCluster
 from kafka_audit.audit.request import OffsetsRequest, check_request, snapshot_id_of
-
-SCHEDULE_VARIABLE = "KAFKA_AUDIT_SCHEDULE"
 
 OFFSETS = AssetAlias("kafka_offsets")
 """The outlet of every offsets snapshot: which cluster's asset it updates is known only when the run's Params are."""
 
 
-def audit_schedule(cluster: str) -> str | list[Asset] | None:
-    """When audits of a cluster run by themselves, by ``KAFKA_AUDIT_SCHEDULE``; None when that is not set.
+def audit_schedule(one: DagCluster) -> str | list[Asset] | None:
+    """When audits of a cluster run by themselves, as Airflow takes it; None when nothing says so.
 
     ``asset``: after each offsets snapshot of this cluster. A text with ``://``: on updates of the asset of that uri.
     Anything else: a cron expression or preset.
     """
-    said = os.environ.get(SCHEDULE_VARIABLE) or None
+    said = one.audit_schedule
     if said == "asset":
-        return [offsets_asset(cluster)]
+        return [offsets_asset(one.name)]
     return [asset(said)] if said and "://" in said else said
 
 

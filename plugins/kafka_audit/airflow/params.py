@@ -18,8 +18,8 @@ def roll_up_params(one: DagCluster) -> dict[str, Param]:
         "policy_dir": _folder(
             "Policy folder",
             "Absolute path of a folder with `tiers.yaml` and `slas.yaml`, below one of `KAFKA_AUDIT_FOLDERS`. "
-            "Empty: the installation's policy (`KAFKA_AUDIT_POLICY`), or else the one that ships with the product, by which nothing is "
-            "deleted.",
+            "Empty: the policy of the cluster or of the installation (`KAFKA_AUDIT_POLICY`), or else the one that ships with the product, "
+            "by which nothing is deleted.",
             offered_choices().policies,
         ),
         "dry_run": Param(

@@ -24,9 +24,10 @@ from airflow.sdk.listener import get_listener_manager
 from airflow.utils import db
 
 from kafka_audit.airflow.retries import expected_error
-from kafka_audit.audit.installation import audit_root, project_home
+from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.outcome import ERROR, Outcome, audit_outcome
 from kafka_audit.audit.request import DAG_ID, audit_id_of
+from kafka_audit.shipped import shipped_folder
 from kafka_audit.store.durable_files import keep_new_files_private
 from kafka_audit.store.layout import EvidenceRoot
 
@@ -104,7 +105,7 @@ def _prepare_database(events: Events) -> None:
 
 
 def _load_dag() -> "DAG":
-    file = project_home() / "dags" / f"{DAG_ID}.py"
+    file = shipped_folder("dags") / f"{DAG_ID}.py"
     bag = DagBag(dag_folder=str(file))
     if DAG_ID not in bag.dags:
         raise RuntimeError(f"{file} does not define the DAG {DAG_ID}: {bag.import_errors}")

@@ -19,7 +19,8 @@ from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.step import audit_step, checked_plan
 from kafka_audit.audit.request import AuditPlan
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError, NothingToReadError
-from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path, with_class_data
+from kafka_audit.shipped import with_shipped
+from kafka_audit.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path, with_class_data
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
@@ -126,8 +127,9 @@ def _arguments(plan: AuditPlan) -> list[str]:
 
 
 def job_environment() -> dict[str, str]:
-    """This process's environment without Airflow's own part: connections, database, keys. A job needs none of it."""
-    return {name: value for name, value in os.environ.items() if not name.lstrip("_").startswith("AIRFLOW_") or name == "AIRFLOW_HOME"}
+    """This process's environment without Airflow's own part (connections, database, keys), and with the jobs' package on the path."""
+    kept = {name: value for name, value in os.environ.items() if not name.lstrip("_").startswith("AIRFLOW_") or name == "AIRFLOW_HOME"}
+    return with_shipped(kept)
 
 
 def prepare_environment() -> None:

@@ -16,6 +16,7 @@ from kafka_audit.audit.request import AuditPlan, AuditRequest
 from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import IntegrityError
 from kafka_audit.policy import load_policy
+from kafka_audit.shipped import provide
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import Snapshot, unseal_audit
 from kafka_audit.store.signing_key import signing_key
@@ -109,6 +110,7 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _run(step: str, made: AuditPlan) -> dict[str, Any]:
+    provide("expectations")
     from kafka_audit.airflow.results import STEPS  # noqa: PLC0415 - pyarrow: not at DAG parse
 
     return STEPS[step](made)

@@ -9,7 +9,6 @@ from pathlib import Path
 from kafka_audit.errors import ConfigurationError
 
 ROOT_VARIABLE = "KAFKA_AUDIT_ROOT"
-HOME_VARIABLE = "KAFKA_AUDIT_HOME"
 RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
 POLICY_VARIABLE = "KAFKA_AUDIT_POLICY"
 CONTROLS_VARIABLE = "KAFKA_AUDIT_CONTROLS"
@@ -17,6 +16,7 @@ FOLDERS_VARIABLE = "KAFKA_AUDIT_FOLDERS"
 START_VARIABLE = "KAFKA_AUDIT_START_WITHIN"
 FINISH_VARIABLE = "KAFKA_AUDIT_FINISH_WITHIN"
 STALE_VARIABLE = "KAFKA_AUDIT_STALE_HOURS"
+POOL_VARIABLE = "KAFKA_AUDIT_POOL"
 
 _START_MINUTES = 30
 _FINISH_MINUTES = 90  # half an hour before the run's own time limit ends it
@@ -142,18 +142,3 @@ def stale_after() -> timedelta:
             f"{STALE_VARIABLE}: {text!r:.80} is not usable: write a number of hours above 0, at most {_MOST_STALE_HOURS}, or unset it"
         )
     return timedelta(hours=hours)
-
-
-def project_home() -> Path:
-    """The checkout that holds ``dags/`` and ``plugins/``: ``KAFKA_AUDIT_HOME``, else the one this package was installed from.
-
-    ConfigurationError (exit 2) when it has no DAG of ours.
-    """
-    named = os.environ.get(HOME_VARIABLE)
-    home = Path(named).resolve() if named else Path(__file__).resolve().parents[3]
-    if not (home / "dags" / "kafka_reliability_audit.py").is_file():
-        raise ConfigurationError(
-            f"{home} holds no dags/kafka_reliability_audit.py: set {HOME_VARIABLE} to a checkout of this project, "
-            "or install it with pip install -e"
-        )
-    return home

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.audit.clusters import CLUSTER_PATTERN
+from kafka_audit.audit.cluster_file import CLUSTER_PATTERN
 from kafka_audit.audit.formats import REPORT_FILES, ReportFile, not_written
 from kafka_audit.audit.outcome import ERROR, VOID, failures_of
 from kafka_audit.audit.request import DAG_ID

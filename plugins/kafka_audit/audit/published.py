@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from kafka_audit.audit.clusters import CLUSTER_PATTERN
+from kafka_audit.audit.cluster_file import CLUSTER_PATTERN
 from kafka_audit.audit.outcome import ERROR, FAILED, INCOMPLETE, PASSED, Outcome
 from kafka_audit.audit.request import DAG_ID, AuditPlan, AuditRequest
 from kafka_audit.errors import AuditError

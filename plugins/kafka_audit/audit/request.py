@@ -9,11 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from kafka_audit.audit.clusters import CLUSTER_PATTERN, CLUSTERS_VARIABLE, cluster_of_dag
+from kafka_audit.audit.cluster_file import CLUSTER_PATTERN
+from kafka_audit.audit.clusters import CLUSTERS_VARIABLE, cluster_of_dag, cluster_policy
 from kafka_audit.audit.formats import DEFAULT_FORMATS, read_formats
-from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, allowed_folder, control_folders, policy_folder
+from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, allowed_folder, control_folders
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id
 
@@ -43,12 +44,12 @@ class PolicyRequest(ClusterRequest):
     """The Params of a run that a policy decides about."""
 
     policy_dir: Annotated[str | None, Field(validate_default=True)] = None
-    """The policy that holds for the run: one that may be named, or else the installation's; None for the shipped one."""
+    """The policy that holds for the run: one that may be named, or else the cluster's or the installation's; None for the shipped one."""
 
     @field_validator("policy_dir")
     @classmethod
-    def _policy_is_allowed(cls, value: str | None) -> str | None:
-        own = policy_folder()
+    def _policy_is_allowed(cls, value: str | None, info: ValidationInfo) -> str | None:
+        own = cluster_policy(str(info.data.get("cluster", "")))
         if value:
             return str(allowed_folder(value, [own] if own else [], POLICY_VARIABLE))
         return str(own) if own else None

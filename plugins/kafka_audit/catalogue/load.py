@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.rule import Rule, rule_set_sha256, rules_of
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.input_files.read import package_folder
 from kafka_audit.input_files.yaml_file import explain, read_model
+from kafka_audit.shipped import shipped_folder
 
 _FILE = re.compile(r"[a-z][a-z0-9_]*\.yaml")
 
@@ -46,7 +46,7 @@ class Catalogue:
 
 def shipped_controls() -> Path:
     """The folder of the controls that come with the product."""
-    return package_folder("spark_jobs") / "controls"
+    return shipped_folder("spark_jobs/controls")
 
 
 def load_catalogue(folders: Sequence[Path] | None = None) -> Catalogue:

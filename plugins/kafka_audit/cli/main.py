@@ -29,6 +29,7 @@ COMMANDS = {
     "diff": "diff:diff",
     "history": "retention:group_history",
     "demo": "demo:demo",
+    "doctor": "doctor:doctor",
     "ui": "ui:ui",
     "version": "main:version",
     "lag": "lag:lag",

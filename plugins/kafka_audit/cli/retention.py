@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from kafka_audit.audit.installation import POLICY_VARIABLE, policy_folder
+from kafka_audit.audit.clusters import cluster_policy
+from kafka_audit.audit.installation import POLICY_VARIABLE
 from kafka_audit.cli.lag_timeline import lag_timeline
 from kafka_audit.cli.options import Cluster, PolicyFolder, Root, printable
 from kafka_audit.cli.timeline import text, timeline
@@ -26,7 +27,7 @@ def retention(cluster: Cluster = "kafka", root: Root = Path("audit-root"), polic
 
     Deletes only under a policy that you name; under the shipped policy use --dry-run. Never deletes audits and whole snapshots.
     """
-    named = policy or policy_folder()
+    named = policy or cluster_policy(cluster)
     if named is None and not dry_run:
         raise ConfigurationError(
             f"nobody named a policy, and evidence is not deleted by the shipped one: name yours by --policy or {POLICY_VARIABLE}; "

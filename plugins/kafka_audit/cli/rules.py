@@ -1,5 +1,6 @@
 """The commands on rules: ``kafka-audit controls``, ``kafka-audit policy`` and ``kafka-audit check-clients``."""
 
+import os
 import subprocess
 import sys
 from datetime import datetime, timezone
@@ -15,6 +16,7 @@ from kafka_audit.cli.options import Controls, PolicyFolder, need_java, printable
 from kafka_audit.clients.declared import Implementation, Kind
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.policy import load_policy
+from kafka_audit.shipped import with_shipped
 
 controls_app = typer.Typer(help="The control catalogue.", no_args_is_help=True)
 policy_app = typer.Typer(help="The policy: tiers, SLAs, declared clients, waivers, frameworks.", no_args_is_help=True)
@@ -45,7 +47,7 @@ def check_controls(
 @controls_app.command(name="test")
 def test_controls(folder: Annotated[list[Path], typer.Argument(help="Folders with controls of your own.")]) -> None:
     """Run controls on their own examples, with Spark. Exit code 2: an example gets another verdict than it names."""
-    done = subprocess.run([sys.executable, "-m", "spark_jobs.check_examples", *map(str, folder)], check=False)
+    done = subprocess.run([sys.executable, "-m", "spark_jobs.check_examples", *map(str, folder)], env=with_shipped(os.environ), check=False)
     raise typer.Exit(done.returncode)
 
 
@@ -104,5 +106,6 @@ def check_client_files(
         *(("controls", folder) for folder in controls or []),
     )
     given = [f"--{name}={value}" for name, value in options if value is not None]
-    done = subprocess.run([sys.executable, "-m", "spark_jobs.check_clients", *given, "--", str(path)], check=False)
+    command = [sys.executable, "-m", "spark_jobs.check_clients", *given, "--", str(path)]
+    done = subprocess.run(command, env=with_shipped(os.environ), check=False)
     raise typer.Exit(done.returncode)

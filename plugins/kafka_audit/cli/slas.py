@@ -1,7 +1,7 @@
 """``kafka-audit slas``: the policy's lag SLAs for other tools."""
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from kafka_audit.report.metrics.slos import FRESH_MINUTES
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Write the policy's lag SLAs for Prometheus or as OpenSLO.")
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """What the SLAs are written as."""
 
     OPENSLO = "openslo"

@@ -1,6 +1,7 @@
 """``kafka-audit ui``: Airflow with its UI, on a real cluster to audit and on a history to look at."""
 
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -28,6 +29,7 @@ from kafka_audit.sandbox.definition import SEEDS
 from kafka_audit.sandbox.earlier_snapshots import make_past
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.sandbox.watch import stopped_when_killed
+from kafka_audit.shipped import with_shipped
 from kafka_audit.store.layout import EvidenceRoot
 
 FAULTY = "faulty"
@@ -167,7 +169,8 @@ def _command(root: Path, template: tuple[str, str], names: Sequence[str]) -> lis
 
 def _run_all(commands: Sequence[Sequence[str]]) -> None:
     """Run the commands at the same time; CollectionError with what the first that failed wrote last. None outlives the call."""
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command in commands]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    running = [subprocess.Popen(command, env=with_shipped(os.environ), **pipes) for command in commands]
     try:
         for process in running:
             told, wrong = process.communicate()

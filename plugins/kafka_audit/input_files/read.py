@@ -1,7 +1,6 @@
 """Reads a file that a person wrote for this tool; refuses anything but a regular file of a reasonable size."""
 
 import hashlib
-import importlib.util
 import os
 import stat
 from collections.abc import Iterator
@@ -28,14 +27,6 @@ def refuse_outside(folder: Path, path: Path) -> None:
     except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL in the name
         pass
     raise ConfigurationError(f"lies outside of the folder {folder}: copy the file into it, and name it relative to the folder")
-
-
-def package_folder(name: str) -> Path:
-    """The folder of an installed package, which is not imported; ConfigurationError when it is not installed."""
-    found = importlib.util.find_spec(name)
-    if found is None or not found.submodule_search_locations:
-        raise ConfigurationError(f"the package {name} is not installed: run `make install` in the project's folder")
-    return Path(found.submodule_search_locations[0])
 
 
 def read_input(path: Path, advice: str, *, pipe: bool = False) -> bytes:

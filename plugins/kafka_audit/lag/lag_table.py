@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from enum import Enum
+from enum import StrEnum
 from math import inf
 from typing import Any, TextIO
 
@@ -16,7 +16,7 @@ from kafka_audit.lag.rows import NOT_ASSESSED, LagRow, SlaOf, lag_rows
 from kafka_audit.safe_text import shortened, utc, visible
 
 
-class Sort(str, Enum):
+class Sort(StrEnum):
     """What decides the order of rows: names, or a figure with the worst first and unknown ones last."""
 
     GROUP = "group"

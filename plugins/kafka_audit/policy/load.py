@@ -11,7 +11,6 @@ from kafka_audit.clients.settings import effective
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.fields import Strict
 from kafka_audit.input_files.glob import matches
-from kafka_audit.input_files.read import package_folder
 from kafka_audit.input_files.yaml_file import read_model
 from kafka_audit.policy.attestations import Attestation, AttestationFile
 from kafka_audit.policy.frameworks import Framework
@@ -19,6 +18,7 @@ from kafka_audit.policy.managed_service import ManagedService
 from kafka_audit.policy.slas import LagSla, SlaFile
 from kafka_audit.policy.tiers import GroupRule, History, Tier, TierFile, TopicRule
 from kafka_audit.policy.waivers import Waiver, WaiverFile
+from kafka_audit.shipped import shipped_folder
 
 _REQUIRED: dict[str, type[Strict]] = {"tiers.yaml": TierFile, "slas.yaml": SlaFile}
 _OPTIONAL: dict[str, type[Strict]] = {"clients.yaml": ClientFile, "waivers.yaml": WaiverFile, "attestations.yaml": AttestationFile}
@@ -75,7 +75,7 @@ def _tier(rules: Sequence[TopicRule | GroupRule], name: str) -> str | None:
 
 def shipped_policy_folder() -> Path:
     """The folder of the shipped defaults, beside the Great Expectations suites."""
-    return package_folder("expectations") / "policy"
+    return shipped_folder("expectations/policy")
 
 
 def load_policy(folder: Path | None = None) -> Policy:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -17,7 +17,7 @@ _BRACKET = re.compile(r"\[[*?[]\]|\[")
 _FURTHEST_EAST = timedelta(hours=14)
 
 
-class WaiverState(str, Enum):
+class WaiverState(StrEnum):
     """Whether a waiver is valid at a time; only a waiver in force covers failures."""
 
     IN_FORCE = "in force"

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
 
-class Change(str, Enum):
+class Change(StrEnum):
     """How a failure compares with the previous audit. INCOMPARABLE: one of the two audits could not see, or judged by other rules."""
 
     NEW = "new"

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 from kafka_audit.audit.outcome import VOID
@@ -17,7 +17,7 @@ from kafka_audit.report.results import ControlResult, Counts, Finding
 UNFIT_EVIDENCE = "The evidence of this audit is not fit to judge: this is no verdict."
 
 
-class Standing(str, Enum):
+class Standing(StrEnum):
     """How a control stands over all its resources, the worst first.
 
     UNFIT: it only passed, on evidence that is not fit to judge. IN_PART: it passed, and some of its results were set aside, because there

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
+from enum import StrEnum
 from typing import NamedTuple
 
 from pydantic import computed_field
@@ -17,7 +17,7 @@ from kafka_audit.report.tally import AssessedShare
 _DID_NOT_RUN = "did not run"
 
 
-class Support(str, Enum):
+class Support(StrEnum):
     """Whether the results of a control, or of all controls of a requirement, support the requirement."""
 
     DOES_NOT_SUPPORT = "does not support"

@@ -18,7 +18,7 @@ from kafka_audit.store.unfinished import hold_new
 from kafka_audit.times import is_id, parse_time, stamp
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 SCHEMA_VERSION = 1
 SNAPSHOT, OFFSETS, AUDIT, LAG_DAY, BEHAVIOUR, REVIEW = "snapshot", "offsets", "audit", "lag_day", "commit_behaviour", "review"

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it sh
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.errors import CollectionError, ConfigurationError, NothingToReadError
-from spark_jobs.engine.submit import SECRET_SETTINGS, is_local
+from kafka_audit.submit import SECRET_SETTINGS, is_local
 
 TOPIC = "__consumer_offsets"
 

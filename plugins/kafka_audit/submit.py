@@ -1,4 +1,4 @@
-"""What a caller of spark-submit needs to know about the jobs, without Spark: paths, default configuration and driver options."""
+"""What a caller of spark-submit needs to know about the jobs of ``spark_jobs``, without Spark: paths, configuration, driver options."""
 
 import re
 import sys
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.shipped import shipped_folder
 
 JOBS = ("verify", "roll_up_offsets", "read_commits")
 
@@ -99,4 +100,4 @@ def job_path(name: str) -> Path:
     """The script of a job, for spark-submit; ConfigurationError when there is no such job."""
     if name not in JOBS:
         raise ConfigurationError(f"{name!r} is not a Spark job: write one of {', '.join(JOBS)}")
-    return Path(__file__).resolve().parents[1] / f"{name}.py"
+    return shipped_folder("spark_jobs") / f"{name}.py"

@@ -1,4 +1,4 @@
-"""The one file that Airflow loads as a plugin: menu entry, report tab and web pages; everything heavy waits for the first request."""
+"""What Airflow loads by this package's entry point: menu entry, report tab and web pages; all that is heavy waits for the first request."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any

@@ -1,0 +1,54 @@
+"""``kafka-audit doctor``: what an audit needs, whether it is there, and how to get it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafka_audit.cli import doctor_cluster, doctor_installation
+from kafka_audit.cli.doctor_installation import MISSING, NOT_KNOWN, Check
+from kafka_audit.cli.options import Bootstrap, Connection, Controls, PolicyFolder, connection_keys, printable
+from kafka_audit.errors import ConfigurationError, IncompleteError
+
+RootUrl = Annotated[
+    str, typer.Option("--root", envvar="KAFKA_AUDIT_ROOT", help="Folder below which evidence, audits and reports are kept.")
+]
+
+
+def doctor(
+    bootstrap: Bootstrap = None,
+    connection: Connection = None,
+    root: RootUrl = "audit-root",
+    policy: PolicyFolder = None,
+    controls: Controls = None,
+) -> None:
+    """Check what an audit needs on this machine and, with --bootstrap or --connection, the cluster; reads only.
+
+    One line for each check: ok, missing (with the fix) or not known. Exit code 0: nothing is missing; 2: something is; 4: nothing is
+    missing, but something could not be found out.
+    """
+    found: Counter[str] = Counter()
+    for check in _checks(bootstrap, connection, root, policy, controls or []):
+        found[check.state] += 1
+        typer.echo(printable(f"{check.state:<9}  {check.name:<20}  {check.detail}"))
+        for line in check.fix.splitlines():
+            typer.echo(printable(f"{'':<33}{line}"))
+    if found[MISSING]:
+        raise typer.Exit(ConfigurationError.exit_code)
+    if found[NOT_KNOWN]:
+        raise typer.Exit(IncompleteError.exit_code)
+
+
+def _checks(bootstrap: str | None, connection: Path | None, root: str, policy: Path | None, controls: list[Path]) -> Iterator[Check]:
+    """Each check when it is its turn: a cluster may take its time to answer."""
+    yield from doctor_installation.programs()
+    yield from doctor_installation.packages()
+    yield doctor_installation.clusters()
+    yield doctor_installation.rules(policy, controls)
+    yield doctor_installation.root_folder(root)
+    if bootstrap is not None or connection is not None:
+        yield from doctor_cluster.cluster(lambda: connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
+    else:
+        yield Check("cluster", "not asked", "name it by --bootstrap or --connection to check whether it answers, and the rights on it")
