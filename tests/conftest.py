@@ -44,12 +44,17 @@ _PARTS = {
     # First the modules that look at the cluster as it was seeded.
     "faulty cluster": ("test_sandbox.py", "test_collection.py", "test_offsets_snapshot.py", "test_remediation.py", "test_whole_audit.py"),
     "healthy cluster": ("test_empty_cluster.py", "test_healthy_cluster.py", "test_airflow.py", "test_interrupted_audit.py"),
+    # Each starts a Spark session for itself: the second one and the third find a JVM that has planned such queries before.
+    "warm JVM": ("test_flipped_settings.py", "test_lag_truth.py", "test_tiered_storage.py"),
     "job process": ("test_offsets_topic.py", "test_transaction_state.py", "test_versions.py"),
 }
 
 
 def _part(path: PurePath) -> str:
-    """What shares the Spark session, Airflow's database, a cluster, the process of a job or the import of Great Expectations; else the module."""
+    """What shares the Spark session or its JVM, Airflow's database, a cluster, the process of a job or the import of Great Expectations.
+
+    Else the module.
+    """
     if path.parent.name in ("spark", "dags"):
         return path.parent.name
     if path.name.startswith("test_gate_"):
