@@ -3,6 +3,7 @@ tests that must run in one process stay together if several processes share the 
 
 import contextlib
 import gc
+import logging
 import os
 import signal
 import sys
@@ -26,6 +27,12 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# jsonschema would compile 38 grammars when it is imported, for a format that is checked nowhere: internationalised addresses.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None is Python's own mark for what is not installed
+
+# py4j says good-bye when the interpreter ends, to a stream that pytest has closed by then.
+logging.getLogger("py4j").setLevel(logging.WARNING)
+
 # One Spark session lives through all tests: what a thousand plans leave behind is more than a job ever holds.
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")
 
@@ -36,13 +43,18 @@ _LONGEST_FIRST = ("spark", "faulty cluster", "healthy cluster", "integration", "
 _PARTS = {
     # First the modules that look at the cluster as it was seeded.
     "faulty cluster": ("test_sandbox.py", "test_collection.py", "test_offsets_snapshot.py", "test_remediation.py", "test_whole_audit.py"),
-    "healthy cluster": ("test_empty_cluster.py", "test_airflow.py", "test_interrupted_audit.py"),
+    "healthy cluster": ("test_empty_cluster.py", "test_healthy_cluster.py", "test_airflow.py", "test_interrupted_audit.py"),
+    # Each starts a Spark session for itself: the second one and the third find a JVM that has planned such queries before.
+    "warm JVM": ("test_flipped_settings.py", "test_lag_truth.py", "test_tiered_storage.py"),
     "job process": ("test_offsets_topic.py", "test_transaction_state.py", "test_versions.py"),
 }
 
 
 def _part(path: PurePath) -> str:
-    """What shares the Spark session, Airflow's database, a cluster, the process of a job or the import of Great Expectations; else the module."""
+    """What shares the Spark session or its JVM, Airflow's database, a cluster, the process of a job or the import of Great Expectations.
+
+    Else the module.
+    """
     if path.parent.name in ("spark", "dags"):
         return path.parent.name
     if path.name.startswith("test_gate_"):

@@ -4,17 +4,7 @@ from typing import Any
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
-
-AUDIT = "kafka_reliability_audit"
-GRANTED: dict[str, set[str]] = {
-    "orders": {f"{AUDIT}__orders"},
-    "payments": {f"{AUDIT}__payments"},
-    "plain": {AUDIT},
-    "offsets": {"kafka_offsets_snapshot__orders"},
-    "nothing": set(),
-    "all": {AUDIT, f"{AUDIT}__orders", f"{AUDIT}__payments"},
-}
-"""For each user the DAGs whose runs may be read."""
+from granted_runs import GRANTED
 
 
 class PerDagRights(SimpleAuthManager):

@@ -11,8 +11,6 @@ from indexed_cluster import CLUSTER, HOUR, NOON, IndexedCluster
 from news_overviews import changed, changes, failed, loss, lost
 from receivers import HttpServer, MailServer, http_server, mail_server
 
-from kafka_audit.airflow.notify import deadline_missed
-from kafka_audit.airflow.telling import page_of, tell
 from kafka_audit.audit.notification import NotifySettings
 from kafka_audit.errors import ConfigurationError, NotToldError
 from kafka_audit.findings import Severity
@@ -47,6 +45,7 @@ def cluster(tmp_path: Path) -> IndexedCluster:
 @pytest.fixture
 def told(cluster: IndexedCluster) -> Callable[..., dict[str, list[str]]]:
     """Tells what is new of the cluster, one hour after its newest audit."""
+    from kafka_audit.airflow.telling import tell
 
     def run(*connections: str, hour: float = 1, failed: str = "") -> dict[str, list[str]]:
         settings = NotifySettings(connections=connections, least=Severity.HIGH, stale_hours=26, finish_within=2 * HOUR)
@@ -196,6 +195,8 @@ def installed(cluster: IndexedCluster, monkeypatch: pytest.MonkeyPatch) -> Index
 
 
 def test_a_missed_deadline_is_told_once_unless_the_audit_is_sealed_by_now(chat: HttpServer, installed: IndexedCluster) -> None:
+    from kafka_audit.airflow.notify import deadline_missed
+
     installed.sealed(0)
     deadline_missed("d", "run 0", CLUSTER)
     assert chat.received == []
@@ -209,6 +210,8 @@ def test_a_missed_deadline_is_told_once_unless_the_audit_is_sealed_by_now(chat: 
 def test_without_the_setting_nobody_is_told_of_a_missed_deadline(
     chat: HttpServer, installed: IndexedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from kafka_audit.airflow.notify import deadline_missed
+
     monkeypatch.delenv("KAFKA_AUDIT_NOTIFY")
     deadline_missed("d", "run 0", CLUSTER)
     assert chat.received == []
@@ -216,6 +219,8 @@ def test_without_the_setting_nobody_is_told_of_a_missed_deadline(
 
 
 def test_without_a_base_url_there_is_no_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kafka_audit.airflow.telling import page_of
+
     monkeypatch.delenv("AIRFLOW__API__BASE_URL", raising=False)
     assert page_of(CLUSTER) == ""
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com")

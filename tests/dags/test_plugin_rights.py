@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from per_dag_rights import AUDIT, GRANTED
+from granted_runs import AUDIT, GRANTED
 
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot

@@ -35,11 +35,13 @@ def only_audit(root: Path, cluster: str) -> Audit:
 
 
 class AirflowDatabase:
-    """An empty database of Airflow's, which takes seconds to create: made once, and copied for each audit folder."""
+    """An empty database of Airflow's, which takes seconds to create: made once in a folder, and copied for each audit folder."""
 
     def __init__(self, folder: Path) -> None:
         self._home = airflow_home(folder / "root")
-        self._home.mkdir()
+        if list(self._home.glob("migrated-*")):
+            return
+        self._home.mkdir(parents=True, exist_ok=True)
         environment = audit_environment(root=folder / "root", connection=None)
         subprocess.run([sys.executable, "-c", _CREATE], env=environment, check=True, capture_output=True, timeout=300)
 

@@ -1,6 +1,7 @@
-"""Real clusters for the tests: started when the first test asks, stopped when the session ends."""
+"""Real clusters for the tests: started when the first test asks, stopped after the last one that does."""
 
 import logging
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from command_line import AirflowDatabase
 from commit_history_job import one_process
 from faulty_shop import first_audit
 
+from kafka_audit.jars.fetch import exclusive
 from kafka_audit.sandbox import lifecycle
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.store.layout import Audit
@@ -17,15 +19,30 @@ from kafka_audit.store.layout import Audit
 log = logging.getLogger(__name__)
 
 
-def _run(seed: str, directory: Path) -> Iterator[Sandbox]:
+_running: dict[str, Sandbox] = {}
+"""Sandboxes by the name of the fixture that starts them."""
+
+
+def _run(seed: str, directory: Path, fixture: str) -> Iterator[Sandbox]:
     with lifecycle.start(seed, directory=directory, progress=log.info) as sandbox:
+        _running[fixture] = sandbox
         yield sandbox
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Stop the clusters that no later test asks for: idle brokers and their clients take time from the other tests."""
+    items = item.session.items
+    later = items[items.index(item) + 1 :]
+    for fixture in [*_running]:
+        if not any(fixture in one.fixturenames for one in later if isinstance(one, pytest.Function)):
+            _running.pop(fixture).stop(log.info)
 
 
 @pytest.fixture(scope="session")
 def started_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """Three brokers as the healthy seed has them; nothing was written to them until ``healthy_cluster`` is asked for."""
-    yield from _run(lifecycle.NO_SEED, tmp_path_factory.mktemp("healthy-sandbox"))
+    yield from _run(lifecycle.NO_SEED, tmp_path_factory.mktemp("healthy-sandbox"), "started_cluster")
 
 
 @pytest.fixture(scope="session")
@@ -41,13 +58,13 @@ def empty_cluster(started_cluster: Sandbox, tmp_path: Path) -> Iterator[Sandbox]
     if lifecycle.status(directory=started_cluster.directory).seed == lifecycle.NO_SEED:
         yield started_cluster
     else:
-        yield from _run(lifecycle.NO_SEED, tmp_path / "empty-sandbox")
+        yield from _run(lifecycle.NO_SEED, tmp_path / "empty-sandbox", "empty_cluster")
 
 
 @pytest.fixture(scope="session")
 def faulty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """Three brokers with the faulty seed; tests only read it until ``faulty_audit`` was made."""
-    yield from _run("faulty", tmp_path_factory.mktemp("faulty-sandbox"))
+    yield from _run("faulty", tmp_path_factory.mktemp("faulty-sandbox"), "faulty_cluster")
 
 
 @pytest.fixture(scope="session")
@@ -67,4 +84,8 @@ def job_process() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def airflow_database(tmp_path_factory: pytest.TempPathFactory) -> AirflowDatabase:
-    return AirflowDatabase(tmp_path_factory.mktemp("airflow-database"))
+    """One for all processes that share the tests: their temporary folders lie in the same one."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "airflow-database"
+    with exclusive(folder.with_suffix(".lock"), wait=True):
+        return AirflowDatabase(folder)

@@ -14,7 +14,6 @@ from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError
 from kafka_audit.policy.managed_service import REFUSALS
 from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
-from kafka_audit.store.sealed import Sealed
 
 pytestmark = pytest.mark.kafka
 
@@ -48,11 +47,6 @@ def restricted(secured, tmp_path_factory):
 @pytest.fixture(scope="module")
 def uninvited(secured, tmp_path_factory):
     return snapshot(connection(secured, VISITOR), tmp_path_factory.mktemp("uninvited"))
-
-
-@pytest.fixture(scope="module")
-def healthy(healthy_cluster, tmp_path_factory):
-    return snapshot({"bootstrap.servers": healthy_cluster.bootstrap}, tmp_path_factory.mktemp("healthy"))
 
 
 @pytest.fixture(scope="module")
@@ -165,33 +159,6 @@ def test_wrong_credentials_are_said_with_mechanism_and_user_and_without_the_pass
 def test_a_client_without_credentials_on_a_sasl_port_is_told_to_check_the_protocol(secured, tmp_path):
     with pytest.raises(CollectionError, match=r"security\.protocol"):
         snapshot({"bootstrap.servers": f"127.0.0.1:{secured}", "request.timeout.ms": "3000"}, tmp_path)
-
-
-def test_a_healthy_cluster_is_read_whole_and_the_snapshot_verifies(healthy):
-    assert rows(healthy, "errors") == []
-    assert all(row["alive"] and row["answered"] for row in rows(healthy, "brokers"))
-    assert sum(row["is_controller"] for row in rows(healthy, "brokers")) == 1
-    assert {row["describe_cluster_version"] for row in rows(healthy, "brokers")} == {2}  # since 4.0; 1 since 3.7
-    assert Sealed.verified(healthy.path).manifest["cluster_id"]
-
-
-def test_start_stable_and_end_offsets_are_in_order_and_commits_lie_between_them(healthy):
-    offsets = {(row["topic"], row["partition"]): row for row in rows(healthy, "offsets")}
-
-    assert all(row["log_start"] <= row["last_stable"] <= row["log_end"] for row in offsets.values())
-    for row in rows(healthy, "committed_offsets"):
-        if row["committed"] is not None:
-            assert row["committed"] <= offsets[row["topic"], row["partition"]]["log_end"]
-
-
-def test_every_partition_of_metadata_has_offsets_and_sizes_on_all_its_replicas(healthy):
-    partitions = {(row["topic"], row["partition"]): set(row["replicas"]) for row in rows(healthy, "partitions")}
-    sizes = {}
-    for row in rows(healthy, "replica_sizes"):
-        sizes.setdefault((row["topic"], row["partition"]), set()).add(row["broker_id"])
-
-    assert set(partitions) == {(row["topic"], row["partition"]) for row in rows(healthy, "offsets")}
-    assert sizes == partitions
 
 
 def test_a_group_on_the_new_protocol_has_its_type_state_and_assignments(faulty):

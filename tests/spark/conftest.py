@@ -1,6 +1,5 @@
 """One Spark session for all Spark tests, because starting one is expensive. It plans queries as for a small cluster, which is quicker."""
 
-import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -30,8 +29,6 @@ def spark() -> Iterator[SparkSession]:
     _plan_as_for(session, SmallTables.conf)
     yield session
     session.stop()
-    # py4j says good-bye when the interpreter ends, to a stream that pytest has closed by then.
-    logging.getLogger("py4j").setLevel(logging.ERROR)
 
 
 _OF_LARGE_CLUSTERS: dict[str, str | None] = {}

@@ -1,13 +1,9 @@
 """Unit tests leave out what takes seconds and changes no result."""
 
 import os
-import sys
 from collections.abc import Iterator
 
 import pytest
-
-# jsonschema would compile 38 grammars when it is imported, for a format that is checked nowhere: internationalised addresses.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None is Python's own mark for what is not installed
 
 
 def _not_synced(descriptor: int) -> None:

@@ -69,8 +69,8 @@ def test_hostile_names_cannot_act_on_a_terminal(shop):
 
 def test_a_changed_file_is_an_error_of_integrity(shop):
     first, second = shop.audit([row(TOPIC, "orders")]), shop.audit([row(TOPIC, "orders")])
-    (first.audit.path / "report" / "junit.xml").write_text("<testsuites/>")
-    with pytest.raises(IntegrityError, match=r"junit\.xml"):
+    (first.audit.path / "report" / "report.html").write_text("<p>PASSED</p>")
+    with pytest.raises(IntegrityError, match=r"report\.html"):
         run(shop, first.id, second.id)
 
 
