@@ -22,6 +22,7 @@ from kafka_audit.policy import load_policy
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import Snapshot, seal_audit, unseal_audit
 from kafka_audit.store.manifest import FileHashes
+from kafka_audit.store.mirrors import where
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.sweep import sweep
 
@@ -42,7 +43,7 @@ def plan() -> dict[str, Any]:
         check_policy(policy, _catalogue(made)[0])
         policy_files(policy)
         signing_key()
-    audit = made.audit
+        audit = made.evidence_root.bring_audit(made.cluster, made.audit_id)
     sweep(made.evidence_root, made.cluster, log.warning)
     with final_errors():
         known = read_json(audit.run_file) if audit.run_file.is_file() else {}
@@ -59,6 +60,8 @@ def plan() -> dict[str, Any]:
         with final_errors():
             if unseal_audit(audit):
                 write_json(audit.run_file, run)
+                if remote := made.evidence_root.remote:
+                    remote.send_audit(audit.path)
     log.info("audit %s of cluster %s below %s", made.audit_id, made.cluster, made.root)
     return made.model_dump(mode="json")
 
@@ -84,7 +87,7 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
             )
         manifest = Snapshot.verified(made.snapshot_dir).manifest
         rows = {name.removesuffix(".parquet"): entry.get("rows") for name, entry in manifest["files"].items()}
-    return {"snapshot": str(made.snapshot_dir), "rows": rows, "errors": manifest.get("errors", {})}
+    return {"snapshot": where(made.snapshot_dir), "rows": rows, "errors": manifest.get("errors", {})}
 
 
 @task(multiple_outputs=False)
@@ -131,7 +134,7 @@ def report(plan: dict[str, Any] | None) -> dict[str, Any]:
             evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
             about = {**rules_record(policy, catalogue), "snapshot": evidence, "not_written": [asdict(one) for one in missing]}
             seal_audit(made.evidence_root, made.cluster, made.audit_id, about, file_hashes)
-    return {"report": str(shown_file(made.audit.report)), **tell_seal(made, log)}
+    return {"report": where(shown_file(made.audit.report)), **tell_seal(made, log)}
 
 
 def _now() -> datetime:

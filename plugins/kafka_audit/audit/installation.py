@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.store.mirrors import root_folder
 
 ROOT_VARIABLE = "KAFKA_AUDIT_ROOT"
 HOME_VARIABLE = "KAFKA_AUDIT_HOME"
@@ -21,13 +22,14 @@ _MOST_MINUTES = 7 * 24 * 60
 
 
 def audit_root() -> Path:
-    """The folder of all evidence and audits: ``KAFKA_AUDIT_ROOT``, else ``audit-root`` beside ``AIRFLOW_HOME``.
+    """The folder of all evidence and audits: ``KAFKA_AUDIT_ROOT``, else ``audit-root`` beside ``AIRFLOW_HOME``; of a URL its mirror.
 
-    Every Airflow component that runs or shows audits must see the same folder.
+    Every Airflow component that runs or shows audits must see the same folder or URL. ConfigurationError (exit 2) for a URL that cannot
+    be used.
     """
     named = os.environ.get(ROOT_VARIABLE)
     if named:
-        return Path(named).resolve()
+        return root_folder(named, ROOT_VARIABLE)
     return Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser().resolve().parent / "audit-root"
 
 

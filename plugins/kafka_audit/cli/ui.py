@@ -29,6 +29,7 @@ from kafka_audit.sandbox.earlier_snapshots import make_past
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.sandbox.watch import stopped_when_killed
 from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.mirrors import need_local
 
 FAULTY = "faulty"
 Answer = TypeVar("Answer")
@@ -63,6 +64,7 @@ def ui(
     need_java()
     check_free(port)
     place = root.resolve()
+    need_local(place, "--root: the demo's UI")
     place.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     with sandbox_up(place) as demo:

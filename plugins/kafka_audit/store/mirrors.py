@@ -4,10 +4,13 @@ Every part of the product reads and writes paths. A path below the folder of all
 and for it nothing of a store is loaded.
 """
 
+import contextlib
 import functools
 import hashlib
 import os
 import re
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -15,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from kafka_audit.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from kafka_audit.store.remote import Remote
+    from kafka_audit.store.remote_root import RemoteRoot
 
 MIRROR_VARIABLE = "KAFKA_AUDIT_MIRROR"
 """Names the folder of all mirrors; not set: ``~/.cache/kafka-audit/mirror``."""
@@ -23,6 +26,8 @@ SCHEMES = ("s3", "gs", "abfss")
 """The object stores that a root may lie in. ``file://`` names a local folder."""
 
 MIRROR_MODE = 0o700
+AS_FOUND_FILE = ".as-found"
+"""In a mirror that is made for one check: objects are copied as they are, and the check tells the differences."""
 _URL_FILE = ".url"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -49,12 +54,53 @@ def root_name(root: Path) -> str:
     return remote.url if remote else str(root)
 
 
-def remote_at(path: Path) -> "Remote | None":
+def remote_at(path: Path) -> "RemoteRoot | None":
     """The store that a path belongs to, when it lies in the mirror of one; None for any other path. Nothing is read for these."""
     base, text = _base(), str(path)
     if not text.startswith(base + os.sep):
         return None
     return _remote_in(f"{base}{os.sep}{text[len(base) + 1 :].split(os.sep, 1)[0]}")
+
+
+def where(path: Path | None) -> str:
+    """What a file or folder of a root is called on every machine: its URL in the store, or its path."""
+    remote = remote_at(path) if path else None
+    return f"{remote.url}/{remote.name_of(path)}" if remote and path else str(path)
+
+
+def bring(folder: Path) -> None:
+    """Copy a sealed folder of a root in a store here; nothing for a local root. IntegrityError when a file was changed."""
+    if remote := remote_at(folder):
+        remote.whole(folder)
+
+
+@contextlib.contextmanager
+def fresh_copy(root: Path) -> Iterator[Path]:
+    """The root as the store has it now, for a check: an empty mirror, which is removed afterwards. A local root is given back as it is.
+
+    What is gone from the store is missing in the mirror, and what was changed is in it as it is.
+    """
+    remote = remote_at(root)
+    if remote is None:
+        yield root
+        return
+    before = os.environ.get(MIRROR_VARIABLE)
+    with tempfile.TemporaryDirectory(prefix="kafka-audit-check-") as folder:
+        os.environ[MIRROR_VARIABLE] = folder
+        try:
+            mirror = _mirror_of(remote.url)
+            (mirror / AS_FOUND_FILE).touch()
+            yield mirror
+        finally:
+            os.environ.pop(MIRROR_VARIABLE)
+            if before is not None:
+                os.environ[MIRROR_VARIABLE] = before
+
+
+def root_of(path: Path) -> Path | None:
+    """The mirror that a path lies in; None for a path of a local root."""
+    remote = remote_at(path)
+    return remote.mirror if remote else None
 
 
 def need_local(root: Path, what: str) -> None:
@@ -121,12 +167,16 @@ def _resolved(named: str) -> str:
     return str(Path(named).expanduser().resolve())
 
 
-@functools.lru_cache(maxsize=32)
-def _remote_in(mirror: str) -> "Remote | None":
-    try:
-        url = (Path(mirror) / _URL_FILE).read_text(encoding="utf-8")
-    except OSError:
-        return None
-    from kafka_audit.store.remote import Remote  # noqa: PLC0415 - obstore: only a root in a store needs it
+def _remote_in(mirror: str) -> "RemoteRoot | None":
+    if mirror not in _remotes:
+        try:
+            url = (Path(mirror) / _URL_FILE).read_text(encoding="utf-8")
+        except OSError:
+            return None
+        from kafka_audit.store.remote_root import RemoteRoot  # noqa: PLC0415 - obstore: only a root in a store needs it
 
-    return Remote(url=url, mirror=Path(mirror))
+        _remotes[mirror] = RemoteRoot(url=url, mirror=Path(mirror))
+    return _remotes[mirror]
+
+
+_remotes: "dict[str, RemoteRoot]" = {}
