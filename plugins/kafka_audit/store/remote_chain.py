@@ -49,8 +49,13 @@ def seal_audit_in_store(remote: Remote, audit: Path, identity: Mapping[str, Any]
 
     ``files``: sha256 and bytes of each of its files. ``pending``: where its manifest is written until it is one.
     """
+    tried = 0
     while True:
         head, _ = completed(remote, audit.parent)
+        if tried and (head is None or head.sequence < tried):
+            raise IntegrityError(
+                f"{remote.url}/{_entry(remote, audit.parent, tried)}: is refused and not there: it was deleted; restore it"
+            )
         if (raw := remote.objects.read(remote.manifest_object(audit))) is not None:
             break
         number = head.sequence + 1 if head else 1
@@ -61,7 +66,9 @@ def seal_audit_in_store(remote: Remote, audit: Path, identity: Mapping[str, Any]
         remote.send_files(audit, audit, raw)
         if claim(remote, audit, number, raw):
             break
+        tried = number
     pending.unlink(missing_ok=True)
+    newest(remote, audit.parent)  # remembers the number
     remote.keep_manifest(audit, raw)
     forget_open(remote, audit)
     return seal_of(raw, audit)

@@ -131,9 +131,10 @@ def seal_review(root: EvidenceRoot, cluster: str, review_id: str, reviewed: Seal
                 f"audit {reviewed.audit_id} is no longer sealed as when its review began: clear the task needs_review, which asks again"
             )
         before = _newest(root, cluster)
+        sequence = before["sequence"] + 1 if before else 1
         identity = {
             **{"kind": REVIEW, "cluster": cluster, "review_id": review_id, "reviewed": asdict(reviewed)},
-            **{"sequence": before["sequence"] + 1 if before else 1, "review_before": before},
+            **{"sequence": sequence, "review_before": before},
         }
         with replaced_folder(folder) as fresh:
             for name, content in files.items():
@@ -145,7 +146,7 @@ def seal_review(root: EvidenceRoot, cluster: str, review_id: str, reviewed: Seal
             if key is not None:
                 key.sign(fresh, fresh / MANIFEST)
             if remote := root.remote:
-                remote.seal_review(fresh, folder, identity["sequence"])
+                remote.seal_review(fresh, folder, sequence)
     return True
 
 
