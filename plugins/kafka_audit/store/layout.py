@@ -30,7 +30,7 @@ from kafka_audit.store import chain
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.manifest import MANIFEST, FileHashes
-from kafka_audit.store.mirrors import remote_at, root_folder, root_name
+from kafka_audit.store.mirrors import bring, remote_at, root_folder, root_name, where
 from kafka_audit.store.sealed import AUDIT, LAG_DAY, OFFSETS, REVIEW, SCHEMA_VERSION, SNAPSHOT, Place, Sealed, SnapshotWriter
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.unfinished import hidden_name
@@ -81,8 +81,7 @@ class Snapshot(Sealed):
 
     def dataset(self, name: str) -> Path:
         """Path of one dataset's Parquet file. In the mirror of a store, the snapshot is copied there."""
-        if remote := remote_at(self.path):
-            remote.whole(self.path)
+        bring(self.path)
         return self.path / f"{name}.parquet"
 
     @property
@@ -158,9 +157,9 @@ class EvidenceRoot:
             )
 
     @staticmethod
-    def at(where: str | Path, named: str = "the root") -> "EvidenceRoot":
+    def at(place: str | Path, named: str = "the root") -> "EvidenceRoot":
         """The root at a folder or a URL. ``named``: what ConfigurationError (exit 2) is to name when it cannot be used."""
-        return EvidenceRoot(path=root_folder(where, named))
+        return EvidenceRoot(path=root_folder(place, named))
 
     @property
     def name(self) -> str:
@@ -207,9 +206,8 @@ class EvidenceRoot:
         """The sealed snapshot of that id; IntegrityError when there is none."""
         found = self.find_snapshot(cluster, snapshot_id, kind)
         if found is None:
-            raise IntegrityError(
-                f"no sealed snapshot {snapshot_id} of cluster {cluster} below {self._where(cluster, kind)}: take one first"
-            )
+            folder = where(self.place(cluster, kind).parent)
+            raise IntegrityError(f"no sealed snapshot {snapshot_id} of cluster {cluster} below {folder}: take one first")
         return found
 
     def sealed_ids(self, cluster: str, kind: str = SNAPSHOT) -> list[str]:
@@ -225,10 +223,8 @@ class EvidenceRoot:
         The folder is listed again only when it has changed: pages and metrics ask again and again, and it may hold ten thousand names.
         """
         folder = self.place(cluster, kind).parent
-        if (remote := self.remote) and kind != AUDIT:
-            return tuple(reversed(remote.ids(folder)))
-        if remote:
-            remote.refresh_audits(folder)
+        if remote := self.remote:
+            return remote.all_ids(folder, with_open=kind == AUDIT)
         try:
             return _names_in(folder, folder.stat().st_mtime_ns)
         except FileNotFoundError:
@@ -247,8 +243,7 @@ class EvidenceRoot:
     def newest_evidence(self, cluster: str) -> str | None:
         """The id of the newest snapshot of a cluster, whole or of offsets only, by the time for which it was taken; None without one."""
         if self.remote:
-            newest = (self.newest_sealed(cluster, kind) for kind in (SNAPSHOT, OFFSETS))
-            return max((one for one in newest if one), default=None)
+            return max(filter(None, (self.newest_sealed(cluster, kind) for kind in (SNAPSHOT, OFFSETS))), default=None)
         found = (self.ids(cluster, kind) for kind in (SNAPSHOT, OFFSETS))
         return max((ids[0] for ids in found if ids), default=None)
 
@@ -283,9 +278,6 @@ class EvidenceRoot:
         if remote := self.remote:
             remote.manifests(folder)
         return folder
-
-    def _where(self, cluster: str, kind: str) -> str:
-        return f"{self.name}/{self.place(cluster, kind).parent.relative_to(self.path).as_posix()}"
 
 
 @lru_cache(maxsize=1_024)

