@@ -42,6 +42,8 @@ def roots(object_store: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -
         url = object_store.new_root()
         chain = _Chain(template, EvidenceRoot.at(url), TOLD, GATES, NOW)
         for number in TOLD.days:
+            patch.setenv("KAFKA_AUDIT_MIRROR", str(tmp_path_factory.mktemp("writer")))
+            chain._root = EvidenceRoot.at(url)  # each audit on another machine
             chain.add(Day(cluster=TOLD, number=number, now=NOW), docs=False)
         patch.setenv("KAFKA_AUDIT_MIRROR", str(tmp_path_factory.mktemp("reader")))
         yield folder, url

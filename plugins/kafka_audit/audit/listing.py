@@ -17,7 +17,7 @@ from kafka_audit.safe_text import visible
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
-from kafka_audit.store.mirrors import remote_at
+from kafka_audit.store.mirrors import bring
 from kafka_audit.store.sealed import AUDIT
 
 LISTED = 100
@@ -48,8 +48,7 @@ class FoundAudit:
 
     def file(self, *names: str) -> Path | None:
         """The file of that name in the audit's folder; None when there is none, or when links or ``..`` lead out of the folder."""
-        if remote := remote_at(self.folder):
-            remote.whole(self.folder, ("/".join(names),))
+        bring(self.folder, ("/".join(names),))
         try:
             found = self.folder.joinpath(*names).resolve(strict=True)
             return found if found.is_file() and found.is_relative_to(self.folder.resolve()) else None

@@ -19,7 +19,7 @@ from kafka_audit.index.tables import FAILURE_ROW, GROUP_ROW
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import Audit, EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, parse_object, read_manifest
-from kafka_audit.store.mirrors import remote_at
+from kafka_audit.store.mirrors import bring
 from kafka_audit.store.sealed import AUDIT
 
 _HASHES = FileHashes()
@@ -193,8 +193,7 @@ def sealed_files(audit: Audit) -> Mapping[str, str]:
 
 def _version(audit: Audit) -> tuple[int, ...]:
     """What changes with the manifest. Of a root in a store, the audit's index is copied here."""
-    if remote := remote_at(audit.path):
-        remote.whole(audit.path, ("index/",))
+    bring(audit.path, ("index/",))
     try:
         about = (audit.path / MANIFEST).lstat()
     except OSError as problem:

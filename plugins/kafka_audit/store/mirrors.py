@@ -69,10 +69,13 @@ def where(path: Path | None) -> str:
     return f"{remote.url}/{remote.name_of(path)}" if remote and path else str(path)
 
 
-def bring(folder: Path) -> None:
-    """Copy a sealed folder of a root in a store here; nothing for a local root. IntegrityError when a file was changed."""
+def bring(folder: Path, inside: tuple[str, ...] = ("",)) -> None:
+    """Copy a sealed folder of a root in a store here; nothing for a local root. IntegrityError when a file was changed.
+
+    ``inside``: only the files whose names begin with one of these.
+    """
     if remote := remote_at(folder):
-        remote.whole(folder)
+        remote.whole(folder, inside)
 
 
 @contextlib.contextmanager

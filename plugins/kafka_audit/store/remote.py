@@ -127,8 +127,7 @@ class Remote:
         """
         if not self.is_place(folder) or not self.manifest(folder):
             return
-        manifest = read_manifest(folder)
-        files = manifest["files"] if isinstance(manifest.get("files"), dict) else {}
+        files = _files_of(folder, (folder / MANIFEST).stat().st_mtime_ns)
         missing = [
             name for name, entry in files.items() if name.startswith(inside) and is_inside(name) and not _is_there(folder / name, entry)
         ]
@@ -287,4 +286,5 @@ def _mirror_failed(path: Path, problem: OSError) -> CollectionError:
 
 @functools.lru_cache(maxsize=1024)
 def _files_of(folder: Path, _changed_ns: int) -> dict[str, dict[str, Any]]:
-    return dict(read_manifest(folder)["files"])
+    files = read_manifest(folder).get("files")
+    return files if isinstance(files, dict) else {}

@@ -24,6 +24,7 @@ from kafka_audit.store.durable_files import replaced_folder, write_json
 from kafka_audit.store.layout import EvidenceRoot, new_id
 from kafka_audit.store.locks import held
 from kafka_audit.store.manifest import MANIFEST, bytes_of, manifest_sha256, parse_object, read_manifest
+from kafka_audit.store.mirrors import bring
 from kafka_audit.store.sealed import REVIEW, Sealed, seal
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.times import is_id
@@ -63,6 +64,7 @@ class SealedReview(Sealed):
 
     def record(self) -> dict[str, Any]:
         """The content of ``review.json``."""
+        bring(self.path)
         return parse_object(self.path / RECORD, bytes_of(self.path / RECORD))
 
 
