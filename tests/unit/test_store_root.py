@@ -8,13 +8,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from object_store import ObjectStore
-from sealed_audits import CLUSTER, WholeAudit, audit_id, seal, snapshot
+from reviewed_audits import FailedAudit, kept, rejection
+from sealed_audits import CLUSTER, WholeAudit, audit_id, seal, sealed_folder, snapshot
 from test_audit_check import said
 
+from kafka_audit.audit.previous import not_signed
+from kafka_audit.audit.reviews import reviews_of
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
-from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.durable_files import replaced_folder, write_json
+from kafka_audit.store.lag_days import LagDay, days_in
 from kafka_audit.store.layout import EvidenceRoot, Snapshot, seal_audit, unseal_audit
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.mirror_size import limit_mirror
@@ -24,6 +29,7 @@ from kafka_audit.store.remote import url_of
 from kafka_audit.store.remote_root import RemoteRoot
 from kafka_audit.store.sealed import OFFSETS, Sealed
 from kafka_audit.store.sealed import seal as seal_folder
+from kafka_audit.store.signing import new_key
 
 Machine = Callable[[str], EvidenceRoot]
 
@@ -304,3 +310,51 @@ def test_a_local_root_loads_nothing_of_a_store(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert EvidenceRoot.at(f"file://{tmp_path}").path == tmp_path.resolve()
+
+
+def test_reviews_of_several_machines_are_numbered_by_the_store(machine: Machine, url: str) -> None:
+    failed = FailedAudit(machine("one").path)
+    folders = [failed.record(rejection())]
+    for name, value in (("two", rejection(5)), ("three", kept(9))):
+        failed.root = machine(name)
+        failed.root.bring_audit(failed.audit.path.parent.name, failed.audit.path.name)
+        folders.append(failed.record(value))
+    for folder in folders:
+        assert "intact" in said("verify", f"{url}/reviews/{folder.parent.name}/{folder.name}")
+    assert [one.name[-6:] for one in Objects(url=url).names("chain/reviews")] == ["1.json", "2.json", "3.json"]
+    found = reviews_of(machine("four"), folders[0].parent.name, failed.audit.path.name)
+    assert [(one.sequence, one.problems) for one in found] == [(1, ()), (2, ()), (3, ())]
+
+
+def test_a_signature_travels_with_its_audit(machine: Machine, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    public = new_key(tmp_path / "key.pem")
+    monkeypatch.setenv("KAFKA_AUDIT_SIGNING_KEY", str(tmp_path / "key.pem"))
+    made = [seal(machine(name), hour) for hour, name in enumerate(("one", "two"))]
+    machine("reader")
+    assert "2 of 2 audits are signed by a key that was given" in said("verify", "--chain", CLUSTER, "--root", url, "--key", public)
+    taken = snapshot(machine("one"), 0)
+    assert "intact" in said("verify", f"{url}/evidence/{CLUSTER}/{taken.snapshot_id}", "--key", public)
+    audits = machine("three").audits(CLUSTER)
+    assert not_signed(made[0], audits / made[0].audit_id) is None
+
+
+def test_a_rolled_up_day_that_is_made_again_replaces_the_copies(machine: Machine) -> None:
+    def roll_up(name: str, rows: int) -> EvidenceRoot:
+        root = machine(name)
+        with replaced_folder(root.lag_days(CLUSTER) / "2026-11-19") as folder:
+            sealed_folder(folder, rows, kind="lag_day", day="2026-11-19")
+            assert root.remote is not None
+            assert root.remote.publish(folder, root.lag_days(CLUSTER) / "2026-11-19", replace=True)
+        return root
+
+    def rows(root: EvidenceRoot) -> list[int]:
+        return [pq.read_metadata(LagDay.verified(one).path / "groups.parquet").num_rows for one in days_in(root, CLUSTER)]
+
+    roll_up("one", 3)
+    assert rows(machine("reader")) == [3]
+    roll_up("two", 5)
+    assert rows(EvidenceRoot(path=machine("another").path)) == [5]
+    remote = machine("reader").remote
+    assert remote is not None
+    remote._listings.clear()  # as if two seconds had gone by
+    assert rows(machine("reader")) == [5]
