@@ -20,7 +20,7 @@ NAME = "roll_up_offsets"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the job and return its exit code; a failure is one line on stderr."""
     parser = argparse.ArgumentParser(prog=NAME, description="Roll the offsets snapshots of finished days up.")
-    parser.add_argument("--root", type=Path, required=True, help="folder below which all evidence is kept")
+    parser.add_argument("--root", required=True, help="folder or URL below which all evidence is kept")
     parser.add_argument("--cluster", required=True, help="name of the cluster")
     parser.add_argument("--until", type=date.fromisoformat, required=True, help="last UTC day to roll up, like 2026-11-20; it must be over")
     parser.add_argument("--policy", type=Path, help="folder with tiers.yaml and slas.yaml (default: the shipped one)")
@@ -28,11 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return exit_code_of(NAME, lambda: _run(asked.root, asked.cluster, asked.until, asked.policy))
 
 
-def _run(root: Path, cluster: str, until: date, policy: Path | None) -> None:
+def _run(root: str, cluster: str, until: date, policy: Path | None) -> None:
     if until >= datetime.now(timezone.utc).date():
         raise ConfigurationError(f"--until {until}: this day is not over (UTC): write an earlier one")
     offsets = load_policy(policy).history.offsets
-    evidence = EvidenceRoot(path=root)
+    evidence = EvidenceRoot.at(root, "--root")
     sweep(evidence, cluster, print)
     made = roll_up(spark_session(f"kafka_audit {NAME}"), evidence, cluster, until, offsets.interval_seconds)
     print(f"rolled up {len(made)} days{': ' if made else ''}{', '.join(day.isoformat() for day in made)}")  # noqa: T201 - the job's interface

@@ -90,6 +90,15 @@ def browser() -> Iterator[Any]:
         launched.close()
 
 
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[Any]:
+    """An S3 server for all tests of this process."""
+    from object_store import served
+
+    with served() as made:
+        yield made
+
+
 _RUN = pytest.StashKey[str]()
 
 

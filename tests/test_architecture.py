@@ -114,6 +114,11 @@ def test_every_room_says_its_rule_and_no_product_file_has_more_than_300_lines() 
     assert (silent, long) == ([], [])
 
 
+def test_only_one_module_uses_the_client_of_object_stores() -> None:
+    users = {path.name for path in modules(PACKAGE) if "obstore" in roots(imports(ast.parse(path.read_text(encoding="utf-8"))))}
+    assert users == {"objects.py"}
+
+
 def test_imports_inside_functions_stay_few() -> None:
     """Ruff asks for the reason of each; what a task, a command or a checker of signatures must not load is a reason."""
     found = []

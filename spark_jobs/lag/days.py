@@ -177,6 +177,8 @@ def roll_up(spark: SparkSession, root: EvidenceRoot, cluster: str, until: date, 
         elif needs_work(found.get(day), samples, interval_ms, previous_sha256):
             with replaced_folder(place) as folder, whole_stages(spark):
                 _write(spark, folder, samples, previous, manifest_of(cluster, day, samples, interval_ms, previous_sha256))
+                if remote := root.remote:
+                    remote.publish(folder, place, replace=True)
             made.append(day)
     if broken:
         raise IntegrityError(

@@ -22,6 +22,7 @@ from kafka_audit.audit.notification import NOTIFY_VARIABLE
 from kafka_audit.audit.review_settings import ON_FAIL_VARIABLE
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.shipped import shipped_folder
+from kafka_audit.store.mirrors import root_name
 
 _MOST_CORES = 4
 _NOT_INSTALLED = Path(__file__).parent / "not_installed"
@@ -58,7 +59,7 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, (str(_NOT_INSTALLED), os.environ.get("PYTHONPATH")))),
         "PYTHONUNBUFFERED": "1",
-        ROOT_VARIABLE: str(root),
+        ROOT_VARIABLE: root_name(root),
         # A person waits for the answer: an unreachable cluster is told at once, not after minutes of retries.
         RETRIES_VARIABLE: os.environ.get(RETRIES_VARIABLE, "0"),
         # Nothing here looks at deadlines, and a run in one process cannot have them (deadlines.py).

@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from kafka_audit.airflow.step import checked_plan, run_states, tell_seal
 from kafka_audit.audit.outcome import audit_outcome
 from kafka_audit.audit.published import PUBLISH_TASK
+from kafka_audit.store.mirrors import where
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
@@ -59,4 +60,4 @@ class AuditGate(BaseOperator):
                 f"{states.get(PUBLISH_TASK)}, and its log says why. Clear {PUBLISH_TASK} with its downstream tasks"
             )
         log.log(logging.WARNING if result.notices else logging.INFO, "%s", result)
-        return {"verdict": result.verdict, "exit_code": result.exit_code, "report": str(result.report), **seal}
+        return {"verdict": result.verdict, "exit_code": result.exit_code, "report": where(result.report), **seal}

@@ -20,6 +20,7 @@ from kafka_audit.report.changes import old_failures
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import seal_audit
 from kafka_audit.store.manifest import FileHashes
+from kafka_audit.store.mirrors import where
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ def write_report(made: AuditPlan) -> dict[str, Any]:
             evidence = {"snapshot_id": found.snapshot_id, "manifest_sha256": found.manifest_sha256}
             about = {**rules_record(policy, catalogue), "snapshot": evidence, "not_written": [asdict(one) for one in missing]}
             seal_audit(made.evidence_root, made.cluster, made.audit_id, about, file_hashes)
-    return {"report": str(shown_file(made.audit.report)), **tell_seal(made, log)}
+    return {"report": where(shown_file(made.audit.report)), **tell_seal(made, log)}
 
 
 STEPS: Mapping[str, Callable[[AuditPlan], dict[str, Any]]] = {

@@ -22,7 +22,7 @@ SNAPSHOT_RETRIES = ExceptionRetryPolicy(
 )
 
 
-_REFUSALS = ("authentication failed", "authenticationexception", "may not be read")
+_REFUSALS = ("authentication failed", "authenticationexception", "may not be read", "does not accept the credentials", "no right to do so")
 """What the messages of refused credentials and missing rights hold, in lower case: this project's own and those of Kafka's Java client."""
 
 

@@ -25,6 +25,7 @@ from kafka_audit.safe_text import visible
 from kafka_audit.store import reviews
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.chain_state import Seal
+from kafka_audit.store.mirrors import where
 from kafka_audit.store.sealed import AUDIT, Sealed
 from kafka_audit.store.signing_key import signing_key
 
@@ -173,4 +174,4 @@ def record_review(plan: dict[str, Any]) -> dict[str, Any]:
     log.info("sealed: review %s, number %s of its cluster, manifest sha256 %s", sealed.path.name, sealed.sequence, sealed.manifest_sha256)
     log.info("the verdict of the audit stays FAILED")
     place = {"review_id": sealed.path.name, "sequence": sealed.sequence, "manifest_sha256": sealed.manifest_sha256}
-    return {"decision": done.answer.decision, "folder": str(sealed.path), "waivers": done.waivers, **place}
+    return {"decision": done.answer.decision, "folder": where(sealed.path), "waivers": done.waivers, **place}

@@ -13,6 +13,7 @@ from kafka_audit.audit.installation import POLICY_VARIABLE, audit_root
 from kafka_audit.audit.request import RollUpRequest, check_request
 from kafka_audit.policy import load_policy
 from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.mirrors import root_name
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
@@ -37,7 +38,7 @@ def _planned(context: "Context") -> dict[str, Any]:
     request = check_request(RollUpRequest, run.dag_id, context["params"], run.conf)
     today = run.run_after.astimezone(timezone.utc).date()
     until = today - timedelta(days=1)
-    arguments = ["--root", str(audit_root()), "--cluster", request.cluster, "--until", until.isoformat()]
+    arguments = ["--root", root_name(audit_root()), "--cluster", request.cluster, "--until", until.isoformat()]
     if request.policy_dir:
         arguments += ["--policy", request.policy_dir]
     return {"request": request.model_dump(mode="json"), "today": today.isoformat(), "arguments": arguments}
@@ -70,6 +71,9 @@ def delete_expired(request: dict[str, Any], today: str) -> dict[str, int]:
         asked = RollUpRequest(**own["request"])
         history = load_policy(asked.policy_folder).history
         root, day = EvidenceRoot(path=audit_root()), date.fromisoformat(today)
+        if root.remote:
+            log.warning("nothing was deleted: %s is in an object store, and its lifecycle rules delete; see docs/storage.md", root.name)
+            return {"deleted": 0, "would_go": 0, "kept": 0}
         dry_run = asked.dry_run or asked.policy_folder is None
         decided = retention.delete_expired(root, asked.cluster, history, day, lambda one: _log(one, dry_run), dry_run=dry_run)
     gone = sum(one.goes for one in decided)

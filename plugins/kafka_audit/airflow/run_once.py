@@ -119,7 +119,7 @@ def _result(run: "DagRun", conf: Mapping[str, Any], plan_error: BaseException | 
         reason = str(problem or plan_error or "the task plan failed: the log says why")
         return Outcome(verdict=ERROR, exit_code=problem.exit_code if problem else 1, reasons=(reason,), report=None), None
     root = EvidenceRoot(path=audit_root())
-    audit = root.audit(conf["cluster"], audit_id_of(run.dag_id, run.run_id, run.run_after))
+    audit = root.bring_audit(conf["cluster"], audit_id_of(run.dag_id, run.run_id, run.run_after))
     result = audit_outcome(audit, root.find_snapshot(conf["cluster"], audit.run()["snapshot_id"]), states)
     if states.get("gate") != "success" and result.exit_code == 0:
         result = Outcome(verdict=ERROR, exit_code=1, reasons=("the task gate failed: its log says why",), report=result.report)

@@ -30,11 +30,14 @@ log = logging.getLogger(__name__)
 def checked_plan(plan: Mapping[str, Any], context: "Context | None" = None) -> AuditPlan:
     """The plan of the run whose task is running; the task fails for good when ``plan``, the XCom, says anything else.
 
+    The audit's folder is as the root has it afterwards: of a root in a store, whatever machine did the steps before, it is copied here.
+
     An XCom can be edited by whoever may edit runs of the DAG, and a run's defaults by a new deployment between two of its tasks.
     """
     with final_errors():
         own = own_plan(context or get_current_context())
         refuse_another_plan(plan, own.model_dump(mode="json"))
+        own.evidence_root.bring_audit(own.cluster, own.audit_id)
     return own
 
 
@@ -63,13 +66,14 @@ def audit_step(plan: AuditPlan, name: str) -> Iterator[bool]:
     There is nothing to do when a later audit is already chained to this one: its files are evidence that a later manifest
     vouches for, and doing the step again could only break that chain. Otherwise the manifest is removed, because a folder that
     is being rewritten must not look sealed. A failure is kept as ``failures/<step>.json`` with its exit code and message until
-    the step succeeds.
+    the step succeeds. To a root in a store everything is sent when the step ends, however it ends.
     """
-    audit = plan.audit
+    audit, remote = plan.audit, plan.evidence_root.remote
     with final_errors():
         may_change = unseal_audit(audit)
     if not may_change:
-        log.info("%s is kept as it is: a later audit is chained to %s. For a new result, start a new run.", name, plan.audit_id)
+        why = "in a store a sealed audit is final" if remote else f"a later audit is chained to {plan.audit_id}"
+        log.info("%s is kept as it is: %s. For a new result, start a new run.", name, why)
         yield False
         return
     note = audit.path / FAILURES / f"{name}.json"
@@ -84,9 +88,14 @@ def audit_step(plan: AuditPlan, name: str) -> Iterator[bool]:
             kind = type(expected or problem).__name__
             with contextlib.suppress(CollectionError):  # a full disk refuses this note too; the task's own error is what counts
                 write_json(note, {"step": name, "exit_code": expected.exit_code if expected else 1, "error": kind, "message": message})
+            if remote:
+                with contextlib.suppress(CollectionError):
+                    remote.send_audit(audit.path)
             raise
-    if note.parent.is_dir() and not any(note.parent.iterdir()):
-        shutil.rmtree(note.parent, ignore_errors=True)
+        if note.parent.is_dir() and not any(note.parent.iterdir()):
+            shutil.rmtree(note.parent, ignore_errors=True)
+        if remote:
+            remote.send_audit(audit.path)
 
 
 def _remove(path: Path) -> None:

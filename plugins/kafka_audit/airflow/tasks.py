@@ -19,6 +19,7 @@ from kafka_audit.policy import load_policy
 from kafka_audit.shipped import provide
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import Snapshot, unseal_audit
+from kafka_audit.store.mirrors import where
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.sweep import sweep
 
@@ -39,7 +40,7 @@ def plan() -> dict[str, Any]:
         check_policy(policy, _catalogue(made))
         policy_files(policy)
         signing_key()
-    audit = made.audit
+        audit = made.evidence_root.bring_audit(made.cluster, made.audit_id)
     sweep(made.evidence_root, made.cluster, log.warning)
     with final_errors():
         known = read_json(audit.run_file) if audit.run_file.is_file() else {}
@@ -56,6 +57,8 @@ def plan() -> dict[str, Any]:
         with final_errors():
             if unseal_audit(audit):
                 write_json(audit.run_file, run)
+                if remote := made.evidence_root.remote:
+                    remote.send_audit(audit.path)
     log.info("audit %s of cluster %s below %s", made.audit_id, made.cluster, made.root)
     return made.model_dump(mode="json")
 
@@ -81,7 +84,7 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
             )
         manifest = Snapshot.verified(made.snapshot_dir).manifest
         rows = {name.removesuffix(".parquet"): entry.get("rows") for name, entry in manifest["files"].items()}
-    return {"snapshot": str(made.snapshot_dir), "rows": rows, "errors": manifest.get("errors", {})}
+    return {"snapshot": where(made.snapshot_dir), "rows": rows, "errors": manifest.get("errors", {})}
 
 
 @task(multiple_outputs=False)

@@ -38,6 +38,7 @@ def check_audit(folder: Path, root: EvidenceRoot, keys: Sequence["Ed25519PublicK
     they were sealed, or that is another audit.
     """
     checked, known, cluster = Checked(), hashes or FileHashes(), folder.parent.name
+    root.audits(cluster)
     manifest = read_manifest(folder)
     place = Place(kind=AUDIT, cluster=cluster, root=root.path)
     problems = [*file_problems(folder, manifest, known), *identity_problems(manifest, folder.name, place)]

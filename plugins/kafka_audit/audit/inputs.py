@@ -29,6 +29,7 @@ from kafka_audit.store.behaviour_tables import RECORD
 from kafka_audit.store.durable_files import replaced_folder, write_failed
 from kafka_audit.store.layout import Audit, EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, list_files, manifest_sha256, parse_object
+from kafka_audit.store.mirrors import bring
 from kafka_audit.store.sealed import OFFSETS, Sealed, shown
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def keep_used(audit: Audit, root: EvidenceRoot, cluster: str, hashes: FileHashes
             original = root.path / place
             if manifest_sha256(original, known) != one.manifest_sha256:
                 raise IntegrityError(f"{original} is not there as {audit.path.name} used it, so it cannot be kept: run verify again")
+            bring(original)
             _keep(original, copy)
         if problems := Sealed.open(copy).problems(known):
             raise IntegrityError(f"{copy} does not match its manifest: {shown(problems)}. Remove it and run verify again")

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.store.mirrors import root_folder
 
 ROOT_VARIABLE = "KAFKA_AUDIT_ROOT"
 RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
@@ -26,13 +27,14 @@ _MOST_STALE_HOURS = 10 * 366 * 24
 
 
 def audit_root() -> Path:
-    """The folder of all evidence and audits: ``KAFKA_AUDIT_ROOT``, else ``audit-root`` beside ``AIRFLOW_HOME``.
+    """The folder of all evidence and audits: ``KAFKA_AUDIT_ROOT``, else ``audit-root`` beside ``AIRFLOW_HOME``; of a URL its mirror.
 
-    Every Airflow component that runs or shows audits must see the same folder.
+    Every Airflow component that runs or shows audits must see the same folder or URL. ConfigurationError (exit 2) for a URL that cannot
+    be used.
     """
     named = os.environ.get(ROOT_VARIABLE)
     if named:
-        return Path(named).resolve()
+        return root_folder(named, ROOT_VARIABLE)
     return Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser().resolve().parent / "audit-root"
 
 

@@ -17,6 +17,7 @@ from kafka_audit.safe_text import visible
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.mirrors import bring
 from kafka_audit.store.sealed import AUDIT
 
 LISTED = 100
@@ -47,6 +48,7 @@ class FoundAudit:
 
     def file(self, *names: str) -> Path | None:
         """The file of that name in the audit's folder; None when there is none, or when links or ``..`` lead out of the folder."""
+        bring(self.folder, ("/".join(names),))
         try:
             found = self.folder.joinpath(*names).resolve(strict=True)
             return found if found.is_file() and found.is_relative_to(self.folder.resolve()) else None
@@ -187,6 +189,8 @@ def _dags_of(cluster: str) -> tuple[str, str]:
 def _clusters(root: EvidenceRoot) -> list[str]:
     """The folders of clusters; one whose name no cluster can have holds no audit that can be read."""
     audits = root.path / "audits"
+    if remote := root.remote:
+        remote.bring_clusters()
     folders = audits.iterdir() if audits.is_dir() else iter(())
     return sorted(one.name for one in folders if re.fullmatch(CLUSTER_PATTERN, one.name) and one.is_dir() and not one.is_symlink())
 

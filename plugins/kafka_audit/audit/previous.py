@@ -17,6 +17,7 @@ from kafka_audit.store.chain_state import Seal, seal_in
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, manifest_sha256, parse_object, read_manifest, tree_files
+from kafka_audit.store.mirrors import bring
 from kafka_audit.store.sealed import identity_problems, place_of
 from kafka_audit.store.signing_key import signing_key
 
@@ -166,6 +167,7 @@ def changed_files(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     listed = {name: entry for name, entry in files.items() if name in _COMPARED or name.startswith(read)}
     found: dict[str, Any] = {}
     hashes = FileHashes()
+    bring(folder, _COMPARED)
     for part in _COMPARED:
         place = folder / part
         if place.is_dir():

@@ -17,6 +17,7 @@ from kafka_audit.audit.formats import DEFAULT_FORMATS, read_formats
 from kafka_audit.audit.installation import CONTROLS_VARIABLE, POLICY_VARIABLE, allowed_folder, control_folders
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id
+from kafka_audit.store.mirrors import root_name
 
 DAG_ID = "kafka_reliability_audit"
 LONGEST_BEHAVIOUR_HOURS = 24 * 31
@@ -157,7 +158,7 @@ class AuditPlan(AuditRequest):
 
     @property
     def evidence_root(self) -> EvidenceRoot:
-        return EvidenceRoot(path=Path(self.root))
+        return EvidenceRoot.at(self.root)
 
     @property
     def audit(self) -> Audit:
@@ -194,7 +195,7 @@ def make_plan(request: AuditRequest, *, root: Path, dag_id: str, run_id: str, ru
     """
     return AuditPlan(
         **request.model_dump(),
-        root=str(root),
+        root=root_name(root),
         audit_id=audit_id_of(dag_id, run_id, run_after),
         snapshot_id=snapshot_id_of(dag_id, run_id, run_after),
         dag_id=dag_id,

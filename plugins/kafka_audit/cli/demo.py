@@ -18,6 +18,7 @@ from kafka_audit.sandbox.earlier_snapshots import make_past
 from kafka_audit.sandbox.seeded_findings import Comparison, compare_failures, compare_not_assessed
 from kafka_audit.sandbox.watch import stopped_when_killed
 from kafka_audit.store.layout import Audit
+from kafka_audit.store.mirrors import need_local
 
 POLICIES = SEEDS.with_name("policy")
 
@@ -28,6 +29,7 @@ def demo(
 ) -> None:
     """Start a three-broker Kafka with a seeded workload, audit it through Airflow, show the findings, stop it again."""
     need_java()
+    need_local(root.resolve(), "--root: the demo")
     raise typer.Exit(run_demo(seed, root.resolve()))
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kafka_audit.audit.previous import cluster_id_of
-from kafka_audit.cli.options import Cluster, Root
+from kafka_audit.cli.options import Cluster, Root, sealed_folder
 from kafka_audit.errors import ConfigurationError, GateFailedError, IncompleteError
 from kafka_audit.report.changes import comparison_of
 from kafka_audit.report.compare import compare
@@ -38,8 +38,8 @@ _WORDS = {
 
 
 def diff(
-    before: Annotated[str, typer.Argument(metavar="A", help="The earlier audit: its folder, or its id.")],
-    after: Annotated[str, typer.Argument(metavar="B", help="The later audit: its folder, or its id.")],
+    before: Annotated[str, typer.Argument(metavar="A", help="The earlier audit: its folder, URL or id.")],
+    after: Annotated[str, typer.Argument(metavar="B", help="The later audit: its folder, URL or id.")],
     root: Root = Path("audit-root"),
     cluster: Cluster = "kafka",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
@@ -67,7 +67,9 @@ def diff(
 
 def _folder(named: str, root: Path, cluster: str) -> Path:
     if is_id(named) and not Path(named).exists():
-        return EvidenceRoot(path=root.resolve()).audit(cluster, named).path
+        return EvidenceRoot(path=root.resolve()).bring_audit(cluster, named).path
+    if "://" in named:
+        return sealed_folder(named)
     return Path(os.path.abspath(named))  # noqa: PTH100 - resolve() would follow links, and evidence is never read through one
 
 

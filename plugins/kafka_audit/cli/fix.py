@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from kafka_audit.cli.options import sealed_folder
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.report.fix_plan import read_plan
 from kafka_audit.report.fix_script import render
@@ -14,7 +15,7 @@ from kafka_audit.store.signing import read_public_key, signature_problems
 
 
 def fix(
-    audit: Annotated[Path, typer.Argument(help="Folder of one audit.")],
+    audit: Annotated[Path, typer.Argument(parser=sealed_folder, metavar="AUDIT", help="Folder or URL of one audit.")],
     key: Annotated[
         list[Path] | None, typer.Option(help="Public key; requires a signature made with its private key. May be repeated.")
     ] = None,

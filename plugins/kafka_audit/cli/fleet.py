@@ -32,6 +32,8 @@ def fleet(
     expected = [one.name for one in dag_clusters() if one.listed]
     if not place.path.is_dir() and not expected:
         raise ConfigurationError(f"there is no folder {place.path}: name the root folder of the audits with --root")
+    if remote := place.remote:
+        remote.bring_clusters()
     found = read_fleet(place, expected, keys)
     if not found.clusters:
         raise ConfigurationError(f"{place.path} has no folder of a cluster: name the root folder of the audits with --root")

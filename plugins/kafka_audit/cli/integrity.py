@@ -1,6 +1,7 @@
 """The commands ``kafka-audit verify`` and ``kafka-audit keys``: check that stored evidence is unchanged, and who signed it."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from kafka_audit.safe_text import visible
 from kafka_audit.store.chain_check import Checked, check_chain
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import FileHashes
+from kafka_audit.store.mirrors import bring, folder_at, fresh_copy, root_of, where
 from kafka_audit.store.sealed import AUDIT, REVIEW, Sealed, placed
 from kafka_audit.store.signing import new_key, read_public_key
 from kafka_audit.store.signing_key import VARIABLE
@@ -28,7 +30,12 @@ keys_app = typer.Typer(help="The key that signs an installation's snapshots and 
 
 
 def verify(
-    path: Annotated[Path | None, typer.Argument(help="Folder of one snapshot, audit, review, rolled-up day or behaviour table.")] = None,
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            parser=folder_at, metavar="[PATH|URL]", help="Folder of one snapshot, audit, review, rolled-up day or behaviour table."
+        ),
+    ] = None,
     chain: Annotated[
         str | None, typer.Option(metavar="CLUSTER", help="Check all audits of this cluster and the chain of their hashes.")
     ] = None,
@@ -53,9 +60,12 @@ def verify(
         raise ConfigurationError("--head and --deep belong to --chain CLUSTER")
     keys = [read_public_key(one) for one in key or ()]
     if chain is not None:
-        _verify_chain(root.resolve(), chain, head, keys, deep=deep)
+        with fresh_copy(root.resolve()) as place:
+            _verify_chain(place, chain, head, keys, deep=deep)
     elif path is not None:
-        _verify_folder(path, keys)
+        named = root_of(path)
+        with fresh_copy(named) if named else nullcontext() as place:
+            _verify_folder(place / path.relative_to(named) if named and place else path, keys)
 
 
 def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence[Ed25519PublicKey], *, deep: bool) -> None:
@@ -63,12 +73,15 @@ def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence[Ed2
         checked = check_audit(audit, EvidenceRoot(path=root), hashes=hashes)
         return [*checked.problems, *checked.absent]
 
-    folder = EvidenceRoot(path=root).audits(cluster)
-    if not folder.is_dir():
-        raise ConfigurationError(f"there is no folder {folder}, so there are no audits of {cluster}: check --chain and --root")
+    at = EvidenceRoot(path=root)
+    folder = at.audits(cluster)
+    if not folder.is_dir() or (at.remote and not at.sealed_ids(cluster, AUDIT)):
+        raise ConfigurationError(f"there is no folder {where(folder)}, so there are no audits of {cluster}: check --chain and --root")
     checked = check_chain(folder, cluster, head=head, keys=keys, each=each if deep else None)
+    for problem in at.remote.chain_problems(folder) if at.remote else ():
+        checked.problem(problem)
     _print(checked)
-    checked.raise_problems(f"the chain of cluster {cluster} in {folder}")
+    checked.raise_problems(f"the chain of cluster {cluster} in {where(folder)}")
     if head is None and not keys:
         typer.echo(_NO_WITNESS)
     depth = "with all that they name" if deep else "their own files; what they name outside was not looked at (--deep)"
@@ -77,14 +90,15 @@ def _verify_chain(root: Path, cluster: str, head: str | None, keys: Sequence[Ed2
 
 def _verify_folder(path: Path, keys: Sequence[Ed25519PublicKey]) -> None:
     path, place = placed(path)
+    bring(path)
     if not path.is_dir():
-        raise ConfigurationError(f"there is no folder {path}: name the folder of one snapshot or one audit")
+        raise ConfigurationError(f"there is no folder {where(path)}: name the folder of one snapshot or one audit")
     sealed = Sealed.open(path)
     manifest = sealed.manifest
     check = {AUDIT: check_audit, REVIEW: check_review}.get(place.kind) if place else None
     checked = check(path, EvidenceRoot(path=place.root), keys) if place and check else check_files(path, manifest, place, keys)
     _print(checked)
-    checked.raise_problems(path)
+    checked.raise_problems(where(path))
     if check is check_audit and not keys:
         typer.echo(f"{_NO_WITNESS}. Compare with the run's log: manifest sha256 {sealed.manifest_sha256}")
     identity = manifest.get("snapshot_id") or manifest.get("audit_id") or manifest.get("review_id") or path.name

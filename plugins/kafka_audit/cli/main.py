@@ -35,6 +35,7 @@ COMMANDS = {
     "lag": "lag:lag",
     "retention": "retention:retention",
     "verify": "integrity:verify",
+    "root": "root:app",
     "sandbox": "sandbox:app",
     "controls": "rules:controls_app",
     "policy": "rules:policy_app",

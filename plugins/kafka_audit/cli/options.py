@@ -12,12 +12,38 @@ from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.prerequisites import missing_prerequisites
 from kafka_audit.safe_text import visible
+from kafka_audit.store.mirrors import folder_at, remote_at, root_folder
 
 Bootstrap = Annotated[str | None, typer.Option(help="HOST:PORT[,HOST:PORT...] of a cluster without authentication; without a port: 9092.")]
 Connection = Annotated[
     Path | None, typer.Option(help="File with librdkafka-style connection keys (.properties, .json or .yaml), for TLS and SASL.")
 ]
-Root = Annotated[Path, typer.Option(envvar="KAFKA_AUDIT_ROOT", help="Folder below which evidence, audits and reports are kept.")]
+
+
+def _root(named: str | Path) -> Path:
+    """A root as the commands use it: of a URL the folder of its copies."""
+    return root_folder(named, "--root (KAFKA_AUDIT_ROOT)") if "://" in str(named) else Path(named)
+
+
+Root = Annotated[
+    Path,
+    typer.Option(
+        parser=_root,
+        metavar="FOLDER|URL",
+        envvar="KAFKA_AUDIT_ROOT",
+        help="Folder, or URL of an object store, below which evidence, audits and reports are kept.",
+    ),
+]
+
+
+def sealed_folder(named: str | Path) -> Path:
+    """The folder of a sealed audit, snapshot or review that a path or a URL names; of a URL its manifest is copied here."""
+    folder = folder_at(named)
+    if remote := remote_at(folder):
+        remote.manifest(folder)
+    return folder
+
+
 Cluster = Annotated[
     str, typer.Option(envvar="KAFKA_AUDIT_CLUSTER", help="Your name for the cluster: the folder its evidence is filed under.")
 ]

@@ -16,6 +16,7 @@ from kafka_audit.policy import load_policy
 from kafka_audit.safe_text import visible
 from kafka_audit.store.lag_days import days_in
 from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.mirrors import need_local
 from kafka_audit.store.retention import delete_expired
 from kafka_audit.store.sealed import OFFSETS
 
@@ -35,6 +36,7 @@ def retention(cluster: Cluster = "kafka", root: Root = Path("audit-root"), polic
         )
     history, today = load_policy(named).history, datetime.now(timezone.utc).date()
     found = EvidenceRoot(path=root.resolve())
+    need_local(found.path, "--root: retention (a store deletes by its lifecycle rules)")
     snapshots, days = len(found.sealed_ids(cluster, OFFSETS)), len(days_in(found, cluster))
     if not snapshots and not days and not found.commit_history(cluster).is_dir():
         raise ConfigurationError(

@@ -15,7 +15,12 @@ from kafka_audit.report.sealed_report import checked_audit, write_again
 from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.signing import read_public_key
 
-AuditFolder = Annotated[Path, typer.Argument(metavar="AUDIT", help="Folder of one sealed audit: audits/CLUSTER/AUDIT_ID below the root.")]
+AuditFolder = Annotated[
+    Path,
+    typer.Argument(
+        parser=options.sealed_folder, metavar="AUDIT", help="Folder or URL of one sealed audit: audits/CLUSTER/AUDIT_ID below the root."
+    ),
+]
 Key = Annotated[list[Path] | None, typer.Option(help="Public key; requires a signature made with its private key. May be repeated.")]
 
 

@@ -14,6 +14,7 @@ from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.policy import load_policy
 from kafka_audit.store.layout import EvidenceRoot, new_id
+from kafka_audit.store.mirrors import where
 from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 
 
@@ -44,4 +45,4 @@ def snapshot(
         now=lambda: datetime.now(timezone.utc),
         progress=say,
     )
-    print(result.path)
+    print(where(result.path))

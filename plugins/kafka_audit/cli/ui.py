@@ -31,6 +31,7 @@ from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.sandbox.watch import stopped_when_killed
 from kafka_audit.shipped import with_shipped
 from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.mirrors import need_local
 
 FAULTY = "faulty"
 Answer = TypeVar("Answer")
@@ -65,6 +66,7 @@ def ui(
     need_java()
     check_free(port)
     place = root.resolve()
+    need_local(place, "--root: the demo's UI")
     place.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     with sandbox_up(place) as demo:

@@ -19,6 +19,7 @@ from kafka_audit.index.tables import FAILURE_ROW, GROUP_ROW
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import Audit, EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, parse_object, read_manifest
+from kafka_audit.store.mirrors import bring
 from kafka_audit.store.sealed import AUDIT
 
 _HASHES = FileHashes()
@@ -191,7 +192,8 @@ def sealed_files(audit: Audit) -> Mapping[str, str]:
 
 
 def _version(audit: Audit) -> tuple[int, ...]:
-    """What changes with the manifest."""
+    """What changes with the manifest. Of a root in a store, the audit's index is copied here."""
+    bring(audit.path, ("index/",))
     try:
         about = (audit.path / MANIFEST).lstat()
     except OSError as problem:

@@ -18,6 +18,7 @@ from kafka_audit.index.overview import LISTED
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.locks import told_held
+from kafka_audit.store.mirrors import remote_at
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,8 @@ class ToldRecord:
         if self.connections.get(connection) != told:
             self.connections[connection] = told
             _write(self.path, self.cluster, self.connections)
+            if remote := remote_at(self.path):
+                remote.send_file(self.path)
 
 
 @contextlib.contextmanager
@@ -86,6 +89,8 @@ def told_record(root: EvidenceRoot, cluster: str) -> Iterator[ToldRecord]:
     """
     folder = root.told(cluster)
     with told_held(folder):
+        if remote := root.remote:
+            remote.bring_file(folder / FILE)
         yield ToldRecord(path=folder / FILE, cluster=cluster, connections=_read(folder / FILE, cluster))
 
 

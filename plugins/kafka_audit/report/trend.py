@@ -25,6 +25,7 @@ from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import sha256_of, write_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, parse_object, read_manifest
+from kafka_audit.store.mirrors import bring
 from kafka_audit.times import parse_time
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ def _kept(seal: Seal, folder: Path, cluster_id: str) -> TrendPoint | str:
     try:
         if why := changed(seal, folder) or names_none_before(seal, folder):
             return why
+        bring(folder, (FIGURES,))
         if not path.is_file():
             return "it kept no figures"
         if read_manifest(folder)["files"].get(FIGURES, {}).get("sha256") != FileHashes().of(path)[0]:

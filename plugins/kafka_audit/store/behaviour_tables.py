@@ -11,6 +11,7 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.mirrors import remote_at
 from kafka_audit.store.sealed import BEHAVIOUR, Sealed
 from kafka_audit.times import parse_time, stamp
 
@@ -133,6 +134,8 @@ def _newest(history: Path, taken: datetime, cluster_id: object) -> Behaviour:
             ends = f"{found.end:%Y-%m-%d %H:%M}Z, {age:.1f} h before the snapshot"
             return Behaviour(reason=f"the commit history ends {ends}; at most {MOST_HOURS_OLD} h are allowed")
         return found
+    if remote_at(history):
+        return Behaviour(reason="a root in an object store holds no commit history")
     oldest = min((manifest.parent.name for manifest in history.glob(f"behaviour/[!.]*/{MANIFEST}")), default=None)
     if oldest is None:
         return Behaviour(reason="no commit history was read for this cluster")

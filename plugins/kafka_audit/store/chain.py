@@ -28,6 +28,7 @@ from kafka_audit.store.chain_state import ChainState, Opened, Seal, number_in, r
 from kafka_audit.store.durable_files import sha256_of, sync_file, sync_folder, write_failed, write_json
 from kafka_audit.store.locks import held, held_to_read
 from kafka_audit.store.manifest import MANIFEST, SIGNATURE, FileHashes, is_hidden, list_files, manifest_sha256, read_manifest, tree_files
+from kafka_audit.store.mirrors import remote_at
 from kafka_audit.store.sealed import AUDIT, Place, identity_problems
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.times import is_id
@@ -47,6 +48,8 @@ def seal(audit: Path, identity: Mapping[str, Any], hashes: FileHashes | None = N
     key = signing_key()
     _remove_leftovers(audit)
     files = tree_files(audit, hashes)
+    if remote := remote_at(audit):
+        return remote.seal_audit(audit, identity, files, audit / _PENDING)
     with _written(audit):
         _make_durable(audit)
     with held(audit.parent), _written(audit):
@@ -90,8 +93,11 @@ def seal(audit: Path, identity: Mapping[str, Any], hashes: FileHashes | None = N
 def reopen(audit: Path) -> bool:
     """Remove an audit's manifest before one of its steps runs again, because a folder being rewritten must not look sealed.
 
-    False, and nothing is done, when a later audit was chained to it: its files are evidence that a later manifest vouches for.
+    False, and nothing is done, when a later audit was chained to it: its files are evidence that a later manifest vouches for. In a store
+    every sealed audit is final.
     """
+    if remote := remote_at(audit):
+        return not remote.manifest(audit)
     if not os.path.lexists(audit / MANIFEST):
         return True
     with held(audit.parent), _written(audit):
@@ -141,6 +147,8 @@ def newest_before(audit: Path) -> Seal | None:
 
     None if there is none. IntegrityError when the chain cannot be read.
     """
+    if remote := remote_at(audit):
+        remote.refresh_audits(audit.parent)
     if os.path.lexists(audit / MANIFEST):
         return previous_of(read_manifest(audit), audit / MANIFEST)
     if not audit.parent.is_dir():

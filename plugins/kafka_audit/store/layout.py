@@ -23,17 +23,21 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.store import chain
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.manifest import MANIFEST, FileHashes
+from kafka_audit.store.mirrors import bring, remote_at, root_folder, root_name, where
 from kafka_audit.store.sealed import AUDIT, LAG_DAY, OFFSETS, REVIEW, SCHEMA_VERSION, SNAPSHOT, Place, Sealed, SnapshotWriter
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.unfinished import hidden_name
 from kafka_audit.times import is_id, parse_time, stamp
+
+if TYPE_CHECKING:
+    from kafka_audit.store.remote_root import RemoteRoot
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +80,8 @@ class Snapshot(Sealed):
         return str(self.manifest["snapshot_id"])
 
     def dataset(self, name: str) -> Path:
-        """Path of one dataset's Parquet file."""
+        """Path of one dataset's Parquet file. In the mirror of a store, the snapshot is copied there."""
+        bring(self.path)
         return self.path / f"{name}.parquet"
 
     @property
@@ -138,7 +143,7 @@ class Audit:
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceRoot:
-    """The folder below which all evidence and audits are kept.
+    """The folder below which all evidence and audits are kept; of a root in an object store, its mirror (kafka_audit.store.mirrors).
 
     ConfigurationError when Spark would take its name for a pattern and read other files than those whose hashes were checked.
     """
@@ -150,6 +155,28 @@ class EvidenceRoot:
             raise ConfigurationError(
                 f"{self.path}: the path of the root holds {' '.join(found)}, which Spark reads as a pattern; rename the folder"
             )
+
+    @staticmethod
+    def at(place: str | Path, named: str = "the root") -> "EvidenceRoot":
+        """The root at a folder or a URL. ``named``: what ConfigurationError (exit 2) is to name when it cannot be used."""
+        return EvidenceRoot(path=root_folder(place, named))
+
+    @property
+    def name(self) -> str:
+        """What the root is called on every machine: its URL, or the path of its folder."""
+        return root_name(self.path)
+
+    @property
+    def remote(self) -> "RemoteRoot | None":
+        """The store that the root lies in; None for a local folder."""
+        return remote_at(self.path)
+
+    def bring_audit(self, cluster: str, audit_id: str) -> Audit:
+        """An audit whose folder is as the root has it; of a root in a store, it is copied here. IntegrityError when a file was changed."""
+        audit = self.audit(cluster, audit_id)
+        if remote := self.remote:
+            remote.bring_audit(audit.path)
+        return audit
 
     def place(self, cluster: str, kind: str) -> Place:
         """Where the sealed folders of a kind lie. ConfigurationError when the cluster's name is not usable."""
@@ -171,19 +198,23 @@ class EvidenceRoot:
     def find_snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot | None:
         """The sealed snapshot of that id, or None; hashes are not checked. IntegrityError when the folder holds another one."""
         folder = self.snapshot_dir(cluster, snapshot_id, kind)
+        if remote := self.remote:
+            remote.manifest(folder)
         return Snapshot.open(folder, self.place(cluster, kind)) if (folder / MANIFEST).is_file() else None
 
     def snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot:
         """The sealed snapshot of that id; IntegrityError when there is none."""
         found = self.find_snapshot(cluster, snapshot_id, kind)
         if found is None:
-            folder = self.place(cluster, kind).parent
+            folder = where(self.place(cluster, kind).parent)
             raise IntegrityError(f"no sealed snapshot {snapshot_id} of cluster {cluster} below {folder}: take one first")
         return found
 
     def sealed_ids(self, cluster: str, kind: str = SNAPSHOT) -> list[str]:
         """Ids of the sealed snapshots or audits of a cluster, oldest first; their manifests may still turn out unreadable."""
         folder = self.place(cluster, kind).parent
+        if remote := self.remote:
+            return remote.ids(folder)
         return sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}") if is_id(path.parent.name))
 
     def ids(self, cluster: str, kind: str = SNAPSHOT) -> tuple[str, ...]:
@@ -192,6 +223,8 @@ class EvidenceRoot:
         The folder is listed again only when it has changed: pages and metrics ask again and again, and it may hold ten thousand names.
         """
         folder = self.place(cluster, kind).parent
+        if remote := self.remote:
+            return remote.all_ids(folder, with_open=kind == AUDIT)
         try:
             return _names_in(folder, folder.stat().st_mtime_ns)
         except FileNotFoundError:
@@ -203,19 +236,26 @@ class EvidenceRoot:
     def newest_sealed(self, cluster: str, kind: str = SNAPSHOT) -> str | None:
         """The newest of the ids that :meth:`sealed_ids` lists; None if there is none. It looks for no more manifests than it needs."""
         folder = self.place(cluster, kind).parent
+        if remote := self.remote:
+            return remote.newest_name(folder)
         return next((one for one in self.ids(cluster, kind) if (folder / one / MANIFEST).is_file()), None)
 
     def newest_evidence(self, cluster: str) -> str | None:
         """The id of the newest snapshot of a cluster, whole or of offsets only, by the time for which it was taken; None without one."""
+        if self.remote:
+            return max(filter(None, (self.newest_sealed(cluster, kind) for kind in (SNAPSHOT, OFFSETS))), default=None)
         found = (self.ids(cluster, kind) for kind in (SNAPSHOT, OFFSETS))
         return max((ids[0] for ids in found if ids), default=None)
 
     def lag_days(self, cluster: str) -> Path:
         """The folder of a cluster's rolled-up days, each named like 2026-11-20."""
-        return self.place(cluster, LAG_DAY).parent
+        folder = self.place(cluster, LAG_DAY).parent
+        if remote := self.remote:
+            remote.days(folder)
+        return folder
 
     def audit(self, cluster: str, audit_id: str) -> Audit:
-        return Audit(path=self.audits(cluster) / _check_id(audit_id))
+        return Audit(path=self.place(cluster, AUDIT).parent / _check_id(audit_id))
 
     def commit_history(self, cluster: str) -> Path:
         """Where the records of the cluster's offsets topic are kept; it may not exist."""
@@ -227,11 +267,17 @@ class EvidenceRoot:
 
     def audits(self, cluster: str) -> Path:
         """The folder of a cluster's audits, with the state and the lock of their chain."""
-        return self.place(cluster, AUDIT).parent
+        folder = self.place(cluster, AUDIT).parent
+        if remote := self.remote:
+            remote.refresh_audits(folder)
+        return folder
 
     def reviews(self, cluster: str) -> Path:
         """The folder of what people answered to a cluster's failed audits."""
-        return self.place(cluster, REVIEW).parent
+        folder = self.place(cluster, REVIEW).parent
+        if remote := self.remote:
+            remote.manifests(folder)
+        return folder
 
 
 @lru_cache(maxsize=1_024)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
+from kafka_audit.store.mirrors import bring, remote_at
 
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.dsse.json"
@@ -148,6 +149,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def manifest_sha256(folder: Path, hashes: FileHashes | None = None) -> str | None:
     """The sha256 of a folder's manifest; None when there is none. IntegrityError when it is no regular file."""
+    if (remote := remote_at(folder)) and remote.is_place(folder):
+        remote.manifest(folder)
     return (hashes or FileHashes()).of(folder / MANIFEST)[0] if os.path.lexists(folder / MANIFEST) else None
 
 
@@ -162,8 +165,9 @@ def file_problems(
     """Every difference between a folder's files and those that its manifest lists, as sentences.
 
     ``hashed``: only files whose names begin with one of these are read; all by default, and with ``()`` none. ``ignore_hidden``: hidden
-    files may lie in it, because its readers look at none.
+    files may lie in it, because its readers look at none. In the mirror of a store, the folder is copied first.
     """
+    bring(folder)
     recorded, (names, found), known = manifest.get("files"), list_files(folder), hashes or FileHashes()
     if not isinstance(recorded, dict):
         return [f"{MANIFEST}: has no list of files"]

@@ -15,6 +15,7 @@ from kafka_audit.store.lag_days import LagDay, day_of_id, days_in
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.locks import history_held
 from kafka_audit.store.manifest import MANIFEST, read_manifest
+from kafka_audit.store.mirrors import need_local
 from kafka_audit.store.samples import DUPLICATE, day_of
 from kafka_audit.store.sealed import LAG_DAY, OFFSETS, Place
 from kafka_audit.store.sweep import sweep
@@ -74,6 +75,7 @@ def delete_expired(
     What a day left out for any other reason (another cluster's, changed, of another scope) never goes, nor does the day while such a
     snapshot is there. Returns every decision, each of which ``tell`` hears before it is carried out; a ``dry_run`` carries none out.
     """
+    need_local(root.path, "retention")
     pass_ = _Retention(root=root, cluster=cluster, dry_run=dry_run, tell=tell)
     if not dry_run:
         sweep(root, cluster)  # what an earlier deletion that was killed left

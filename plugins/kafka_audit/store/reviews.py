@@ -24,6 +24,7 @@ from kafka_audit.store.durable_files import replaced_folder, write_json
 from kafka_audit.store.layout import EvidenceRoot, new_id
 from kafka_audit.store.locks import held
 from kafka_audit.store.manifest import MANIFEST, bytes_of, manifest_sha256, parse_object, read_manifest
+from kafka_audit.store.mirrors import bring
 from kafka_audit.store.sealed import REVIEW, Sealed, seal
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.times import is_id
@@ -63,6 +64,7 @@ class SealedReview(Sealed):
 
     def record(self) -> dict[str, Any]:
         """The content of ``review.json``."""
+        bring(self.path)
         return parse_object(self.path / RECORD, bytes_of(self.path / RECORD))
 
 
@@ -92,18 +94,20 @@ def sealed_review(root: EvidenceRoot, cluster: str, review_id: str) -> SealedRev
 
 def keep_question(root: EvidenceRoot, cluster: str, asked: Seal) -> None:
     """Keep which seal of an audit a person is asked about; an earlier answer is forgotten, and its record, if there is one, stays."""
-    write_json(_answer_file(root, cluster, asked.audit_id), {"asked": asdict(asked), "answer": None})
+    _write_answer(root, _answer_file(root, cluster, asked.audit_id), {"asked": asdict(asked), "answer": None})
 
 
 def keep_answer(root: EvidenceRoot, cluster: str, audit_id: str, answer: Mapping[str, Any]) -> None:
     """Keep the answer to the question about an audit. IntegrityError when none was asked."""
     asked, _ = read_answer(root, cluster, audit_id)
-    write_json(_answer_file(root, cluster, audit_id), {"asked": asdict(asked), "answer": dict(answer)})
+    _write_answer(root, _answer_file(root, cluster, audit_id), {"asked": asdict(asked), "answer": dict(answer)})
 
 
 def read_answer(root: EvidenceRoot, cluster: str, audit_id: str) -> tuple[Seal, dict[str, Any] | None]:
     """The seal that a person was asked about, and the answer (None while there is none). IntegrityError when nothing was asked."""
     path = _answer_file(root, cluster, audit_id)
+    if remote := root.remote:
+        remote.bring_file(path)
     kept = parse_object(path, bytes_of(path)) if os.path.lexists(path) else {}
     try:
         answer = kept["answer"]
@@ -121,7 +125,7 @@ def seal_review(root: EvidenceRoot, cluster: str, review_id: str, reviewed: Seal
     key, place = signing_key(), root.place(cluster, REVIEW)
     folder = place.parent / review_id
     with held(place.parent):
-        if os.path.lexists(folder):
+        if manifest_sha256(folder) is not None or os.path.lexists(folder):
             SealedReview.verified(folder, place)
             return False
         if sealed_as(root.audit(cluster, reviewed.audit_id).path) != reviewed:
@@ -129,9 +133,10 @@ def seal_review(root: EvidenceRoot, cluster: str, review_id: str, reviewed: Seal
                 f"audit {reviewed.audit_id} is no longer sealed as when its review began: clear the task needs_review, which asks again"
             )
         before = _newest(root, cluster)
+        sequence = before["sequence"] + 1 if before else 1
         identity = {
             **{"kind": REVIEW, "cluster": cluster, "review_id": review_id, "reviewed": asdict(reviewed)},
-            **{"sequence": before["sequence"] + 1 if before else 1, "review_before": before},
+            **{"sequence": sequence, "review_before": before},
         }
         with replaced_folder(folder) as fresh:
             for name, content in files.items():
@@ -142,6 +147,8 @@ def seal_review(root: EvidenceRoot, cluster: str, review_id: str, reviewed: Seal
             seal(fresh, identity)
             if key is not None:
                 key.sign(fresh, fresh / MANIFEST)
+            if remote := root.remote:
+                remote.seal_review(fresh, folder, sequence)
     return True
 
 
@@ -161,7 +168,7 @@ def _newest(root: EvidenceRoot, cluster: str) -> dict[str, Any] | None:
 
 def audit_state(root: EvidenceRoot, cluster: str, reviewed: Seal) -> str:
     """What became of the audit that was reviewed: ``as reviewed``, ``sealed again``, ``changed`` or ``gone``."""
-    folder = root.audit(cluster, reviewed.audit_id).path
+    folder = root.audits(cluster) / reviewed.audit_id
     found = manifest_sha256(folder) if folder.is_dir() and not folder.is_symlink() else None
     if found is None:
         return "gone"
@@ -171,6 +178,12 @@ def audit_state(root: EvidenceRoot, cluster: str, reviewed: Seal) -> str:
         return "sealed again" if reviewed.manifest_sha256 in replaced_in(read_manifest(folder)["replaces"]) else "changed"
     except (KeyError, TypeError, ValueError):
         return "changed"
+
+
+def _write_answer(root: EvidenceRoot, path: Path, record: Mapping[str, Any]) -> None:
+    write_json(path, record)
+    if remote := root.remote:
+        remote.send_file(path)
 
 
 def _answer_file(root: EvidenceRoot, cluster: str, audit_id: str) -> Path:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_folder, sync_tree, write_failed, write_json
 from kafka_audit.store.manifest import MANIFEST, FileHashes, file_problems, manifest_sha256, read_manifest, tree_files
+from kafka_audit.store.mirrors import remote_at
 from kafka_audit.store.unfinished import hold_new
 from kafka_audit.times import is_id, parse_time, stamp
 
@@ -129,6 +130,8 @@ class Sealed:
         """
         if folder.is_symlink():
             raise IntegrityError(f"{folder} is a link; name the folder itself")
+        if (remote := remote_at(folder)) and remote.is_place(folder):
+            remote.manifest(folder)
         if not (folder / MANIFEST).exists():
             raise IntegrityError(f"{folder} has no {MANIFEST}: it is not finished, or not the folder of a snapshot or an audit")
         manifest = read_manifest(folder)
@@ -236,7 +239,10 @@ class SnapshotWriter:
         self._rows[path.name] = table.num_rows
 
     def seal(self, fields: Mapping[str, Any]) -> Path:
-        """Write the manifest over what is durable by then, sign it where the installation signs, and give the folder its final name."""
+        """Write the manifest over what is durable by then, sign it where the installation signs, and give the folder its final name.
+
+        In a store the first writer of a snapshot counts: of all others nothing stays, and the folder is theirs.
+        """
         identity = {"kind": self.kind, "cluster": self.cluster, "snapshot_id": self.snapshot_id}
         try:
             sync_tree(self.folder)
@@ -244,6 +250,9 @@ class SnapshotWriter:
             if self.key is not None:
                 self.key.sign(self.folder, self.folder / MANIFEST)
             sync_folder(self.folder)
+            if (remote := remote_at(self.final)) and not (remote.publish(self.folder, self.final) and not self.final.exists()):
+                remote.whole(self.final)
+                return self.final
             self.folder.rename(self.final)
             sync_folder(self.final.parent)
         except OSError as problem:

@@ -1,0 +1,221 @@
+"""The objects below one URL of an object store: created once, replaced, read, listed from a name on, removed.
+
+The only module that uses obstore. Names are relative to the URL, with slashes. Errors say what was refused and what to do, and hold no
+secret: the values of options and of the environment that could be one are left out of them.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from obstore import exceptions
+from obstore.store import from_url
+
+from kafka_audit.errors import CollectionError, ConfigurationError
+from kafka_audit.store.durable_files import FILE_MODE, write_failed
+
+if TYPE_CHECKING:
+    from obstore import PutMode
+    from obstore.store import ObjectStore
+
+OPTIONS_VARIABLE = "KAFKA_AUDIT_STORE_OPTIONS"
+"""``name=value`` pairs, separated by commas, beside the cloud's own environment: ``endpoint=https://minio:9000,region=eu-west-1``."""
+
+_CLIENT_OPTIONS = ("timeout", "connect_timeout", "proxy_url")
+_SECRET = re.compile(r"key|secret|token|password|sas|credential", re.IGNORECASE)
+_SHORTEST_SECRET = 6
+_MOST_OF_MESSAGE = 400
+_RETRIES: Any = {
+    "max_retries": 6,
+    "retry_timeout": timedelta(seconds=90),
+    "backoff": {"init_backoff": timedelta(milliseconds=200), "max_backoff": timedelta(seconds=10), "base": 2},
+}
+_WRONG_KEYS = ("SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "AuthenticationFailed")
+_HINTS = (
+    (("nosuchbucket", "containernotfound", "bucket does not exist"), "there is no such bucket: make it, or correct the URL of the root"),
+    (("insufficientstorage", "507", "quota", "storagefull", "no space left"), "the store has no space left: free some, or raise its quota"),
+    (("timed out",), "the store did not answer in time: try again"),
+    (("error sending request", "connect", "dns"), "the store cannot be reached: check its endpoint and the network, then try again"),
+    (("slowdown", "503", "429"), "the store asks for fewer requests: try again later"),
+)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An object in a listing: its name and its etag, which changes with its content."""
+
+    name: str
+    etag: str
+
+
+@dataclass(frozen=True)
+class Put:
+    """What the store answered to a new object; without versioning it tells no version."""
+
+    etag: str
+    version: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objects:
+    """The objects below ``url``."""
+
+    url: str
+    options: Mapping[str, str] = field(default_factory=lambda: read_options(os.environ.get(OPTIONS_VARIABLE, "")), repr=False)
+
+    @cached_property
+    def _store(self) -> "ObjectStore":
+        said = dict(self.options)
+        client: Any = {name: said.pop(name) for name in _CLIENT_OPTIONS if name in said}
+        endpoints = [value for name, value in said.items() if name.endswith("endpoint")] + [os.environ.get("AWS_ENDPOINT_URL", "")]
+        client["allow_http"] = any(value.startswith("http://") for value in endpoints)
+        # A bucket with Object Lock asks for a checksum of each object; a manifest holds the same one.
+        config: Any = {"aws_checksum_algorithm": "sha256", **said} if self.url.startswith("s3:") else said
+        try:
+            return from_url(self.url, config=config, client_options=client, retry_config=_RETRIES)
+        except (exceptions.BaseError, ValueError, TypeError) as problem:
+            raise ConfigurationError(f"{OPTIONS_VARIABLE} or the environment of {self.url}: {self._said(problem)}") from None
+
+    def create_new(self, name: str, data: bytes) -> Put | None:
+        """Make an object that was not there; None when the store refused because one is there. Errors as of :meth:`read`."""
+        try:
+            return self._put(name, data, "create")
+        except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+            return None
+        except (exceptions.BaseError, FileNotFoundError, OSError) as problem:
+            if "conditionalrequestconflict" in str(problem).lower():  # S3: another writer was at it at the same moment
+                return None
+            raise self._failed("write", name, problem) from None
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Make an object that was not there; False when one with other bytes is there. Errors as of :meth:`read`.
+
+        One with the same bytes counts as made: an answer that got lost on the network is no conflict.
+        """
+        return self.create_new(name, data) is not None or self.read(name) == data
+
+    def replace(self, name: str, data: bytes) -> Put:
+        """Write an object, whatever is there. Errors as of :meth:`read`."""
+        try:
+            return self._put(name, data, "overwrite")
+        except (exceptions.BaseError, FileNotFoundError, OSError) as problem:
+            raise self._failed("write", name, problem) from None
+
+    def _put(self, name: str, data: bytes, mode: "PutMode") -> Put:
+        made = self._store.put(name, data, mode=mode, use_multipart=False)
+        return Put(etag=str(made.get("e_tag") or ""), version=made.get("version"))
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of an object; None when there is no such object.
+
+        CollectionError when the store cannot be reached, is too slow or refuses; ConfigurationError when there is no such bucket.
+        """
+        try:
+            return bytes(self._store.get(name).bytes())
+        except (exceptions.BaseError, FileNotFoundError, OSError) as problem:
+            if self._is_missing(problem):
+                return None
+            raise self._failed("read", name, problem) from None
+
+    def copy(self, name: str, target: Path) -> str | None:
+        """Copy an object into a new file; its sha256, or None when there is no such object. Errors as of :meth:`read`."""
+        digest = hashlib.sha256()
+        try:
+            chunks = iter(self._store.get(name).stream())
+        except (exceptions.BaseError, FileNotFoundError, OSError) as problem:
+            if self._is_missing(problem):
+                return None
+            raise self._failed("read", name, problem) from None
+        try:
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, FILE_MODE)
+        except OSError as problem:
+            raise write_failed(target, problem) from problem
+        with os.fdopen(descriptor, "wb") as file:
+            while True:
+                try:
+                    chunk = next(chunks, None)
+                except (exceptions.BaseError, OSError) as problem:
+                    raise self._failed("read", name, problem) from None
+                if chunk is None:
+                    break
+                digest.update(chunk)
+                try:
+                    file.write(chunk)
+                except OSError as problem:
+                    raise write_failed(target, problem) from problem
+        return digest.hexdigest()
+
+    def names(self, folder: str, after: str = "") -> Iterator[Listed]:
+        """The objects below a folder at any depth, by name; ``after``: only those whose name in the folder comes after it."""
+        try:
+            for chunk in self._store.list(f"{folder}/", offset=f"{folder}/{after}" if after else None, chunk_size=1000):
+                for one in chunk:
+                    yield Listed(str(one["path"]), str(one.get("e_tag") or ""))
+        except (exceptions.BaseError, FileNotFoundError, OSError) as problem:
+            raise self._failed("list", folder, problem) from None
+
+    def folders(self, folder: str) -> list[str]:
+        """The names of the folders directly below a folder. Errors as of :meth:`read`."""
+        try:
+            found = self._store.list_with_delimiter(f"{folder}/")
+        except (exceptions.BaseError, FileNotFoundError, OSError) as problem:
+            raise self._failed("list", folder, problem) from None
+        return sorted(str(name).rstrip("/").rsplit("/", 1)[-1] for name in cast("list[str]", found["common_prefixes"]))
+
+    def remove(self, names: list[str]) -> None:
+        """Remove objects; one that is not there is no error. In a bucket with versions they get a delete marker."""
+        if not names:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            try:
+                self._store.delete(names)
+            except (exceptions.BaseError, OSError) as problem:
+                if isinstance(problem, FileNotFoundError):
+                    raise
+                raise self._failed("remove", names[0], problem) from None
+
+    @staticmethod
+    def _is_missing(problem: Exception) -> bool:
+        return isinstance(problem, FileNotFoundError) and "nosuchbucket" not in str(problem).lower()
+
+    def _failed(self, what: str, name: str, problem: Exception) -> CollectionError | ConfigurationError:
+        """The error for a refused request."""
+        said = self._said(problem)
+        where = f"cannot {what} {self.url}/{name}"
+        if isinstance(problem, exceptions.UnauthenticatedError) or any(word in said for word in _WRONG_KEYS):
+            return CollectionError(f"{where}: the store does not accept the credentials; set those of the cloud's own environment. {said}")
+        if isinstance(problem, exceptions.PermissionDeniedError):
+            return CollectionError(f"{where}: no right to do so; docs/storage.md lists the rights that are needed. {said}")
+        hint = next((text for words, text in _HINTS if any(word in said.lower() for word in words)), "")
+        kind = ConfigurationError if "no such bucket" in hint else CollectionError
+        return kind(f"{where}: {hint + '. ' if hint else ''}{said}")
+
+    def _said(self, problem: Exception) -> str:
+        """What obstore says, on one line, short, and without secrets."""
+        text = " ".join(str(problem).split())
+        named = {**os.environ, **self.options}
+        for secret in sorted((value for name, value in named.items() if _SECRET.search(name)), key=len, reverse=True):
+            if len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, "***")
+        return text[:_MOST_OF_MESSAGE]
+
+
+def read_options(text: str) -> dict[str, str]:
+    """The options that ``KAFKA_AUDIT_STORE_OPTIONS`` holds; ConfigurationError when it has another form. No value is told."""
+    found = {}
+    for pair in text.split(","):
+        name, equals, value = pair.strip().partition("=")
+        if pair.strip() and (not equals or not name.strip()):
+            raise ConfigurationError(
+                f"{OPTIONS_VARIABLE}: write name=value pairs, separated by commas, such as endpoint=https://store:9000"
+            )
+        if pair.strip():
+            found[name.strip().lower()] = value.strip()
+    return found

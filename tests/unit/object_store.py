@@ -1,0 +1,97 @@
+"""An S3 server for tests: versitygw, with buckets that keep versions and have Object Lock. It is built once, into the cache of the tools."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kafka_audit.jars.fetch import cache_directory, exclusive
+
+_VERSION = "1.8.0"
+_USER, _KEY = "test", "testtesttest"
+
+
+@dataclass(frozen=True)
+class ObjectStore:
+    """A server that runs, and its program."""
+
+    endpoint: str
+    program: Path
+
+    def new_root(self) -> str:
+        """The URL of an empty root in a bucket of its own."""
+        bucket = f"evidence-{uuid.uuid4().hex[:12]}"
+        account = ["--access", _USER, "--secret", _KEY, "--endpoint-url", self.endpoint]
+        made = ["create-bucket", "--owner", _USER, "--bucket", bucket, "--object-lock-enabled-for-bucket"]
+        subprocess.run([self.program, "admin", *account, *made], check=True, capture_output=True)
+        return f"s3://{bucket}/root"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a process needs in its environment to use it."""
+        keys = {"AWS_ACCESS_KEY_ID": _USER, "AWS_SECRET_ACCESS_KEY": _KEY, "AWS_REGION": "us-east-1"}
+        return {**keys, "KAFKA_AUDIT_STORE_OPTIONS": f"endpoint={self.endpoint}"}
+
+
+@contextlib.contextmanager
+def served() -> Iterator[ObjectStore]:
+    """A server for the block; the test is skipped where it cannot be built."""
+    program = _program()
+    with tempfile.TemporaryDirectory(prefix="kafka-audit-store-") as folder:
+        data, versions = Path(folder) / "data", Path(folder) / "versions"
+        data.mkdir()
+        versions.mkdir()
+        line = [
+            program,
+            "--access",
+            _USER,
+            "--secret",
+            _KEY,
+            "--port",
+            "127.0.0.1:0",
+            "--quiet",
+            "posix",
+            "--versioning-dir",
+            versions,
+            data,
+        ]
+        process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield ObjectStore(endpoint=f"http://127.0.0.1:{_port_of(process)}", program=program)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _port_of(process: "subprocess.Popen[bytes]") -> int:
+    for _ in range(600):
+        assert process.poll() is None, "versitygw ended at once"
+        for one in psutil.Process(process.pid).net_connections(kind="tcp"):
+            if one.status == psutil.CONN_LISTEN:
+                return int(one.laddr.port)
+        time.sleep(0.05)
+    raise AssertionError("versitygw does not listen")
+
+
+def _program() -> Path:
+    if shutil.which("go") is None:
+        pytest.skip("go is not installed: it builds versitygw, the S3 server of these tests")
+    folder = cache_directory() / "tools" / f"versitygw-{_VERSION}"
+    with exclusive(folder.parent / "versitygw.lock", wait=True):
+        if not (folder / "versitygw").is_file():
+            module = f"github.com/versity/versitygw/cmd/versitygw@v{_VERSION}"
+            built = subprocess.run(
+                ["go", "install", module], check=False, env={**os.environ, "GOBIN": str(folder)}, capture_output=True, text=True
+            )
+            if built.returncode:
+                pytest.skip(f"go could not build versitygw: {built.stderr.strip()[-300:]}")
+    return folder / "versitygw"
