@@ -1,7 +1,11 @@
-"""Small clusters are judged from rows in the driver, large ones with parallel reads and joins; both give the same findings."""
+"""Small clusters are judged from rows in the driver, large ones with parallel reads and joins; a Spark cluster gives the same findings."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +20,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
+from standalone import SparkCluster, spark_cluster
 
 from kafka_audit.policy import shipped_policy_folder
 from kafka_audit.store.history import History
@@ -23,6 +28,7 @@ from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
 from kafka_audit.store.sealed import OFFSETS
 from spark_jobs import verify
 from spark_jobs.engine.evidence import Evidence, files_read
+from spark_jobs.engine.submit import DRIVER_JAVA_OPTIONS, with_class_data
 from spark_jobs.engine.tables import SmallTables, Tables, at_most, table_of
 
 pytestmark = pytest.mark.spark
@@ -40,8 +46,18 @@ def _plain(schema: pa.Schema) -> str:
     return from_arrow_schema(schema).toNullable().simpleString()
 
 
+DRIVER = """
+import sys
+from spark_jobs import verify
+verify.SMALL_ROWS = 0
+sys.exit(verify.main())
+"""
+
+
 @pytest.mark.usefixtures("large_clusters")
-def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_and_large_tables_and_a_spark_cluster_that_loses_an_executor_give_the_same_outputs(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for age in range(6, 0, -1):
         snapshot_of(HISTORIES, age).write(tmp_path, READ_AT - timedelta(minutes=5 * age), OFFSETS if age % 2 else "snapshot")
     now = snapshot_of(HISTORIES, 0).topic("single", replicas=[1], isr=[]).error("members", "TIMEOUT", group_id=next(iter(HISTORIES)))
@@ -59,18 +75,64 @@ def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, tm
 
     assert verify.main(arguments) == 0
     small = outputs(audit.path)
-    shutil.rmtree(audit.settings)
-    shutil.rmtree(audit.lag)
+    remove_parts(audit)
     monkeypatch.setattr(verify, "SMALL_ROWS", 0)
     assert verify.main(arguments) == 0
     large = outputs(audit.path)
-
+    remove_parts(audit)
     assert used == [True, False]
-    assert small.keys() == large.keys()
+    assert {name: spark.conf.get(name, None) for name in settings} == settings
+
+    with spark_cluster() as cluster:
+        losing_an_executor(cluster, tmp_path, audit, arguments)
+    remote = outputs(audit.path)
+
+    assert small.keys() == large.keys() == remote.keys()
     assert len(small) > 10
     for name, table in large.items():
         assert small[name] == table, name
-    assert {name: spark.conf.get(name, None) for name in settings} == settings
+        assert remote[name] == table, name
+
+
+def remove_parts(audit: Audit) -> None:
+    shutil.rmtree(audit.settings)
+    shutil.rmtree(audit.lag)
+
+
+def losing_an_executor(cluster: SparkCluster, folder: Path, audit: Audit, arguments: list[str]) -> None:
+    """Judge on a cluster, whose first executor is killed when the first findings are written: it holds tables that are needed again."""
+    (folder / "driver.py").write_text(DRIVER)
+    conf = {
+        "spark.pyspark.python": str(cluster.python),
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "1g",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+        "spark.ui.enabled": "false",
+    }
+    command = [
+        str(Path(sys.executable).with_name("spark-submit")),
+        "--master",
+        cluster.master,
+        "--driver-java-options",
+        with_class_data(DRIVER_JAVA_OPTIONS),
+    ]
+    command += [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    environment = {**os.environ, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    environment.pop("PYSPARK_PYTHON", None)
+    with (folder / "driver.log").open("wb") as log:
+        job = subprocess.Popen([*command, str(folder / "driver.py"), *arguments], stdout=log, stderr=subprocess.STDOUT, env=environment)
+    try:
+        while not list(audit.path.glob(".*/findings.parquet/part-*")):
+            assert job.poll() is None, (folder / "driver.log").read_text()[-3000:]
+            time.sleep(0.1)
+        assert len(cluster.executors) == 2
+        cluster.executors[0].kill()
+        assert job.poll() is None
+        assert job.wait(timeout=300) == 0, (folder / "driver.log").read_text()[-3000:]
+    finally:
+        job.kill()
+    assert cluster.started > 2
+    assert not list(cluster.folder.rglob("*.parquet")), "executors write no results"
 
 
 @pytest.fixture

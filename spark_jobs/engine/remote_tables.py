@@ -1,0 +1,155 @@
+"""Tables of an application whose executors are other processes, on other machines: they see no file of the driver and write none.
+
+What has an address that executors can read (a file of an object store, or of a file system that is shared) they read there. All else the
+driver sends to them, and a table is written by the driver alone, from Parquet that executors send back: no executor needs a right to write,
+and a task that runs twice leaves nothing behind. Whatever an executor holds can be computed again when it is lost.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial, reduce
+from io import BytesIO
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
+from pyspark import Broadcast, StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StringType, StructType
+
+from kafka_audit.store.layout import Snapshot
+from kafka_audit.store.remote import url_of
+from spark_jobs.engine.on_executors import ROWS_OF_A_GROUP, SentFile, decoded, encoded
+from spark_jobs.engine.submit import is_local, sees_files
+from spark_jobs.engine.tables import SmallTables, Tables, parts_of, snapshot_id_of_file
+
+SENT_BYTES = 8 << 20
+"""Bytes of Parquet that one task reads, if they are sent. Of a larger file each pack gets some rows."""
+
+_PIECES = "part int, data binary"
+_Place: TypeAlias = tuple[Path, str | None]
+"""A Parquet file and the id of the snapshot that its rows get, if they get one."""
+
+
+def tables_of(spark: SparkSession, *, small: bool = False) -> Tables:
+    """How an application reads, keeps and writes its tables: by its Spark master, and by whether its cluster is small."""
+    if small:
+        return SmallTables(spark=spark)
+    conf = dict(spark.sparkContext.getConf().getAll())
+    if is_local(conf["spark.master"]):
+        return Tables(spark=spark)
+    return RemoteTables(spark=spark, address_of=_path_address if sees_files(conf) else partial(_store_address, spark))
+
+
+def _path_address(path: Path) -> str:
+    return path.resolve().as_uri()
+
+
+def _store_address(spark: SparkSession, path: Path) -> str | None:
+    """The URL of a sealed file of a root in an object store, where Spark has a file system for such URLs."""
+    url = url_of(path)
+    return url if url is not None and _has_file_system(spark, urlsplit(url).scheme) else None
+
+
+@lru_cache(maxsize=8)
+def _has_file_system(spark: SparkSession, scheme: str) -> bool:
+    jvm: Any = spark._jvm
+    try:
+        jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, spark.sparkContext._jsc.hadoopConfiguration())
+    except Py4JJavaError:  # none is configured, or its jars are missing
+        return False
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteTables(Tables):
+    """Tables that executors read at an address or from the driver, and that the driver writes.
+
+    ``address_of``: where executors can read a file, as a URL of Hadoop; None where only the driver can.
+    """
+
+    address_of: Callable[[Path], str | None]
+    _sent: dict[tuple[object, ...], list[Broadcast[list[SentFile]]]] = field(default_factory=dict)
+
+    def read(self, schema: StructType, files: Sequence[Path]) -> DataFrame:
+        return self._read(schema, [(part, None) for part in parts_of(files)])
+
+    def read_each(self, schema: StructType, dataset: str, snapshots: Sequence[Snapshot]) -> DataFrame:
+        return self._read(schema, [(one.dataset(dataset), one.snapshot_id) for one in snapshots])
+
+    def checkpoint(self, rows: DataFrame) -> DataFrame:
+        # A local checkpoint is lost with its executor, and the application with it. A table that is kept is computed again.
+        return self.keep(rows)
+
+    def _write(self, rows: DataFrame, target: Path) -> None:
+        schema = to_arrow_schema(rows.schema.toNullable(), timezone="UTC")
+        pieces = rows.mapInArrow(partial(encoded, schema), _PIECES).persist(StorageLevel.DISK_ONLY)
+        target.mkdir(parents=True)
+        try:
+            pieces.count()  # computes all partitions, as many at a time as there are cores; toLocalIterator takes one after the other
+            written: dict[int, Path] = {}
+            for part, data in pieces.toLocalIterator():
+                path = written.setdefault(part, target / f"part-{len(written):05d}.parquet")
+                with path.open("ab") as stream:
+                    stream.write(data)
+        finally:
+            pieces.unpersist()
+        if not written:
+            pq.write_table(schema.empty_table(), target / "part-00000.parquet", compression="zstd", store_schema=False)
+
+    def _read(self, schema: StructType, places: Sequence[_Place]) -> DataFrame:
+        addresses = [(place, self.address_of(place[0])) for place in places]
+        found, sent = [], [place for place, address in addresses if address is None]
+        for named in (False, True):
+            urls = [address for (_, name), address in addresses if address is not None and (name is not None) is named]
+            if urls:
+                rows = self.spark.read.schema(schema).parquet(*urls)
+                found.append(rows.select("*", snapshot_id_of_file()) if named else rows)
+        if sent or not found:
+            found += self._read_sent(schema, sent)
+        return reduce(DataFrame.union, found)
+
+    def _read_sent(self, schema: StructType, places: Sequence[_Place]) -> Iterator[DataFrame]:
+        """The rows of files that are sent, as one table for each pack: a task is sent its own pack only."""
+        wanted = schema.toNullable()
+        if any(name is not None for _, name in places):
+            wanted = StructType([*wanted.fields]).add("snapshot_id", StringType())
+        arrow = to_arrow_schema(wanted, timezone="UTC")
+        for pack in self._packs(places):
+            yield self.spark.range(0, 1, 1, 1).mapInArrow(partial(decoded, pack, arrow), wanted)
+
+    def _packs(self, places: Sequence[_Place]) -> list[Broadcast[list[SentFile]]]:
+        """The files in broadcasts of about ``SENT_BYTES``, one at least. A file that was sent before is not sent again."""
+        key = tuple((path, name, path.stat().st_mtime_ns) for path, name in places)
+        if key not in self._sent:
+            context = self.spark.sparkContext
+            self._sent[key] = [context.broadcast(pack) for pack in _packed(file for place in places for file in _files(place))]
+        return self._sent[key]
+
+
+def _files(place: _Place) -> Iterator[SentFile]:
+    path, snapshot_id = place
+    if path.stat().st_size <= SENT_BYTES:
+        yield SentFile(str(path), path.read_bytes(), snapshot_id)
+        return
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(ROWS_OF_A_GROUP):
+            out = BytesIO()
+            with pq.ParquetWriter(out, file.schema_arrow, compression="zstd") as writer:
+                writer.write_batch(batch)
+            yield SentFile(str(path), out.getvalue(), snapshot_id)
+
+
+def _packed(files: Iterable[SentFile]) -> Iterator[list[SentFile]]:
+    pack: list[SentFile] = []
+    size = 0
+    for file in files:
+        if pack and size + len(file.data) > SENT_BYTES:
+            yield pack
+            pack, size = [], 0
+        pack.append(file)
+        size += len(file.data)
+    yield pack
