@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,9 @@ from kafka_audit.store.history import History
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
 from kafka_audit.store.sealed import OFFSETS
 from spark_jobs import verify
+from spark_jobs.engine import remote_tables
 from spark_jobs.engine.evidence import Evidence, files_read
+from spark_jobs.engine.remote_tables import RemoteTables
 from spark_jobs.engine.submit import DRIVER_JAVA_OPTIONS, with_class_data
 from spark_jobs.engine.tables import SmallTables, Tables, at_most, table_of
 
@@ -167,14 +170,21 @@ def test_counting_stops_where_a_cluster_is_large_and_leaves_broken_files_to_thei
     assert not at_most(2, files())
 
 
-def test_rows_after_an_empty_file_are_kept_in_both(spark: SparkSession, tmp_path: Path) -> None:
+def kinds(spark: SparkSession, there: Collection[str] = ()) -> tuple[Tables, ...]:
+    """Every way to read and write; ``there``: names of files that executors can read, where the driver sends all others."""
+    remote = RemoteTables(spark=spark, address_of=lambda path: path.as_uri() if path.name in there else None)
+    return SmallTables(spark=spark), Tables(spark=spark), remote
+
+
+def test_rows_after_an_empty_file_are_kept_in_all(spark: SparkSession, tmp_path: Path) -> None:
     schema = table_of(spark, [], "a bigint").schema
     files = [tmp_path / name for name in ("1.parquet", "2.parquet", "3.parquet")]
     for file, values in zip(files, ([], [1], [2]), strict=True):
         pq.write_table(pa.table({"a": pa.array(values, pa.int64())}), file)
-    small, large = (tables(spark=spark).read(schema, files) for tables in (SmallTables, Tables))
+    small, large, remote = (tables.read(schema, files) for tables in kinds(spark, ["2.parquet"]))
     kept = SmallTables(spark=spark).keep(large.where("a > 1"))
-    assert (sorted(small.collect()), sorted(large.collect()), kept.collect()) == ([(1,), (2,)], [(1,), (2,)], [(2,)])
+    assert sorted(small.collect()) == sorted(large.collect()) == sorted(remote.collect()) == [(1,), (2,)]
+    assert kept.collect() == [(2,)]
 
 
 def test_long_ids_that_parquet_stores_once_make_a_cluster_large(tmp_path: Path) -> None:
@@ -185,13 +195,36 @@ def test_long_ids_that_parquet_stores_once_make_a_cluster_large(tmp_path: Path) 
     assert at_most(50_000, [tmp_path / "short.parquet"])
 
 
-def test_a_column_that_a_file_does_not_have_is_null_in_both(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_column_that_a_file_does_not_have_is_null_in_all(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "old.parquet")
     pq.write_table(pa.table({"a": [2], "c": [[1.5]]}), tmp_path / "new.parquet")
     schema = spark.createDataFrame(table_of(spark, [], "a bigint, b string, c array<double>").toArrow()).schema
     files = [tmp_path / "old.parquet", tmp_path / "new.parquet"]
-    small, large = (tables(spark=spark).read(schema, files) for tables in (SmallTables, Tables))
-    assert sorted(small.collect()) == sorted(large.collect()) == [(1, "x", None), (2, None, [1.5])]
+    small, large, remote = (tables.read(schema, files) for tables in kinds(spark))
+    assert sorted(small.collect()) == sorted(large.collect()) == sorted(remote.collect()) == [(1, "x", None), (2, None, [1.5])]
+
+
+def test_a_large_file_is_sent_in_parts_and_every_kind_writes_the_same_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_tables, "SENT_BYTES", 4_000)
+    monkeypatch.setattr(remote_tables, "ROWS_OF_A_GROUP", 1_000)
+    rows = pa.table({"at": pa.array(range(2_500), pa.timestamp("us", "UTC")), "keyed": [[("k", [n, None])] for n in range(2_500)]})
+    typed = pa.schema([rows.schema.field("at"), ("keyed", pa.map_(pa.string(), pa.list_(pa.int64())))])
+    columns = [rows["at"], pa.array(rows["keyed"].to_pylist(), typed.field("keyed").type)]
+    pq.write_table(pa.table(columns, schema=typed), tmp_path / "large.parquet")
+    _, large, remote = kinds(spark)
+    read = remote.read_whole(tmp_path / "large.parquet")
+    assert read.rdd.getNumPartitions() == 3
+    assert read.schema == large.read_whole(tmp_path / "large.parquet").schema
+    for name, order, parts in (("one", ["at"], 1), ("two", ["at"], 2), ("as they lie", (), 1), ("none", ["at"], 1)):
+        wanted = read.where("at < timestamp'1969-01-01'") if name == "none" else read
+        files = []
+        for kind in (large, remote):
+            kind.write(wanted, tmp_path / kind.__class__.__name__ / name, order, parts)
+            written = sorted((tmp_path / kind.__class__.__name__ / name).iterdir())
+            files.append({path.name: (_plain(pq.read_schema(path)), pq.read_table(path).to_pylist()) for path in written})
+        assert files[0] == files[1], name
 
 
 def test_a_short_table_has_its_types_without_rows_too(spark: SparkSession) -> None:
