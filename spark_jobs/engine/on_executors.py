@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import Broadcast, TaskContext, cloudpickle
 
-ROWS_OF_A_GROUP = 131_072
+ROWS_OF_A_GROUP = 32_768
 """Rows of a row group, which a worker holds in memory until they are written."""
 
 _ROWS_OF_A_BATCH = 10_000
@@ -27,7 +27,7 @@ class SentFile(NamedTuple):
     snapshot_id: str | None = None
 
 
-def decoded(files: Broadcast[list[SentFile]], schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def decoded(schema: pa.Schema, files: Broadcast[list[SentFile]], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of the files with the columns of ``schema``; one that a file does not have is null. ``batches`` are only a signal."""
     for _ in batches:
         for file in files.value:

@@ -18,7 +18,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it sh
 from pyspark import Broadcast, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.remote import url_of
@@ -101,25 +101,20 @@ class RemoteTables(Tables):
             pq.write_table(schema.empty_table(), target / "part-00000.parquet", compression="zstd", store_schema=False)
 
     def _read(self, schema: StructType, places: Sequence[_Place]) -> DataFrame:
-        addresses = [(place, self.address_of(place[0])) for place in places]
-        found, sent = [], [place for place, address in addresses if address is None]
-        for named in (False, True):
-            urls = [address for (_, name), address in addresses if address is not None and (name is not None) is named]
-            if urls:
-                rows = self.spark.read.schema(schema).parquet(*urls)
-                found.append(rows.select("*", snapshot_id_of_file()) if named else rows)
-        if sent or not found:
-            found += self._read_sent(schema, sent)
+        named = any(name is not None for _, name in places)
+        addresses = {place: self.address_of(place[0]) for place in places}
+        urls = [address for address in addresses.values() if address is not None]
+        found = []
+        if urls:
+            rows = self.spark.read.schema(schema).parquet(*urls)
+            found.append(rows.select("*", snapshot_id_of_file()) if named else rows)
+        if len(urls) < len(places) or not places:
+            wanted = StructType([*schema.toNullable(), *([StructField("snapshot_id", StringType())] if named else [])])
+            sent = partial(decoded, to_arrow_schema(wanted, timezone="UTC"))
+            packs = self._packs([place for place, address in addresses.items() if address is None])
+            # One table for each pack, so that a task is sent its own pack only.
+            found += [self.spark.range(0, 1, 1, 1).mapInArrow(partial(sent, pack), wanted) for pack in packs]
         return reduce(DataFrame.union, found)
-
-    def _read_sent(self, schema: StructType, places: Sequence[_Place]) -> Iterator[DataFrame]:
-        """The rows of files that are sent, as one table for each pack: a task is sent its own pack only."""
-        wanted = schema.toNullable()
-        if any(name is not None for _, name in places):
-            wanted = StructType([*wanted.fields]).add("snapshot_id", StringType())
-        arrow = to_arrow_schema(wanted, timezone="UTC")
-        for pack in self._packs(places):
-            yield self.spark.range(0, 1, 1, 1).mapInArrow(partial(decoded, pack, arrow), wanted)
 
     def _packs(self, places: Sequence[_Place]) -> list[Broadcast[list[SentFile]]]:
         """The files in broadcasts of about ``SENT_BYTES``, one at least. A file that was sent before is not sent again."""

@@ -60,7 +60,7 @@ LOOPBACK_CONF: Mapping[str, str] = {"spark.driver.bindAddress": "127.0.0.1", "sp
 """For a local master (``is_local``), which nobody on another machine has to reach."""
 
 SHARED_FILES = "spark.kafka_audit.sharedFiles"
-"""The setting that says ``true`` where a master is not local, and executors see the root folder at the same path as the driver."""
+"""``true`` says that the executors of a master that is not local see the root folder at the same path as the driver."""
 
 SECRET_SETTINGS = "(?i)secret|password|token|access[.]?key|jaas|keystore[.]key"
 """Finds the names of settings whose values are secret, those of Kafka's Java client included."""
