@@ -7,7 +7,7 @@ A worker needs pyarrow and nothing of this project: the functions here are sent 
 import io
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,29 +19,29 @@ ROWS_OF_A_GROUP = 32_768
 _ROWS_OF_A_BATCH = 10_000
 
 
-class SentFile(NamedTuple):
-    """A Parquet file, or a row group of one as a file of its own. ``snapshot_id``: a constant column of its rows; None adds none."""
+SentFile: TypeAlias = tuple[str, bytes, str | None]
+"""The name of a Parquet file, its bytes or those of some of its rows, and the ``snapshot_id`` that its rows get, if they get one.
 
-    name: str
-    data: bytes
-    snapshot_id: str | None = None
+Plain values: a broadcast is unpickled where no class of this project is.
+"""
 
 
 def decoded(schema: pa.Schema, files: Broadcast[list[SentFile]], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of the files with the columns of ``schema``; one that a file does not have is null. ``batches`` are only a signal."""
+    """The rows of the files with the columns of ``schema``; one that a file does not have is null. What is in ``batches`` does not count."""
     for _ in batches:
-        for file in files.value:
-            try:
-                yield from _rows(file, schema)
-            except (OSError, pa.ArrowException) as problem:
-                raise ValueError(f"{file.name}: cannot be read as Parquet ({problem})") from problem
+        pass
+    for name, data, snapshot_id in files.value:
+        try:
+            yield from _rows(data, schema, snapshot_id)
+        except (OSError, pa.ArrowException) as problem:
+            raise ValueError(f"{name}: cannot be read as Parquet ({problem})") from problem
 
 
-def _rows(file: SentFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    source = pq.ParquetFile(io.BytesIO(file.data))
+def _rows(data: bytes, schema: pa.Schema, snapshot_id: str | None) -> Iterator[pa.RecordBatch]:
+    source = pq.ParquetFile(io.BytesIO(data))
     there = [name for name in schema.names if name in source.schema_arrow.names]
     for batch in source.iter_batches(_ROWS_OF_A_BATCH, columns=there):
-        constants = {"snapshot_id": file.snapshot_id} if file.snapshot_id is not None else {}
+        constants = {"snapshot_id": snapshot_id} if snapshot_id is not None else {}
         yield pa.RecordBatch.from_arrays(
             [
                 pa.repeat(pa.scalar(constants[field.name], field.type), batch.num_rows)

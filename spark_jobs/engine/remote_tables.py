@@ -32,6 +32,10 @@ SENT_BYTES = 8 << 20
 _PIECES = "part int, data binary"
 _Place: TypeAlias = tuple[Path, str | None]
 """A Parquet file and the id of the snapshot that its rows get, if they get one."""
+_Pack: TypeAlias = tuple[Broadcast[list[SentFile]], int]
+"""Files that were sent, and their bytes."""
+_BYTES_OF_A_NUMBER = 16
+"""What Spark takes a row of a range for."""
 
 
 def tables_of(spark: SparkSession, *, small: bool = False) -> Tables:
@@ -72,7 +76,7 @@ class RemoteTables(Tables):
     """
 
     address_of: Callable[[Path], str | None]
-    _sent: dict[tuple[object, ...], list[Broadcast[list[SentFile]]]] = field(default_factory=dict)
+    _sent: dict[tuple[object, ...], list[_Pack]] = field(default_factory=dict)
 
     def read(self, schema: StructType, files: Sequence[Path]) -> DataFrame:
         return self._read(schema, [(part, None) for part in parts_of(files)])
@@ -112,39 +116,42 @@ class RemoteTables(Tables):
             wanted = StructType([*schema.toNullable(), *([StructField("snapshot_id", StringType())] if named else [])])
             sent = partial(decoded, to_arrow_schema(wanted, timezone="UTC"))
             packs = self._packs([place for place, address in addresses.items() if address is None])
-            # One table for each pack, so that a task is sent its own pack only.
-            found += [self.spark.range(0, 1, 1, 1).mapInArrow(partial(sent, pack), wanted) for pack in packs]
+            # One table for each pack, so that a task is sent its own pack only. Spark takes a range for its rows' bytes and what is made of it
+            # for as large: a range of one row would let it broadcast a table of any size in a join.
+            ranges = [self.spark.range(0, 1 + size // _BYTES_OF_A_NUMBER, 1, 1) for _, size in packs]
+            found += [each.mapInArrow(partial(sent, pack), wanted) for each, (pack, _) in zip(ranges, packs, strict=True)]
         return reduce(DataFrame.union, found)
 
-    def _packs(self, places: Sequence[_Place]) -> list[Broadcast[list[SentFile]]]:
-        """The files in broadcasts of about ``SENT_BYTES``, one at least. A file that was sent before is not sent again."""
+    def _packs(self, places: Sequence[_Place]) -> list[_Pack]:
+        """The files in broadcasts of about ``SENT_BYTES``, one at least. Files that were sent before are not sent again."""
         key = tuple((path, name, path.stat().st_mtime_ns) for path, name in places)
         if key not in self._sent:
             context = self.spark.sparkContext
-            self._sent[key] = [context.broadcast(pack) for pack in _packed(file for place in places for file in _files(place))]
+            packed = _packed(file for place in places for file in _files(place))
+            self._sent[key] = [(context.broadcast(pack), sum(len(data) for _, data, _ in pack)) for pack in packed]
         return self._sent[key]
 
 
 def _files(place: _Place) -> Iterator[SentFile]:
     path, snapshot_id = place
     if path.stat().st_size <= SENT_BYTES:
-        yield SentFile(str(path), path.read_bytes(), snapshot_id)
+        yield str(path), path.read_bytes(), snapshot_id
         return
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(ROWS_OF_A_GROUP):
             out = BytesIO()
             with pq.ParquetWriter(out, file.schema_arrow, compression="zstd") as writer:
                 writer.write_batch(batch)
-            yield SentFile(str(path), out.getvalue(), snapshot_id)
+            yield str(path), out.getvalue(), snapshot_id
 
 
 def _packed(files: Iterable[SentFile]) -> Iterator[list[SentFile]]:
     pack: list[SentFile] = []
     size = 0
     for file in files:
-        if pack and size + len(file.data) > SENT_BYTES:
+        if pack and size + len(file[1]) > SENT_BYTES:
             yield pack
             pack, size = [], 0
         pack.append(file)
-        size += len(file.data)
+        size += len(file[1])
     yield pack

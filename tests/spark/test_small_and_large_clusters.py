@@ -216,6 +216,8 @@ def test_a_large_file_is_sent_in_parts_and_every_kind_writes_the_same_files(
     _, large, remote = kinds(spark)
     read = remote.read_whole(tmp_path / "large.parquet")
     assert read.rdd.getNumPartitions() == 3
+    estimate = int(str(read._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    assert estimate > 5_000, "Spark must not take a table that is sent for one that fits into every executor"
     assert read.schema == large.read_whole(tmp_path / "large.parquet").schema
     for name, order, parts in (("one", ["at"], 1), ("two", ["at"], 2), ("as they lie", (), 1), ("none", ["at"], 1)):
         wanted = read.where("at < timestamp'1969-01-01'") if name == "none" else read
