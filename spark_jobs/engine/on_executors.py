@@ -27,7 +27,7 @@ Plain values: a broadcast is unpickled where no class of this project is.
 
 
 def decoded(schema: pa.Schema, files: Broadcast[list[SentFile]], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of the files with the columns of ``schema``; one that a file does not have is null. What is in ``batches`` does not count."""
+    """The rows of the files with the columns of ``schema``; one that a file does not have is null. ``batches`` do not count."""
     for _ in batches:
         pass
     for name, data, snapshot_id in files.value:

@@ -116,8 +116,8 @@ class RemoteTables(Tables):
             wanted = StructType([*schema.toNullable(), *([StructField("snapshot_id", StringType())] if named else [])])
             sent = partial(decoded, to_arrow_schema(wanted, timezone="UTC"))
             packs = self._packs([place for place, address in addresses.items() if address is None])
-            # One table for each pack, so that a task is sent its own pack only. Spark takes a range for its rows' bytes and what is made of it
-            # for as large: a range of one row would let it broadcast a table of any size in a join.
+            # One table for each pack, so that a task is sent its own pack only. Spark takes what is made of a range for as large as the
+            # range: with a range of one row it would broadcast a table of any size in a join.
             ranges = [self.spark.range(0, 1 + size // _BYTES_OF_A_NUMBER, 1, 1) for _, size in packs]
             found += [each.mapInArrow(partial(sent, pack), wanted) for each, (pack, _) in zip(ranges, packs, strict=True)]
         return reduce(DataFrame.union, found)
