@@ -99,6 +99,8 @@ class SparkJob(SparkSubmitOperator):
         local = is_local(str(hook._connection["master"]))
         if local:
             hook._conf |= {**LOOPBACK_CONF, JAVA_OPTIONS: with_class_data(hook._conf[JAVA_OPTIONS])}
+        else:  # otherwise spark.pyspark.python, which is for the executors' machines, would be the driver's Python, too
+            hook._conf.setdefault("spark.pyspark.driver.python", sys.executable)
         binary, submit = hook._get_spark_binary_path, hook.submit
         # A task that is killed leaves no job behind, nor does one whose supervisor is: Airflow takes it for failed then, and repeats it.
         hook._get_spark_binary_path = lambda: guarded(binary(), needs=[os.getppid()])  # type: ignore[method-assign]
@@ -147,11 +149,11 @@ def _arguments(plan: AuditPlan) -> list[str]:
 def job_environment(*, local: bool) -> dict[str, str]:
     """This process's environment without Airflow's own part: connections, database, keys. A job needs none of it.
 
-    The job's own Python is this one, and with a local master so are its Python workers, unless the installation says otherwise. On other
-    machines nobody knows this one's path: executors run python3, or what PYSPARK_PYTHON or ``spark.pyspark.python`` names.
+    With a local master the job's Python workers run this Python, unless the installation says otherwise. Other machines may not have it at
+    this path: their executors run python3, or what PYSPARK_PYTHON or ``spark.pyspark.python`` names.
     """
     kept = {name: value for name, value in os.environ.items() if not name.lstrip("_").startswith("AIRFLOW_") or name == "AIRFLOW_HOME"}
-    return {"PYSPARK_PYTHON" if local else "PYSPARK_DRIVER_PYTHON": sys.executable, **kept}
+    return {**({"PYSPARK_PYTHON": sys.executable} if local else {}), **kept}
 
 
 def find_spark_submit() -> None:
