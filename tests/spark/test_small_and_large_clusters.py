@@ -1,7 +1,6 @@
 """Small clusters are judged from rows in the driver, large ones with parallel reads and joins; a Spark cluster gives the same findings."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -106,6 +105,7 @@ def losing_an_executor(cluster: SparkCluster, folder: Path, audit: Audit, argume
     """Judge on a cluster, whose first executor is killed when the first findings are written: it holds tables that are needed again."""
     (folder / "driver.py").write_text(DRIVER)
     conf = {
+        "spark.pyspark.driver.python": sys.executable,
         "spark.pyspark.python": str(cluster.python),
         "spark.driver.host": "127.0.0.1",
         "spark.executor.memory": "1g",
@@ -120,10 +120,8 @@ def losing_an_executor(cluster: SparkCluster, folder: Path, audit: Audit, argume
         with_class_data(DRIVER_JAVA_OPTIONS),
     ]
     command += [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
-    environment = {**os.environ, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    environment.pop("PYSPARK_PYTHON", None)
     with (folder / "driver.log").open("wb") as log:
-        job = subprocess.Popen([*command, str(folder / "driver.py"), *arguments], stdout=log, stderr=subprocess.STDOUT, env=environment)
+        job = subprocess.Popen([*command, str(folder / "driver.py"), *arguments], stdout=log, stderr=subprocess.STDOUT)
     try:
         while not list(audit.path.glob(".*/findings.parquet/part-*")):
             assert job.poll() is None, (folder / "driver.log").read_text()[-3000:]
@@ -209,8 +207,8 @@ def test_a_large_file_is_sent_in_parts_and_every_kind_writes_the_same_files(
 ) -> None:
     monkeypatch.setattr(remote_tables, "SENT_BYTES", 4_000)
     monkeypatch.setattr(remote_tables, "ROWS_OF_A_GROUP", 1_000)
-    rows = pa.table({"at": pa.array(range(2_500), pa.timestamp("us", "UTC")), "keyed": [[("k", [n, None])] for n in range(2_500)]})
-    typed = pa.schema([rows.schema.field("at"), ("keyed", pa.map_(pa.string(), pa.list_(pa.int64())))])
+    rows = pa.table({"at": list(range(2_500)), "keyed": [[("k", [n, None])] for n in range(2_500)]})
+    typed = pa.schema([("at", pa.int64()), ("keyed", pa.map_(pa.string(), pa.list_(pa.int64())))])
     columns = [rows["at"], pa.array(rows["keyed"].to_pylist(), typed.field("keyed").type)]
     pq.write_table(pa.table(columns, schema=typed), tmp_path / "large.parquet")
     _, large, remote = kinds(spark)
@@ -220,7 +218,7 @@ def test_a_large_file_is_sent_in_parts_and_every_kind_writes_the_same_files(
     assert estimate > 5_000, "Spark must not take a table that is sent for one that fits into every executor"
     assert read.schema == large.read_whole(tmp_path / "large.parquet").schema
     for name, order, parts in (("one", ["at"], 1), ("two", ["at"], 2), ("as they lie", (), 1), ("none", ["at"], 1)):
-        wanted = read.where("at < timestamp'1969-01-01'") if name == "none" else read
+        wanted = read.where("at < 0") if name == "none" else read
         files = []
         for kind in (large, remote):
             kind.write(wanted, tmp_path / kind.__class__.__name__ / name, order, parts)
