@@ -6,7 +6,6 @@ The executors of a master that is not local need a python3 with pyarrow (docs/sp
 """
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
@@ -38,12 +37,12 @@ def main() -> None:
             audit = root.audit(CLUSTER, new_id(TAKEN, "bench"))
             identity = {"audit_id": audit.path.name, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id}
             write_json(audit.run_file, {**identity, "started_at": TAKEN.isoformat()})
-            conf = [*(f"{name}={value}" for name, value in DEFAULT_CONF.items()), *([] if is_local(master) else asked.conf)]
+            conf = [*(f"{name}={value}" for name, value in DEFAULT_CONF.items()), f"spark.pyspark.driver.python={sys.executable}"]
+            conf += [] if is_local(master) else asked.conf
             command = [shutil.which("spark-submit") or "spark-submit", "--master", master]
             command += ["--driver-java-options", with_class_data(DRIVER_JAVA_OPTIONS), *(part for one in conf for part in ("--conf", one))]
             command += [str(job_path("verify")), "--snapshot", str(snapshot.path), "--audit", str(audit.path)]
-            python = {"PYSPARK_DRIVER_PYTHON": sys.executable, **({"PYSPARK_PYTHON": sys.executable} if is_local(master) else {})}
-            used = run(command, log=Path(folder, "log"), env={**os.environ, **python})
+            used = run(command, log=Path(folder, "log"), env={"PYSPARK_PYTHON": sys.executable} if is_local(master) else {})
             found = {str(path.relative_to(audit.path)): pq.read_table(path) for path in sorted(audit.path.glob("*/*.parquet"))}
             first = first or found
             same = found.keys() == first.keys() and all(table.equals(first[name]) for name, table in found.items())

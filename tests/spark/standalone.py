@@ -1,6 +1,7 @@
 """A Spark cluster as its users have one: a master and two workers, whose executors know nothing of this project."""
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -71,15 +72,11 @@ def spark_cluster() -> Iterator[SparkCluster]:
 
 @contextmanager
 def _daemon(folder: Path, kind: str, *options: str, log: str = "Master") -> Iterator[psutil.Process]:
-    environment = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "SPARK_DAEMON_MEMORY": "128m",
-        "HOME": str(folder),
-        "SPARK_LOCAL_DIRS": str(folder),
-    }
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "SPARK_HOME": str(_SPARK)}
+    environment |= {"SPARK_DAEMON_MEMORY": "128m", "SPARK_LOCAL_DIRS": str(folder)}
     environment |= {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ}
     command = [str(_SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", *options]
-    user = {"user": _NOBODY, "group": "nogroup", "extra_groups": []} if os.getuid() == 0 else {}
+    user = {"user": _NOBODY, "group": pwd.getpwnam(_NOBODY).pw_gid, "extra_groups": []} if os.getuid() == 0 else {}
     with (folder / f"{log}.log").open("wb") as stream:
         process = psutil.Popen(command, stdout=stream, stderr=subprocess.STDOUT, cwd=folder, env=environment, **user)
     try:
