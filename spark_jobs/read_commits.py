@@ -24,10 +24,10 @@ from kafka_audit.submit import READ_COMMITS_CONF
 from spark_jobs.commit_history.decode.batch import TRANSACTIONS
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.history import History
-from spark_jobs.commit_history.read.source import Bounds, bounds, check_transport, stream
+from spark_jobs.commit_history.read.source import Bounds, bounds, check_files, check_transport, stream
 from spark_jobs.engine.exit_code import exit_code_of, failure_of, say
+from spark_jobs.engine.remote_tables import tables_of
 from spark_jobs.engine.session import spark_session
-from spark_jobs.engine.tables import Tables
 
 NAME = "read_commits"
 
@@ -100,7 +100,9 @@ def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, beha
     further = {name: str(value) for name, value in read_keys(client_file, pipe=True).items()} if client_file else {}
     client = {**further, "bootstrap.servers": bootstrap}
     spark = spark_session(f"kafka_audit {NAME}", {**READ_COMMITS_CONF, **_jars()})
-    check_transport(dict(spark.sparkContext.getConf().getAll()), client)
+    conf = dict(spark.sparkContext.getConf().getAll())
+    check_transport(conf, client)
+    check_files(conf, folder)
     history = History(path=folder)
     transactions = History(path=folder / "transactions", topic=TRANSACTIONS)
     with history.claimed():
@@ -163,7 +165,7 @@ def holding_back(spark: SparkSession, history: Path, topic: str, partitions: Col
     tables = sorted(found.parent / "transactions.parquet" for found in history.glob("decoded/[!.]*/manifest.json"))
     if not tables or not partitions:
         return []
-    records = Tables(spark=spark).read_whole(*tables)
+    records = tables_of(spark).read_whole(*tables)
     newest = F.max_by(F.struct("append_time", "state", "start", "partitions"), "log_offset")  # the broker's clock may go back
     of_partition = records.groupBy("transactional_id", "log_partition").agg(newest.alias("newest"))
     # An id has records in two partitions only if the topic got more of them meanwhile.

@@ -60,6 +60,9 @@ DEFAULT_CONF: Mapping[str, str] = {
 LOOPBACK_CONF: Mapping[str, str] = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 """For a local master (``is_local``), which nobody on another machine has to reach."""
 
+SHARED_FILES = "spark.kafka_audit.sharedFiles"
+"""``true`` says that the executors of a master that is not local see the root folder at the same path as the driver."""
+
 SECRET_SETTINGS = "(?i)secret|password|token|access[.]?key|jaas|keystore[.]key"
 """Finds the names of settings whose values are secret, those of Kafka's Java client included."""
 
@@ -81,6 +84,11 @@ READ_COMMITS_CONF: Mapping[str, str] = {
 def is_local(master: str) -> bool:
     """Whether the executors are threads of the driver."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def sees_files(conf: Mapping[str, str]) -> bool:
+    """Whether the executors of an application with this configuration see the files of its driver."""
+    return is_local(conf["spark.master"]) or conf.get(SHARED_FILES, "").strip().lower() == "true"
 
 
 def with_class_data(java_options: str) -> str:

@@ -26,7 +26,8 @@ from kafka_audit.store.samples import DAY_MS, day_of
 from kafka_audit.store.sealed import OFFSETS
 from kafka_audit.times import parse_time
 from spark_jobs.engine.consistent import ConsistentSnapshot, without_contradictions
-from spark_jobs.engine.tables import SmallTables, Tables, constant, schema_of_file, unreadable
+from spark_jobs.engine.remote_tables import tables_of
+from spark_jobs.engine.tables import Tables, constant, schema_of_file, unreadable
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -39,7 +40,7 @@ class Evidence:
     What contradicts itself in the snapshot is missing evidence here (spark_jobs.engine.consistent).
     ``behaviour``: the part of the commit history that is read with it; None: the newest that fits.
     ``small_cluster``: its tables are those of a small cluster (spark_jobs.engine.tables).
-    ``scratch``: where what is judged of a snapshot with contradictions is kept meanwhile; all of Spark's processes must see it.
+    ``scratch``: where what is judged of a snapshot with contradictions is kept meanwhile.
     """
 
     spark: SparkSession
@@ -57,7 +58,7 @@ class Evidence:
     @cached_property
     def tables(self) -> Tables:
         """How tables are read, kept and written."""
-        return (SmallTables if self.small_cluster else Tables)(spark=self.spark)
+        return tables_of(self.spark, small=self.small_cluster)
 
     def table(self, name: str) -> DataFrame:
         """A dataset; IntegrityError when its file is missing or is no Parquet file."""

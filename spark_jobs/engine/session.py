@@ -75,8 +75,6 @@ def whole_stages(spark: SparkSession) -> AbstractContextManager[None]:
 
 def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> SparkSession:
     """The session of a job or a test. Under spark-submit its ``--master`` and ``--conf`` win, except where a verdict depends on them."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # set by spark-submit: a JVM with its own configuration is already there
     if not submitted:
@@ -85,6 +83,9 @@ def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> Spark
     if submitted:
         SparkContext._ensure_initialized()  # before that, SparkConf() knows nothing of what spark-submit was told
     local = not submitted or is_local(str(SparkConf().get("spark.master")))
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name, value in {**wanted, **(conf or {}), **(LOOPBACK_CONF if local else {})}.items():
         builder = builder.config(name, value)
     if not submitted:

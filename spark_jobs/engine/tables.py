@@ -1,5 +1,7 @@
 """How the tables of one application are read, kept and written: one way for large clusters, one for small ones.
 
+That of large clusters is for executors that are threads of the driver; spark_jobs.engine.remote_tables is for all others.
+
 Of a large cluster Spark reads Parquet in parallel, and a table that several queries read is a cached plan. Of a small one a query costs
 what planning it costs: every table is one partition of rows that the driver holds, and a table that several queries read is computed
 once, so that no plan is analysed twice. Both give the same rows.
@@ -32,7 +34,10 @@ _UTC = pa.timestamp("us", tz="UTC")
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """Reads, keeps and writes the tables of one application. Nothing that grows with the cluster passes through the driver."""
+    """Reads, keeps and writes the tables of one application, whose executors see the driver's files.
+
+    Nothing that grows with the cluster passes through the driver.
+    """
 
     spark: SparkSession
 
@@ -46,12 +51,11 @@ class Tables:
 
     def read_whole(self, *files: Path) -> DataFrame:
         """All columns of the first of these Parquet files, or folders of them, from all. Spark would start a job to find them."""
-        return self.read(schema_of_file(next(iter(_parts(files)), files[0])), files)
+        return self.read(schema_of_file(next(iter(parts_of(files)), files[0])), files)
 
     def read_each(self, schema: StructType, dataset: str, snapshots: Sequence[Snapshot]) -> DataFrame:
         """The columns of ``schema`` from a dataset of each snapshot, all of which have it, and ``snapshot_id`` string."""
-        read = self.read(schema, [one.dataset(dataset) for one in snapshots])
-        return read.select("*", F.element_at(F.split("_metadata.file_path", "/"), -2).alias("snapshot_id"))
+        return self.read(schema, [one.dataset(dataset) for one in snapshots]).select("*", snapshot_id_of_file())
 
     def keep(self, rows: DataFrame) -> DataFrame:
         """A long table that several queries read, computed once."""
@@ -72,6 +76,9 @@ class Tables:
         """
         if order:
             rows = (rows.repartitionByRange(parts, *order) if parts > 1 else rows.repartition(1)).sortWithinPartitions(*order)
+        self._write(rows, target)
+
+    def _write(self, rows: DataFrame, target: Path) -> None:
         write_parquet(rows, target)
 
 
@@ -120,7 +127,7 @@ class SmallTables(Tables):
 
 
 def write_parquet(rows: DataFrame, target: Path) -> None:
-    """Write a folder with nothing but Parquet parts whose names are the same in every run."""
+    """Write a folder with nothing but Parquet parts whose names are the same in every run. Executors write it."""
     rows.write.parquet(str(target))
     for leftover in [*target.glob(".*.crc"), *target.glob("_*")]:
         leftover.unlink()
@@ -128,10 +135,10 @@ def write_parquet(rows: DataFrame, target: Path) -> None:
         part.rename(target / f"part-{index:05d}.parquet")
 
 
-def write_one_file(rows: DataFrame, order: Sequence[str], target: Path) -> None:
+def write_one_file(tables: Tables, rows: DataFrame, order: Sequence[str], target: Path) -> None:
     """Write one Parquet file in the order of these columns."""
     folder = target.with_suffix(".parts")
-    write_parquet(rows.repartition(1).sortWithinPartitions(*order), folder)
+    tables.write(rows, folder, order)
     (folder / "part-00000.parquet").rename(target)
     folder.rmdir()
 
@@ -142,6 +149,11 @@ def table_of(spark: SparkSession, rows: Iterable[tuple[Any, ...]], ddl: str) -> 
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema)).coalesce(1)
+
+
+def snapshot_id_of_file() -> Column:
+    """``snapshot_id`` of rows that were read from datasets: the name of the folder of their file."""
+    return F.element_at(F.split("_metadata.file_path", "/"), -2).alias("snapshot_id")
 
 
 def constant(value: object, kind: str) -> Column:
@@ -201,14 +213,15 @@ def at_most(rows: int, files: Iterable[Path], *, size: int = SMALL_BYTES) -> boo
     return True
 
 
-def _parts(files: Sequence[Path]) -> list[Path]:
+def parts_of(files: Sequence[Path]) -> list[Path]:
+    """The Parquet files among these, and in the folders among these, in order."""
     return [part for file in files for part in (sorted(file.glob("[!.]*.parquet")) if file.is_dir() else [file])]
 
 
 def _read(schema: StructType, files: Sequence[Path]) -> pa.Table:
     wanted = to_arrow_schema(schema, timezone="UTC")
     tables = []
-    for part in _parts(files):
+    for part in parts_of(files):
         try:
             file = pq.ParquetFile(part)
             found = file.read(columns=[name for name in wanted.names if name in file.schema_arrow.names])

@@ -19,6 +19,7 @@ from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.samples import DAY_MS, Samples, read_samples
 from kafka_audit.store.sealed import seal
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.remote_tables import tables_of
 from spark_jobs.engine.session import whole_stages
 from spark_jobs.engine.tables import Tables, schema_of, selected, table_of, write_one_file
 from spark_jobs.lag.positions import KEYS, held_unread, lost, may_be_marker, positions, seconds_broken_and_kept, unread, waits
@@ -189,9 +190,9 @@ def roll_up(spark: SparkSession, root: EvidenceRoot, cluster: str, until: date, 
 
 
 def _write(spark: SparkSession, folder: Path, samples: Samples, previous: LagDay | None, manifest: Mapping[str, Any]) -> None:
-    tables = Tables(spark=spark)
+    tables = tables_of(spark)
     built = group_partition_rows(tables, samples.used, previous, manifest["interval_seconds"] * 1000)
-    write_one_file(built, [*KEYS, "taken_ms"], folder / lag_days.GROUP_PARTITIONS)
+    write_one_file(tables, built, [*KEYS, "taken_ms"], folder / lag_days.GROUP_PARTITIONS)
     written = tables.read(schema_of(GROUP_PARTITIONS), [folder / lag_days.GROUP_PARTITIONS])
-    write_one_file(group_rows(written), ["group_id", "topic", "taken_ms"], folder / lag_days.GROUPS)
+    write_one_file(tables, group_rows(written), ["group_id", "topic", "taken_ms"], folder / lag_days.GROUPS)
     seal(folder, manifest)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.airflow
 SCRIPT = """#!{python}
 import json, os, sys
 from pathlib import Path
-Path(os.environ["SEEN"]).write_text(json.dumps({{"arguments": sys.argv[1:], "python": os.environ["PYSPARK_PYTHON"]}}))
+Path(os.environ["SEEN"]).write_text(json.dumps({{"arguments": sys.argv[1:], "python": os.environ.get("PYSPARK_PYTHON")}}))
 print("INFO something of Spark's own")
 {body}
 """
@@ -72,6 +72,7 @@ def test_the_job_gets_its_folders_the_policy_and_every_folder_of_controls(submit
     ]
     assert seen["arguments"][:2] == ["--master", "local[1]"]
     assert seen["python"] == sys.executable
+    assert "spark.driver.host=127.0.0.1" in seen["arguments"]
 
 
 @pytest.mark.parametrize(("code", "error"), [(1, CollectionError), (2, ConfigurationError), (5, IntegrityError)])
@@ -87,6 +88,45 @@ def test_a_jobs_exit_code_and_last_words_come_back_as_the_error_of_that_code(sub
 def test_a_job_that_dies_without_a_word_is_reported_with_its_last_line(submit: Submit) -> None:
     with pytest.raises(CollectionError, match=r"exit code 137; the last line of its output: java\.lang\.OutOfMemoryError"):
         submit.run('print("java.lang.OutOfMemoryError: Java heap space"); sys.exit(137)')
+
+
+def test_a_job_on_a_spark_cluster_keeps_its_address_and_takes_settings_from_the_connection(
+    submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = {"spark.pyspark.python": "/usr/bin/python3", "spark.sql.shuffle.partitions": 16, "spark.kafka_audit.sharedFiles": True}
+    spark = {"conn_type": "spark", "host": "spark://master", "port": 7077, "extra": {"conf": conf}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
+    submit.run("")
+    seen = json.loads(submit.seen.read_text())
+    assert seen["python"] is None, "the path of this Python means nothing on other machines"
+    assert seen["arguments"][:2] == ["--master", "spark://master:7077"]
+    given = [argument for argument in seen["arguments"] if argument.startswith(("spark.pyspark", "spark.sql.shuffle", "spark.kafka_audit"))]
+    assert sorted(given) == [
+        "spark.kafka_audit.sharedFiles=true",
+        f"spark.pyspark.driver.python={sys.executable}",
+        "spark.pyspark.python=/usr/bin/python3",
+        "spark.sql.shuffle.partitions=16",
+    ]
+    assert not [argument for argument in seen["arguments"] if argument.startswith("spark.driver.") and "127.0.0.1" in argument]
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({"conf": ["spark.executor.memory"]}, "must hold settings of Spark by name"),
+        ({"deploy-mode": "cluster"}, "use the deploy mode client"),
+    ],
+)
+def test_a_connection_that_cannot_be_used_is_refused_before_spark_starts(
+    submit: Submit, monkeypatch: pytest.MonkeyPatch, extra: dict, said: str
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    spark = {"conn_type": "spark", "host": "spark://master", "port": 7077, "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
+    with pytest.raises(AirflowFailException, match=said):
+        submit.run("")
+    assert not submit.seen.exists()
 
 
 def test_a_missing_spark_connection_is_an_error_and_not_a_job_on_yarn(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:

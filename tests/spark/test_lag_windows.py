@@ -299,7 +299,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_roll_up_keeps_the_day_as_it_was(
     sample(place.path, FRIDAY + timedelta(hours=11))
     before = {path: path.read_bytes() for path in place.path.rglob("*") if path.is_file()}
 
-    def full(_rows: object, _order: object, target: Path) -> None:
+    def full(_tables: object, _rows: object, _order: object, target: Path) -> None:
         target.write_bytes(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -1,7 +1,11 @@
-"""Small clusters are judged from rows in the driver, large ones with parallel reads and joins; both give the same findings."""
+"""Small clusters are judged from rows in the driver, large ones with parallel reads and joins; a Spark cluster gives the same findings."""
 
 import json
 import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,13 +20,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
+from standalone import SparkCluster, spark_cluster
 
 from kafka_audit.policy import shipped_policy_folder
 from kafka_audit.store.history import History
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
 from kafka_audit.store.sealed import OFFSETS
+from kafka_audit.submit import DRIVER_JAVA_OPTIONS, with_class_data
 from spark_jobs import verify
+from spark_jobs.engine import remote_tables
 from spark_jobs.engine.evidence import Evidence, files_read
+from spark_jobs.engine.remote_tables import RemoteTables
 from spark_jobs.engine.tables import SmallTables, Tables, at_most, table_of
 
 pytestmark = pytest.mark.spark
@@ -40,8 +48,18 @@ def _plain(schema: pa.Schema) -> str:
     return from_arrow_schema(schema).toNullable().simpleString()
 
 
+DRIVER = """
+import sys
+from spark_jobs import verify
+verify.SMALL_ROWS = 0
+sys.exit(verify.main())
+"""
+
+
 @pytest.mark.usefixtures("large_clusters")
-def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_and_large_tables_and_a_spark_cluster_that_loses_an_executor_give_the_same_outputs(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for age in range(6, 0, -1):
         snapshot_of(HISTORIES, age).write(tmp_path, READ_AT - timedelta(minutes=5 * age), OFFSETS if age % 2 else "snapshot")
     now = snapshot_of(HISTORIES, 0).topic("single", replicas=[1], isr=[]).error("members", "TIMEOUT", group_id=next(iter(HISTORIES)))
@@ -59,18 +77,63 @@ def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, tm
 
     assert verify.main(arguments) == 0
     small = outputs(audit.path)
-    shutil.rmtree(audit.settings)
-    shutil.rmtree(audit.lag)
+    remove_parts(audit)
     monkeypatch.setattr(verify, "SMALL_ROWS", 0)
     assert verify.main(arguments) == 0
     large = outputs(audit.path)
-
+    remove_parts(audit)
     assert used == [True, False]
-    assert small.keys() == large.keys()
+    assert {name: spark.conf.get(name, None) for name in settings} == settings
+
+    with spark_cluster() as cluster:
+        losing_an_executor(cluster, tmp_path, audit, arguments)
+    remote = outputs(audit.path)
+
+    assert small.keys() == large.keys() == remote.keys()
     assert len(small) > 10
     for name, table in large.items():
         assert small[name] == table, name
-    assert {name: spark.conf.get(name, None) for name in settings} == settings
+        assert remote[name] == table, name
+
+
+def remove_parts(audit: Audit) -> None:
+    shutil.rmtree(audit.settings)
+    shutil.rmtree(audit.lag)
+
+
+def losing_an_executor(cluster: SparkCluster, folder: Path, audit: Audit, arguments: list[str]) -> None:
+    """Judge on a cluster, whose first executor is killed when the first findings are written: it holds tables that are needed again."""
+    (folder / "driver.py").write_text(DRIVER)
+    conf = {
+        "spark.pyspark.driver.python": sys.executable,
+        "spark.pyspark.python": str(cluster.python),
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "1g",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+        "spark.ui.enabled": "false",
+    }
+    command = [
+        str(Path(sys.executable).with_name("spark-submit")),
+        "--master",
+        cluster.master,
+        "--driver-java-options",
+        with_class_data(DRIVER_JAVA_OPTIONS),
+    ]
+    command += [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    with (folder / "driver.log").open("wb") as log:
+        job = subprocess.Popen([*command, str(folder / "driver.py"), *arguments], stdout=log, stderr=subprocess.STDOUT)
+    try:
+        while not list(audit.path.glob(".*/findings.parquet/part-*")):
+            assert job.poll() is None, (folder / "driver.log").read_text()[-3000:]
+            time.sleep(0.1)
+        assert len(cluster.executors) == 2
+        cluster.executors[0].kill()
+        assert job.poll() is None
+        assert job.wait(timeout=300) == 0, (folder / "driver.log").read_text()[-3000:]
+    finally:
+        job.kill()
+    assert cluster.started > 2
+    assert not list(cluster.folder.rglob("*.parquet")), "executors write no results"
 
 
 @pytest.fixture
@@ -105,14 +168,21 @@ def test_counting_stops_where_a_cluster_is_large_and_leaves_broken_files_to_thei
     assert not at_most(2, files())
 
 
-def test_rows_after_an_empty_file_are_kept_in_both(spark: SparkSession, tmp_path: Path) -> None:
+def kinds(spark: SparkSession, there: Collection[str] = ()) -> tuple[Tables, ...]:
+    """Every way to read and write; ``there``: names of files that executors can read, where the driver sends all others."""
+    remote = RemoteTables(spark=spark, address_of=lambda path: path.as_uri() if path.name in there else None)
+    return SmallTables(spark=spark), Tables(spark=spark), remote
+
+
+def test_rows_after_an_empty_file_are_kept_in_all(spark: SparkSession, tmp_path: Path) -> None:
     schema = table_of(spark, [], "a bigint").schema
     files = [tmp_path / name for name in ("1.parquet", "2.parquet", "3.parquet")]
     for file, values in zip(files, ([], [1], [2]), strict=True):
         pq.write_table(pa.table({"a": pa.array(values, pa.int64())}), file)
-    small, large = (tables(spark=spark).read(schema, files) for tables in (SmallTables, Tables))
+    small, large, remote = (tables.read(schema, files) for tables in kinds(spark, ["2.parquet"]))
     kept = SmallTables(spark=spark).keep(large.where("a > 1"))
-    assert (sorted(small.collect()), sorted(large.collect()), kept.collect()) == ([(1,), (2,)], [(1,), (2,)], [(2,)])
+    assert sorted(small.collect()) == sorted(large.collect()) == sorted(remote.collect()) == [(1,), (2,)]
+    assert kept.collect() == [(2,)]
 
 
 def test_long_ids_that_parquet_stores_once_make_a_cluster_large(tmp_path: Path) -> None:
@@ -123,13 +193,38 @@ def test_long_ids_that_parquet_stores_once_make_a_cluster_large(tmp_path: Path) 
     assert at_most(50_000, [tmp_path / "short.parquet"])
 
 
-def test_a_column_that_a_file_does_not_have_is_null_in_both(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_column_that_a_file_does_not_have_is_null_in_all(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "old.parquet")
     pq.write_table(pa.table({"a": [2], "c": [[1.5]]}), tmp_path / "new.parquet")
     schema = spark.createDataFrame(table_of(spark, [], "a bigint, b string, c array<double>").toArrow()).schema
     files = [tmp_path / "old.parquet", tmp_path / "new.parquet"]
-    small, large = (tables(spark=spark).read(schema, files) for tables in (SmallTables, Tables))
-    assert sorted(small.collect()) == sorted(large.collect()) == [(1, "x", None), (2, None, [1.5])]
+    small, large, remote = (tables.read(schema, files) for tables in kinds(spark))
+    assert sorted(small.collect()) == sorted(large.collect()) == sorted(remote.collect()) == [(1, "x", None), (2, None, [1.5])]
+
+
+def test_a_large_file_is_sent_in_parts_and_every_kind_writes_the_same_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_tables, "SENT_BYTES", 4_000)
+    monkeypatch.setattr(remote_tables, "ROWS_OF_A_GROUP", 1_000)
+    rows = pa.table({"at": list(range(2_500)), "keyed": [[("k", [n, None])] for n in range(2_500)]})
+    typed = pa.schema([("at", pa.int64()), ("keyed", pa.map_(pa.string(), pa.list_(pa.int64())))])
+    columns = [rows["at"], pa.array(rows["keyed"].to_pylist(), typed.field("keyed").type)]
+    pq.write_table(pa.table(columns, schema=typed), tmp_path / "large.parquet")
+    _, large, remote = kinds(spark)
+    read = remote.read_whole(tmp_path / "large.parquet")
+    assert read.rdd.getNumPartitions() == 3
+    estimate = int(str(read._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    assert estimate > 5_000, "Spark must not take a table that is sent for one that fits into every executor"
+    assert read.schema == large.read_whole(tmp_path / "large.parquet").schema
+    for name, order, parts in (("one", ["at"], 1), ("two", ["at"], 2), ("as they lie", (), 1), ("none", ["at"], 1)):
+        wanted = read.where("at < 0") if name == "none" else read
+        files = []
+        for kind in (large, remote):
+            kind.write(wanted, tmp_path / kind.__class__.__name__ / name, order, parts)
+            written = sorted((tmp_path / kind.__class__.__name__ / name).iterdir())
+            files.append({path.name: (_plain(pq.read_schema(path)), pq.read_table(path).to_pylist()) for path in written})
+        assert files[0] == files[1], name
 
 
 def test_a_short_table_has_its_types_without_rows_too(spark: SparkSession) -> None:

@@ -3,7 +3,6 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_audit.airflow.hook import KafkaAuditHook
@@ -13,7 +12,7 @@ from kafka_audit.airflow.spark_job import SparkJob
 from kafka_audit.audit.installation import ROOT_VARIABLE, audit_root
 from kafka_audit.audit.request import CommitHistoryRequest, check_request
 from kafka_audit.cluster.java_client import java_client
-from kafka_audit.errors import ConfigurationError, NothingToReadError
+from kafka_audit.errors import NothingToReadError
 from kafka_audit.jars.fetch import spark_connector_jars
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.mirrors import need_local
@@ -49,12 +48,3 @@ class ReadCommits(SparkJob):
                     super().execute(context)
                 except NothingToReadError as problem:
                     raise AirflowSkipException(str(problem)) from problem
-
-    def _get_hook(self) -> SparkSubmitHook:
-        hook = super()._get_hook()
-        if hook._connection["deploy_mode"] == "cluster":
-            raise ConfigurationError(
-                f"the Spark connection {self.spark_conn_id!r} has the deploy mode cluster, and the credentials of Kafka reach "
-                "only a driver on this machine: use the deploy mode client for read_commits"
-            )
-        return hook

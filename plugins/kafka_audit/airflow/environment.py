@@ -43,9 +43,10 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
     """
     home = airflow_home(root)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_"))}
-    spark = os.environ.get("AIRFLOW_CONN_SPARK_DEFAULT") or json.dumps(
-        {"conn_type": "spark", "host": f"local[{min(os.cpu_count() or 1, _MOST_CORES)}]"}
-    )
+    spark = os.environ.get("AIRFLOW_CONN_SPARK_DEFAULT")
+    if not spark:
+        spark = json.dumps({"conn_type": "spark", "host": f"local[{min(os.cpu_count() or 1, _MOST_CORES)}]"})
+        environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": environment.get("SPARK_LOCAL_IP", "127.0.0.1")}
     environment |= {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
@@ -56,7 +57,6 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(64),
         "AIRFLOW_CONN_SPARK_DEFAULT": spark,
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
-        "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, (str(_NOT_INSTALLED), os.environ.get("PYTHONPATH")))),
         "PYTHONUNBUFFERED": "1",
         ROOT_VARIABLE: root_name(root),
@@ -68,7 +68,6 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
     }
     if connection is not None:
         environment["AIRFLOW_CONN_KAFKA_DEFAULT"] = json.dumps({"conn_type": "kafka", "extra": dict(connection)})
-    environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return environment
 
 

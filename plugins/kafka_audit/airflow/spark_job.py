@@ -1,5 +1,6 @@
 """A Spark job of this project as an Airflow task: spark-submit with the project's own settings; also as one step of an audit."""
 
+import json
 import os
 import re
 import shutil
@@ -36,6 +37,8 @@ _ERROR_LINE = re.compile(r"kafka-audit: (.+)")
 class SparkJob(SparkSubmitOperator):
     """Runs ``spark_jobs/<job>.py`` with ``application_args``, through the connection ``spark_default``.
 
+    ``conf`` in the connection's extra holds further settings of Spark (docs/spark.md), which win over the project's own.
+
     The job's exit code is its contract (errors.py): it comes back as the error of that exit code.
     """
 
@@ -49,24 +52,38 @@ class SparkJob(SparkSubmitOperator):
         )
         self.job = job
         self.spark_conn_id = conn_id
+        self._connection_conf: dict[str, str] = {}
         self._last_error = self._last_line = ""
 
     def execute(self, context: "Context") -> None:
         """Submit the job and wait for it; AuditError of the job's exit code when it fails."""
         with final_errors():
-            prepare_environment()
-            self._check_connection()
+            find_spark_submit()
+            self._connection_conf = self._read_connection()
             self._submit(context)
 
-    def _check_connection(self) -> None:
+    def _read_connection(self) -> dict[str, str]:
+        """The settings of Spark in the connection; ConfigurationError when it is missing or cannot be used."""
         try:
-            Connection.get(self.spark_conn_id)
+            extra = Connection.get(self.spark_conn_id).extra_dejson
         except AirflowNotFoundException as problem:
             # Without this the provider would silently submit to YARN.
             raise ConfigurationError(
                 f"there is no Airflow connection {self.spark_conn_id!r}: define it, for example with the environment variable "
                 f'AIRFLOW_CONN_{self.spark_conn_id.upper()}=\'{{"conn_type":"spark","host":"local[2]"}}\''
             ) from problem
+        if extra.get("deploy-mode") == "cluster":
+            raise ConfigurationError(
+                f"the Spark connection {self.spark_conn_id!r} has the deploy mode cluster, and only a driver on this machine sees the "
+                f"evidence and the credentials of Kafka: use the deploy mode client for {self.job}"
+            )
+        conf = extra.get("conf") or {}
+        if not isinstance(conf, dict) or any(not name.startswith("spark.") or isinstance(each, dict | list) for name, each in conf.items()):
+            raise ConfigurationError(
+                f"the Spark connection {self.spark_conn_id!r}: conf in its extra must hold settings of Spark by name, for example "
+                '{"conf": {"spark.executor.memory": "4g"}}'
+            )
+        return {name: each if isinstance(each, str) else json.dumps(each) for name, each in conf.items()}
 
     def _submit(self, context: "Context") -> None:
         try:
@@ -79,12 +96,16 @@ class SparkJob(SparkSubmitOperator):
 
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
-        if is_local(str(hook._connection["master"])):
-            hook._conf = {**hook._conf, **LOOPBACK_CONF, JAVA_OPTIONS: with_class_data(hook._conf[JAVA_OPTIONS])}
+        hook._conf = {**hook._conf, **self._connection_conf}
+        local = is_local(str(hook._connection["master"]))
+        if local:
+            hook._conf |= {**LOOPBACK_CONF, JAVA_OPTIONS: with_class_data(hook._conf[JAVA_OPTIONS])}
+        else:  # otherwise spark.pyspark.python, which is for the executors' machines, would be the driver's Python, too
+            hook._conf.setdefault("spark.pyspark.driver.python", sys.executable)
         binary, submit = hook._get_spark_binary_path, hook.submit
         # A task that is killed leaves no job behind, nor does one whose supervisor is: Airflow takes it for failed then, and repeats it.
         hook._get_spark_binary_path = lambda: guarded(binary(), needs=[os.getppid()])  # type: ignore[method-assign]
-        hook.submit = partial(submit, env=job_environment())  # type: ignore[method-assign]
+        hook.submit = partial(submit, env=job_environment(local=local))  # type: ignore[method-assign]
         read = hook._process_spark_submit_log
         self._last_error = self._last_line = ""
         # The provider offers no way to look at the driver's output, which goes to the task log only.
@@ -126,15 +147,18 @@ def _arguments(plan: AuditPlan) -> list[str]:
     return arguments
 
 
-def job_environment() -> dict[str, str]:
-    """This process's environment without Airflow's own part (connections, database, keys), and with the jobs' package on the path."""
+def job_environment(*, local: bool) -> dict[str, str]:
+    """This process's environment without Airflow's own part (connections, database, keys), and with the jobs' package on the path.
+
+    With a local master the job's Python workers run this Python, unless the installation says otherwise. Other machines may not have it at
+    this path: their executors run python3, or what PYSPARK_PYTHON or ``spark.pyspark.python`` names.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.lstrip("_").startswith("AIRFLOW_") or name == "AIRFLOW_HOME"}
-    return with_shipped(kept)
+    return with_shipped({**({"PYSPARK_PYTHON": sys.executable} if local else {}), **kept})
 
 
-def prepare_environment() -> None:
-    """Let spark-submit and the Python workers be those of this interpreter, unless the installation says otherwise."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+def find_spark_submit() -> None:
+    """Put spark-submit of this interpreter on the PATH, unless one is there; ConfigurationError when there is none."""
     if shutil.which("spark-submit") is None:
         os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
     if shutil.which("spark-submit") is None:

@@ -28,7 +28,8 @@ from kafka_audit.times import parse_time, stamp
 from spark_jobs.commit_history.describe.commit_behaviour import KEYS, commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import RECORD_COLUMNS, emptied, group_behaviour
 from spark_jobs.commit_history.describe.read_coverage import Reading, new_batches, readings, with_home_partition
-from spark_jobs.engine.tables import SMALL_ROWS, SmallTables, Tables, at_most, table_of
+from spark_jobs.engine.remote_tables import tables_of
+from spark_jobs.engine.tables import SMALL_ROWS, Tables, at_most, table_of
 
 _ROWS_OF_A_PART = 200_000
 _GAPS_LISTED = 20
@@ -110,7 +111,7 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
 def _tables(spark: SparkSession, batches: list[Path], before: Behaviour | None) -> Tables:
     folders = [*batches, *([before.path] if before and before.path else [])]
     files = (part for folder in folders for part in folder.glob("*.parquet/[!.]*.parquet"))
-    return (SmallTables if at_most(SMALL_ROWS, files) else Tables)(spark=spark)
+    return tables_of(spark, small=at_most(SMALL_ROWS, files))
 
 
 def _read(tables: Tables, batches: list[Path], new: list[Path], name: str, between: tuple[datetime, datetime]) -> DataFrame:
