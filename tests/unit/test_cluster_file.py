@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka_audit.audit.clusters import CLUSTERS_VARIABLE, DagCluster, cluster_policy, dag_clusters
+from kafka_audit.audit.request import OffsetsRequest, check_request
 from kafka_audit.errors import ConfigurationError
 
 WHOLE = """
@@ -51,6 +52,16 @@ def test_a_cluster_has_what_its_entry_says_and_else_what_the_installation_has(
     (tmp_path / "own").rmdir()
     with pytest.raises(ConfigurationError, match=r"clusters\.yaml: policy of orders: .*own is not a folder on this machine"):
         cluster_policy("orders")
+
+
+def test_a_run_has_its_own_clusters_policy_and_may_not_name_that_of_another(write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_AUDIT_FOLDERS", raising=False)
+    (tmp_path / "own").mkdir()
+    write(WHOLE.format(policy=tmp_path / "own"))
+    assert check_request(OffsetsRequest, "kafka_offsets_snapshot__orders", {}, {}).policy_folder == tmp_path / "own"
+    assert check_request(OffsetsRequest, "kafka_offsets_snapshot__payments", {}, {}).policy_folder is None
+    with pytest.raises(ConfigurationError, match="does not let a run use that folder"):
+        check_request(OffsetsRequest, "kafka_offsets_snapshot__payments", {"policy_dir": str(tmp_path / "own")}, {})
 
 
 def test_a_change_of_the_file_is_seen_at_once(write) -> None:
