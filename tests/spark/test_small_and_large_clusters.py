@@ -1,10 +1,7 @@
-"""Small clusters are judged from rows in the driver, large ones with parallel reads and joins; a Spark cluster gives the same findings."""
+"""Small clusters are judged from rows in the driver, large ones with parallel reads and joins; both give the same findings."""
 
 import json
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +17,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
-from standalone import SparkCluster, spark_cluster
 
 from kafka_audit.policy import shipped_policy_folder
 from kafka_audit.store.history import History
@@ -48,92 +44,43 @@ def _plain(schema: pa.Schema) -> str:
     return from_arrow_schema(schema).toNullable().simpleString()
 
 
-DRIVER = """
-import sys
-from spark_jobs import verify
-verify.SMALL_ROWS = 0
-sys.exit(verify.main())
-"""
-
-
-@pytest.mark.usefixtures("large_clusters")
-def test_small_and_large_tables_and_a_spark_cluster_that_loses_an_executor_give_the_same_outputs(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def evidence_of_groups(root: Path) -> tuple[Audit, list[str]]:
+    """An audit to judge, of groups in every state over seven snapshots, and the job's arguments."""
     for age in range(6, 0, -1):
-        snapshot_of(HISTORIES, age).write(tmp_path, READ_AT - timedelta(minutes=5 * age), OFFSETS if age % 2 else "snapshot")
+        snapshot_of(HISTORIES, age).write(root, READ_AT - timedelta(minutes=5 * age), OFFSETS if age % 2 else "snapshot")
     now = snapshot_of(HISTORIES, 0).topic("single", replicas=[1], isr=[]).error("members", "TIMEOUT", group_id=next(iter(HISTORIES)))
     # Two answers, and a refusal: two errors of one dataset, for which a task without the session's settings would raise DUPLICATED_MAP_KEY.
     now.add("topic_configs", topic="single", name="retention.ms", value="1", source="DEFAULT_CONFIG", is_sensitive=False, synonyms=[])
-    snapshot = now.error("topic_configs", "TIMEOUT", topic="single").error("quorum", "TIMEOUT").write(tmp_path)
-    policy = tmp_path / "policy"
+    snapshot = now.error("topic_configs", "TIMEOUT", topic="single").error("quorum", "TIMEOUT").write(root)
+    policy = root / "policy"
     shutil.copytree(shipped_policy_folder(), policy)
     (policy / "slas.yaml").write_text(yaml.safe_dump({"version": 1, "groups": [SLAS]}))
-    audit = audit_folder(tmp_path, snapshot)
+    audit = audit_folder(root, snapshot)
     arguments = ["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--policy", str(policy)]
+    return audit, arguments
+
+
+@pytest.mark.usefixtures("large_clusters")
+def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    audit, arguments = evidence_of_groups(tmp_path)
     settings = {name: spark.conf.get(name, None) for name in SmallTables.conf}
     used: list[bool] = []
     monkeypatch.setattr(verify, "Evidence", lambda **given: used.append(given["small_cluster"]) or Evidence(**given))
 
     assert verify.main(arguments) == 0
     small = outputs(audit.path)
-    remove_parts(audit)
+    shutil.rmtree(audit.settings)
+    shutil.rmtree(audit.lag)
     monkeypatch.setattr(verify, "SMALL_ROWS", 0)
     assert verify.main(arguments) == 0
     large = outputs(audit.path)
-    remove_parts(audit)
+
     assert used == [True, False]
-    assert {name: spark.conf.get(name, None) for name in settings} == settings
-
-    with spark_cluster() as cluster:
-        losing_an_executor(cluster, tmp_path, audit, arguments)
-    remote = outputs(audit.path)
-
-    assert small.keys() == large.keys() == remote.keys()
+    assert small.keys() == large.keys()
     assert len(small) > 10
     for name, table in large.items():
         assert small[name] == table, name
-        assert remote[name] == table, name
-
-
-def remove_parts(audit: Audit) -> None:
-    shutil.rmtree(audit.settings)
-    shutil.rmtree(audit.lag)
-
-
-def losing_an_executor(cluster: SparkCluster, folder: Path, audit: Audit, arguments: list[str]) -> None:
-    """Judge on a cluster, whose first executor is killed when the first findings are written: it holds tables that are needed again."""
-    (folder / "driver.py").write_text(DRIVER)
-    conf = {
-        "spark.pyspark.driver.python": sys.executable,
-        "spark.pyspark.python": str(cluster.python),
-        "spark.driver.host": "127.0.0.1",
-        "spark.executor.memory": "1g",
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
-        "spark.ui.enabled": "false",
-    }
-    command = [
-        str(Path(sys.executable).with_name("spark-submit")),
-        "--master",
-        cluster.master,
-        "--driver-java-options",
-        with_class_data(DRIVER_JAVA_OPTIONS),
-    ]
-    command += [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
-    with (folder / "driver.log").open("wb") as log:
-        job = subprocess.Popen([*command, str(folder / "driver.py"), *arguments], stdout=log, stderr=subprocess.STDOUT)
-    try:
-        while not list(audit.path.glob(".*/findings.parquet/part-*")):
-            assert job.poll() is None, (folder / "driver.log").read_text()[-3000:]
-            time.sleep(0.1)
-        assert len(cluster.executors) == 2
-        cluster.executors[0].kill()
-        assert job.poll() is None
-        assert job.wait(timeout=300) == 0, (folder / "driver.log").read_text()[-3000:]
-    finally:
-        job.kill()
-    assert cluster.started > 2
-    assert not list(cluster.folder.rglob("*.parquet")), "executors write no results"
+    assert {name: spark.conf.get(name, None) for name in settings} == settings
 
 
 @pytest.fixture

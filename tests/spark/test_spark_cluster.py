@@ -1,0 +1,84 @@
+"""The verification on a Spark cluster whose executors have Python and pyarrow, no file of the driver, and no right to write its results."""
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from standalone import SparkCluster, spark_cluster
+from test_small_and_large_clusters import evidence_of_groups, outputs
+
+from kafka_audit.store.layout import Audit
+from spark_jobs import verify
+from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, with_class_data
+
+pytestmark = pytest.mark.spark
+
+SUBJECTS = ("topic", "group_partition", "group_sla")
+DRIVER = f"""
+import sys
+from kafka_audit.catalogue.load import Catalogue
+from spark_jobs import verify
+
+of_part = Catalogue.of_part
+Catalogue.of_part = lambda self, part: tuple(one for one in of_part(self, part) if one.subject in {SUBJECTS})
+verify.SMALL_ROWS = 0
+sys.exit(verify.main())
+"""
+
+
+@pytest.mark.usefixtures("large_clusters")
+def test_a_cluster_that_loses_an_executor_gives_the_same_outputs_as_threads_of_the_driver(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only_subjects: Callable[..., None]
+) -> None:
+    audit, arguments = evidence_of_groups(tmp_path)
+    only_subjects(*SUBJECTS)
+    monkeypatch.setattr(verify, "SMALL_ROWS", 0)
+    assert verify.main(arguments) == 0
+    local = outputs(audit.path)
+    shutil.rmtree(audit.settings)
+    shutil.rmtree(audit.lag)
+
+    with spark_cluster() as cluster:
+        judge_losing_an_executor(cluster, tmp_path, audit, arguments)
+        assert cluster.started > 2, "no executor was lost"
+        assert not list(cluster.folder.rglob("*.parquet")), "executors write no results"
+    remote = outputs(audit.path)
+
+    assert remote.keys() == local.keys()
+    assert len(local) > 10
+    for name, table in local.items():
+        assert remote[name] == table, name
+
+
+def judge_losing_an_executor(cluster: SparkCluster, folder: Path, audit: Audit, arguments: list[str]) -> None:
+    """One executor is killed when the first findings are written: it holds tables that are needed again."""
+    (folder / "driver.py").write_text(DRIVER)
+    conf = {
+        **DEFAULT_CONF,
+        "spark.pyspark.driver.python": sys.executable,
+        "spark.pyspark.python": str(cluster.python),
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "1g",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+    }
+    command = [str(Path(sys.executable).with_name("spark-submit")), "--master", cluster.master]
+    command += ["--driver-java-options", with_class_data(DRIVER_JAVA_OPTIONS)]
+    command += [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    log = folder / "driver.log"
+    with log.open("wb") as stream:
+        job = subprocess.Popen([*command, str(folder / "driver.py"), *arguments], stdout=stream, stderr=subprocess.STDOUT)
+    try:
+        while not list(audit.path.glob(".*/findings.parquet/part-*")):
+            assert job.poll() is None, log.read_text()[-3000:]
+            time.sleep(0.1)
+        lost, _ = cluster.executors
+        lost.kill()
+        assert job.poll() is None, "the job ended before it lost an executor"
+        assert job.wait(timeout=300) == 0, log.read_text()[-3000:]
+    finally:
+        job.kill()
