@@ -29,7 +29,7 @@ def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
         write_json(
             audit.run_file, {"audit_id": audit_id, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id, "started_at": TAKEN.isoformat()}
         )
-        seconds, peak_mb = _submit(["--snapshot", str(snapshot.path), "--audit", str(audit.path)], work / f"scale-{scale}.log", memory)
+        seconds, peak_mb = submit(["--snapshot", str(snapshot.path), "--audit", str(audit.path)], work / f"scale-{scale}.log", memory)
         first = first or seconds["judging"]
         findings = sum(
             pq.read_metadata(part).num_rows for folder in ("settings", "lag") for part in (audit.path / folder).glob("findings.parquet/*")
@@ -40,33 +40,38 @@ def measure(work: Path, scales: tuple[int, ...], memory: str) -> None:
         )
         print(
             f"      {seconds['judging']:6.1f} s beyond the session's start of {seconds['session']:.1f} s, "
-            f"{seconds['judging'] / first:.1f} times the first, {peak_mb:.0f} MB peak",
+            f"{seconds['judging'] / first:.1f} times the first, {seconds['cpu']:.0f} CPU s, {peak_mb:.0f} MB peak",
             flush=True,
         )
         shutil.rmtree(root)
 
 
-def _submit(arguments: list[str], log: Path, memory: str) -> tuple[dict[str, float], float]:
-    """Run the application under spark-submit; returns the seconds that it reports, and the peak resident memory of JVM and Python in MB."""
+def submit(arguments: list[str], log: Path, memory: str) -> tuple[dict[str, float], float]:
+    """Run the application under spark-submit; returns the seconds that it reports with those of its CPU (``cpu``), and the peak resident
+    memory of JVM and Python in MB.
+    """
     conf = [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
     options = ["--master", "local[2]", "--driver-memory", memory, "--driver-java-options", with_class_data(DRIVER_JAVA_OPTIONS)]
     script = Path(__file__).with_name("judge_snapshot.py")
     command = [shutil.which("spark-submit") or "spark-submit", *options, *conf, str(script), *arguments]
     with log.open("wb") as stream:
         process = psutil.Popen(command, stdout=stream, stderr=stream, env={**os.environ, "PYSPARK_PYTHON": sys.executable})
-        peak = 0
+        peak, cpu = 0, dict[int, float]()
         while process.poll() is None:
-            tree = [process, *process.children(recursive=True)]
-            peak = max(peak, sum(_resident(one) for one in tree))
+            used = {one.pid: _used(one) for one in (process, *process.children(recursive=True))}
+            peak = max(peak, sum(resident for resident, _ in used.values()))
+            cpu |= {pid: seconds for pid, (_, seconds) in used.items() if seconds}
             time.sleep(0.2)
     output = log.read_text(encoding="utf-8", errors="replace")
     if process.returncode != 0:
         raise RuntimeError(f"the application ended with {process.returncode}:\n{output[-3000:]}")
-    return json.loads(output.splitlines()[-1]), peak / 2**20
+    return {**json.loads(output.splitlines()[-1]), "cpu": sum(cpu.values())}, peak / 2**20
 
 
-def _resident(process: psutil.Process) -> int:
+def _used(process: psutil.Process) -> tuple[int, float]:
+    """Resident bytes and CPU seconds of a process; zeros when it has ended."""
     try:
-        return int(process.memory_info().rss)
+        with process.oneshot():
+            return int(process.memory_info().rss), process.cpu_times().user + process.cpu_times().system
     except psutil.NoSuchProcess:
-        return 0
+        return 0, 0.0

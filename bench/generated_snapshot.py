@@ -44,14 +44,14 @@ _BROKER_CONFIG = {
 }
 
 
-def write_snapshots(root: Path, scale: int, earlier: int) -> Snapshot:
+def write_snapshots(root: Path, scale: float, earlier: int) -> Snapshot:
     """Write ``earlier`` snapshots an hour apart and the snapshot to judge; returns the latter. Rows grow with ``scale``."""
     for age in range(earlier, -1, -1):
         snapshot = _write(root, scale, TAKEN - timedelta(hours=age), age)
     return snapshot
 
 
-def _write(root: Path, scale: int, taken: datetime, age: int) -> Snapshot:
+def _write(root: Path, scale: float, taken: datetime, age: int) -> Snapshot:
     fields = {
         "cluster_id": "generated-cluster",
         "started_at": taken.isoformat(),
@@ -127,8 +127,8 @@ def _cluster(taken: datetime) -> dict[str, pa.Table]:
     return {name: _listed(name, listed) for name, listed in rows.items()}
 
 
-def _topics(scale: int, taken: datetime, age: int) -> dict[str, pa.Table]:
-    topics = [f"topic-{number:06d}" for number in range(TOPICS * scale)]
+def _topics(scale: float, taken: datetime, age: int) -> dict[str, pa.Table]:
+    topics = [f"topic-{number:06d}" for number in range(round(TOPICS * scale))]
     count = len(topics) * PARTITIONS
     number = np.arange(count)
     name, partition = np.repeat(topics, PARTITIONS), (number % PARTITIONS).astype("int32")
@@ -232,9 +232,9 @@ def _topic_configs(topics: Sequence[str]) -> pa.Table:
     return _table("topic_configs", rows, {**columns, "source": "DEFAULT_CONFIG", "is_sensitive": False})
 
 
-def _groups(scale: int, taken: datetime, age: int) -> dict[str, pa.Table]:
-    groups = [f"group-{number:06d}" for number in range(GROUPS * scale)]
-    topics, rows = TOPICS * scale, len(groups) * READ
+def _groups(scale: float, taken: datetime, age: int) -> dict[str, pa.Table]:
+    groups = [f"group-{number:06d}" for number in range(round(GROUPS * scale))]
+    topics, rows = round(TOPICS * scale), len(groups) * READ
     number = np.arange(rows)
     group, place = np.repeat(groups, READ), number % (topics * PARTITIONS)
     topic_number, partition = place // PARTITIONS, (place % PARTITIONS).astype("int32")

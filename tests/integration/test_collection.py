@@ -10,6 +10,10 @@ from secured_broker import AUDITOR, VISITOR, connection, secured_broker
 from expectations.snapshot_profile import profile_snapshot
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.config_keys import BROKER_KEYS, GROUP_KEYS, THROTTLE_RATE_KEYS
+from kafka_audit.collect.datasets import DATASETS
+from kafka_audit.collect.part import parts_of
+from kafka_audit.collect.parts import join_parts, read_part
+from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.errors import CollectionError
 from kafka_audit.policy.managed_service import REFUSALS
@@ -33,6 +37,14 @@ def snapshot(keys, folder):
     )
 
 
+def split_snapshot(keys, folder, count):
+    """The same as :func:`snapshot`, read in parts."""
+    where = {"root": EvidenceRoot(path=folder), "cluster": "real", "snapshot_id": new_id(now(), str(folder)), "scope": Scope(), "now": now}
+    for part in parts_of(count):
+        read_part(part, settings=ConnectionSettings.from_mapping(keys), second_look_seconds=1, **where)
+    return join_parts(count, **where)
+
+
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory):
     with secured_broker(tmp_path_factory.mktemp("secured")) as port:
@@ -50,8 +62,13 @@ def uninvited(secured, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def faulty(faulty_cluster, tmp_path_factory):
-    return snapshot({"bootstrap.servers": faulty_cluster.bootstrap}, tmp_path_factory.mktemp("faulty"))
+def faulty_keys(faulty_cluster):
+    return {"bootstrap.servers": faulty_cluster.bootstrap}
+
+
+@pytest.fixture(scope="module")
+def faulty(faulty_keys, tmp_path_factory):
+    return snapshot(faulty_keys, tmp_path_factory.mktemp("faulty"))
 
 
 def rows(result, dataset):
@@ -60,6 +77,35 @@ def rows(result, dataset):
 
 def failed(result, dataset):
     return {(row["topic"], row["group_id"], row["error"]) for row in rows(result, "errors") if row["dataset"] == dataset}
+
+
+MOVING = {
+    "log_dirs": {"usable_bytes"},
+    "offsets": {"headroom_timestamp_ms"},
+    "quorum": {"log_end_offset", "last_fetch_timestamp_ms", "last_caught_up_timestamp_ms"},
+    "sla_offsets": {"timestamp_ms"},
+}
+"""Columns that differ between two snapshots of one cluster at rest, apart from ``read_at``."""
+
+
+@pytest.mark.parametrize("which", ["restricted", "faulty"])
+def test_a_split_snapshot_is_the_same_as_one_that_is_not_split(which, request, secured, tmp_path):
+    keys = connection(secured, AUDITOR) if which == "restricted" else request.getfixturevalue("faulty_keys")
+    whole, split = snapshot(keys, tmp_path / "whole"), split_snapshot(keys, tmp_path / "split", 3)
+
+    assert [path.name for path in (tmp_path / "split" / "evidence" / "real").iterdir()] == [split.path.name]
+    for dataset in DATASETS.values():
+        one, other = (pq.read_table(found.path / f"{dataset.name}.parquet") for found in (whole, split))
+        assert other.schema == one.schema == dataset.schema
+        still = [name for name in one.column_names if name not in {"read_at", *MOVING.get(dataset.name, ())}]
+        assert other.select(still).to_pylist() == one.select(still).to_pylist(), dataset.name
+    times, files = {"started_at", "finished_at", "snapshot_id"}, "files"
+    assert {k: v for k, v in split.manifest.items() if k not in {*times, files}} == {
+        k: v for k, v in whole.manifest.items() if k not in {*times, files}
+    }
+    assert {name: entry["rows"] for name, entry in split.manifest[files].items()} == {
+        name: entry["rows"] for name, entry in whole.manifest[files].items()
+    }
 
 
 def test_a_refused_topic_has_an_error_and_no_configuration_never_defaults(restricted):

@@ -22,7 +22,6 @@ from kafka_audit.policy import shipped_policy_folder
 from kafka_audit.store.history import History
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
 from kafka_audit.store.sealed import OFFSETS
-from kafka_audit.submit import DRIVER_JAVA_OPTIONS, with_class_data
 from spark_jobs import verify
 from spark_jobs.engine import remote_tables
 from spark_jobs.engine.evidence import Evidence, files_read

@@ -22,10 +22,12 @@ from kafka_audit.cluster.offsets import LATEST, Offset, list_offsets
 from kafka_audit.cluster.routing import GROUP, Coordinators, Leaders, Places
 from kafka_audit.cluster.topics import Partition, list_topics
 from kafka_audit.collect.groups import read_groups
+from kafka_audit.collect.part import WHOLE
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.tables import ErrorLog
 
 NOT_LEADER, COORDINATOR_LOADING, NOT_COORDINATOR = 6, 14, 16
+NOW = datetime(2026, 11, 1, tzinfo=timezone.utc)
 GROUP_DENIED, TOPIC_DENIED, GROUP_GONE = 30, 29, 69
 
 
@@ -227,7 +229,7 @@ def test_tasks_of_a_streams_group_are_partitions_of_the_topics_that_a_subtopolog
         Partition(topic="orders", partition=index, leader=1, leader_epoch=0, replicas=(1,), isr=(1,), offline_replicas=())
         for index in range(3)
     ]
-    read = read_groups(cluster, Scope.from_text(), known, lambda: datetime(2026, 11, 1, tzinfo=timezone.utc), ErrorLog())
+    read = read_groups(cluster, Scope.from_text(), WHOLE, partitions=known, now=lambda: NOW, errors=ErrorLog())
     (member,) = read.described["d"].members
     assert member.assignment == assignment
     assert member.subscribed_topics == topics
@@ -299,7 +301,7 @@ def test_answers_that_nobody_asked_for_are_left_out_and_two_answers_for_one_grou
     twice, other = fetched("h", {("t", 0): 5, ("t", 1): 6}), fetched("other", {("t", 0): 5})
     twice.topics[1].partitions[0].partition_index = 0
     fake.answers["OffsetFetch"] = lambda *_: OffsetFetchResponse(throttle_time_ms=0, groups=[twice, other, fetched("g")])
-    read = read_groups(cluster, Scope(), [], lambda: datetime.now(timezone.utc), errors := ErrorLog())
+    read = read_groups(cluster, Scope(), WHOLE, partitions=[], now=lambda: NOW, errors=(errors := ErrorLog()))
     assert set(read.described) == {"g", "h"}
     assert (read.described["g"].error, read.described["g"].message) == ("INVALID_RESPONSE", "the answer has this item twice")
     assert isinstance(read.described["h"], DescribedGroup)

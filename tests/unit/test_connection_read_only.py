@@ -130,7 +130,7 @@ def test_a_silent_broker_costs_one_time_limit_and_is_asked_nothing_more():
         cluster.answers["ListGroups"] = lambda broker_id, request: SILENCE if broker_id == 2 else cluster._ListGroups(broker_id, request)
         with Cluster(settings(cluster, request_timeout_ms=1000)) as connected:
             _, failures = list_groups(connected)
-            broken = [described.failure for described in describe_log_dirs(connected) if described.failure]
+            broken = [described.failure for described in describe_log_dirs(connected, connected.brokers) if described.failure]
 
             assert [(f.broker_id, f.error, f.api) for f in failures] == [(2, "REQUEST_TIMED_OUT", "ListGroups")]
             assert [(f.broker_id, f.error, f.api) for f in broken] == [(2, "REQUEST_TIMED_OUT", "DescribeLogDirs")]

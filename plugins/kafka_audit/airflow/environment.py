@@ -16,6 +16,7 @@ from kafka_audit.audit.installation import (
     POOL_VARIABLE,
     RETRIES_VARIABLE,
     ROOT_VARIABLE,
+    SHARDS_VARIABLE,
     START_VARIABLE,
 )
 from kafka_audit.audit.notification import NOTIFY_VARIABLE
@@ -62,6 +63,8 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
         ROOT_VARIABLE: root_name(root),
         # A person waits for the answer: an unreachable cluster is told at once, not after minutes of retries.
         RETRIES_VARIABLE: os.environ.get(RETRIES_VARIABLE, "0"),
+        # The tasks of this run follow one another: splitting a snapshot over several would only cost.
+        SHARDS_VARIABLE: "1",
         # Nothing here looks at deadlines, and a run in one process cannot have them (deadlines.py).
         START_VARIABLE: "0",
         FINISH_VARIABLE: "0",

@@ -83,11 +83,7 @@ def audit_step(plan: AuditPlan, name: str) -> Iterator[bool]:
         try:
             yield True
         except Exception as problem:
-            expected = expected_error(problem)
-            message = str(expected or problem) or type(problem).__name__
-            kind = type(expected or problem).__name__
-            with contextlib.suppress(CollectionError):  # a full disk refuses this note too; the task's own error is what counts
-                write_json(note, {"step": name, "exit_code": expected.exit_code if expected else 1, "error": kind, "message": message})
+            note_failure(note, name, problem)
             if remote:
                 with contextlib.suppress(CollectionError):
                     remote.send_audit(audit.path)
@@ -96,6 +92,15 @@ def audit_step(plan: AuditPlan, name: str) -> Iterator[bool]:
             shutil.rmtree(note.parent, ignore_errors=True)
         if remote:
             remote.send_audit(audit.path)
+
+
+def note_failure(note: Path, step: str, problem: Exception) -> None:
+    """Write why a step failed: its exit code, the kind of error and the message."""
+    expected = expected_error(problem)
+    message = str(expected or problem) or type(problem).__name__
+    kind = type(expected or problem).__name__
+    with contextlib.suppress(CollectionError):  # a full disk refuses this note too; the task's own error is what counts
+        write_json(note, {"step": step, "exit_code": expected.exit_code if expected else 1, "error": kind, "message": message})
 
 
 def _remove(path: Path) -> None:

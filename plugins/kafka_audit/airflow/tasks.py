@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from kafka_audit.airflow.hook import KafkaAuditHook
-from kafka_audit.airflow.retries import final_errors, while_unreachable
-from kafka_audit.airflow.step import audit_step, checked_plan, own_plan
+from kafka_audit.airflow.retries import final_errors
+from kafka_audit.airflow.step import checked_plan, own_plan
 from kafka_audit.audit.inputs import policy_files
+from kafka_audit.audit.installation import SHARDS_VARIABLE, snapshot_shards
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.audit.request import AuditPlan, AuditRequest
 from kafka_audit.collect.scope import Scope
@@ -18,8 +18,8 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.policy import load_policy
 from kafka_audit.shipped import provide
 from kafka_audit.store.durable_files import read_json, write_json
-from kafka_audit.store.layout import Snapshot, unseal_audit
-from kafka_audit.store.mirrors import where
+from kafka_audit.store.layout import unseal_audit
+from kafka_audit.store.mirrors import need_local
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.sweep import sweep
 
@@ -40,6 +40,8 @@ def plan() -> dict[str, Any]:
         check_policy(policy, _catalogue(made))
         policy_files(policy)
         signing_key()
+        if snapshot_shards() > 1:
+            need_local(made.evidence_root.path, f"{SHARDS_VARIABLE}: a snapshot that several tasks read")
         audit = made.evidence_root.bring_audit(made.cluster, made.audit_id)
     sweep(made.evidence_root, made.cluster, log.warning)
     with final_errors():
@@ -61,30 +63,6 @@ def plan() -> dict[str, Any]:
                     remote.send_audit(audit.path)
     log.info("audit %s of cluster %s below %s", made.audit_id, made.cluster, made.root)
     return made.model_dump(mode="json")
-
-
-@task(**while_unreachable(), multiple_outputs=False)
-def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
-    """Read the cluster into a sealed snapshot. A snapshot that is already there is verified and kept: evidence never changes."""
-    from kafka_audit.collect.snapshot import take_snapshot  # noqa: PLC0415 - kafka-python and pyarrow: not at DAG parse
-
-    made = checked_plan(plan)
-    with audit_step(made, "snapshot"):
-        root = made.evidence_root
-        if root.find_snapshot(made.cluster, made.snapshot_id) is None:
-            take_snapshot(
-                settings=KafkaAuditHook(made.kafka_conn_id).get_conn(),
-                root=root,
-                cluster=made.cluster,
-                snapshot_id=made.snapshot_id,
-                scope=Scope.from_text(topics=made.topics, groups=made.groups),
-                policy=load_policy(made.policy_folder),
-                now=_now,
-                progress=log.info,
-            )
-        manifest = Snapshot.verified(made.snapshot_dir).manifest
-        rows = {name.removesuffix(".parquet"): entry.get("rows") for name, entry in manifest["files"].items()}
-    return {"snapshot": where(made.snapshot_dir), "rows": rows, "errors": manifest.get("errors", {})}
 
 
 @task(multiple_outputs=False)

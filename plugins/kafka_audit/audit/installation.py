@@ -18,12 +18,14 @@ START_VARIABLE = "KAFKA_AUDIT_START_WITHIN"
 FINISH_VARIABLE = "KAFKA_AUDIT_FINISH_WITHIN"
 STALE_VARIABLE = "KAFKA_AUDIT_STALE_HOURS"
 POOL_VARIABLE = "KAFKA_AUDIT_POOL"
+SHARDS_VARIABLE = "KAFKA_AUDIT_SHARDS"
 
 _START_MINUTES = 30
 _FINISH_MINUTES = 90  # half an hour before the run's own time limit ends it
 _MOST_MINUTES = 7 * 24 * 60
 _STALE_HOURS = 26  # a daily audit and two hours for it to run
 _MOST_STALE_HOURS = 10 * 366 * 24
+_MOST_SHARDS = 64
 
 
 def audit_root() -> Path:
@@ -105,6 +107,17 @@ def _folders(variable: str, value: str, *, several: bool = True) -> tuple[Path, 
 def snapshot_retries() -> int:
     """How often an unreachable cluster is tried again: ``KAFKA_AUDIT_SNAPSHOT_RETRIES``, else 2."""
     return int(os.environ.get(RETRIES_VARIABLE, "2"))
+
+
+def snapshot_shards() -> int:
+    """Over how many tasks a whole snapshot is split: ``KAFKA_AUDIT_SHARDS``, else 1, which splits nothing.
+
+    ConfigurationError (exit 2) unless it is a whole number from 1 to 64.
+    """
+    text = (os.environ.get(SHARDS_VARIABLE) or "1").strip()
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:6]) <= _MOST_SHARDS:
+        raise ConfigurationError(f"{SHARDS_VARIABLE}: {text!r:.40} is not usable: write a whole number from 1 to {_MOST_SHARDS}")
+    return int(text)
 
 
 def start_minutes() -> int:

@@ -84,4 +84,4 @@ def take_reading(settings: ConnectionSettings, scope: Scope, policy: Policy, now
     with ConnectedCluster(settings, deadline_seconds=DEADLINE_SECONDS) as connected:
         collection = Collection(cluster=connected, light=True, scope=scope, policy=policy, now=now)
         datasets = {name: table.to_pylist() for name, table in collection.datasets()}
-    return Reading(datasets=datasets, hosts=collection.hosts, cluster_id=collection.cluster_id, taken_at=taken_at)
+    return Reading(datasets=datasets, hosts=collection.hosts, cluster_id=collection.facts.cluster_id, taken_at=taken_at)

@@ -1,6 +1,6 @@
 """Reads what concerns brokers as such: who is registered, log directories and the controller quorum."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest
@@ -93,9 +93,9 @@ def list_brokers(channel: Channel) -> tuple[BrokerAddress, ...]:
     return () if reply.failure is not None else addresses_in(reply.response)
 
 
-def describe_log_dirs(channel: Channel) -> Iterator[BrokerLogDirs]:
-    """Every log directory of each broker with all its replicas, also of topics that Metadata hides from this principal."""
-    requests = {broker_id: [DescribeLogDirsRequest(topics=None)] for broker_id in channel.brokers}
+def describe_log_dirs(channel: Channel, brokers: Iterable[int]) -> Iterator[BrokerLogDirs]:
+    """Every log directory of these brokers with all its replicas, also of topics that Metadata hides from this principal."""
+    requests = {broker_id: [DescribeLogDirsRequest(topics=None)] for broker_id in brokers}
     for reply in channel.ask_all(requests):
         broker_id = int(reply.broker_id)
         if reply.failure is not None:

@@ -119,10 +119,6 @@ class Channel:
         key = ApiKey[api]
         return bool(self.api_versions) and all(apis.get(key, (0, -1))[1] >= version for apis in self.api_versions.values())
 
-    def newest_version(self, broker_id: int, api: str) -> int:
-        """The newest version of the API that a broker offers by its own word; -1 when it does not offer it."""
-        return self.api_versions[broker_id].get(ApiKey[api], (0, -1))[1]
-
     def ask(self, broker_id: int | str, request: Message) -> Reply:
         """Send one request and wait for its reply; failures come back in the reply, they are not raised."""
         return next(iter(self.ask_all({broker_id: [request]})))

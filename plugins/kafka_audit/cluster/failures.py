@@ -1,6 +1,7 @@
 """Failures: what could not be read, with Kafka's name of the error; and how many items were answered and refused."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import kafka.errors as kafka_errors
@@ -89,9 +90,9 @@ def unsupported(api: str, since: str) -> Failure:
 class Outcomes:
     """What brokers answered so far, by API: the measured half of the capability matrix."""
 
-    def __init__(self) -> None:
-        self._answered: Counter[str] = Counter()
-        self._denied: dict[str, Counter[str]] = {}
+    def __init__(self, answered: Mapping[str, int] | None = None, denied: Mapping[str, Mapping[str, int]] | None = None) -> None:
+        self._answered: Counter[str] = Counter(answered)
+        self._denied = {api: Counter(errors) for api, errors in (denied or {}).items()}
 
     def note(self, api: str, code: int, count: int = 1) -> None:
         """Record that ``count`` items of ``api`` came back with this error code. Codes other than success and denial tell nothing here."""
@@ -99,6 +100,10 @@ class Outcomes:
             self._answered[api] += count
         elif error_name(code).endswith("_AUTHORIZATION_FAILED"):
             self._denied.setdefault(api, Counter())[error_name(code)] += count
+
+    def counts(self) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+        """Items answered, and items refused for lack of permission, by API."""
+        return dict(self._answered), {api: dict(errors) for api, errors in self._denied.items()}
 
     def answered(self, api: str) -> int:
         """Items that were answered without an error."""

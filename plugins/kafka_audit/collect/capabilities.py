@@ -6,10 +6,13 @@ from operator import attrgetter
 
 import pyarrow as pa
 
-from kafka_audit.cluster.bootstrap import Cluster
+from kafka_audit.cluster.failures import Outcomes
 from kafka_audit.cluster.read_apis import ASKED_APIS
 from kafka_audit.collect.datasets import CAPABILITIES
 from kafka_audit.collect.tables import table
+
+Versions = Mapping[int, Mapping[int, tuple[int, int]]]
+"""Broker -> key of an API -> oldest and newest version."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,12 +35,12 @@ class Capability:
         return {True: "allowed", False: "denied", None: "unknown"}[self.allowed]
 
 
-def read_capabilities(cluster: Cluster, operations: Collection[str] | None) -> tuple[Capability, ...]:
+def read_capabilities(versions: Versions, outcomes: Outcomes, operations: Collection[str] | None) -> tuple[Capability, ...]:
     """The matrix after the collection: versions from ApiVersions, permissions from what was answered and refused.
 
     ``operations``: what the principal may do on the cluster; None where the broker did not tell.
     """
-    return tuple(_capability(cluster, name, key, operations or ()) for name, key in sorted(ASKED_APIS.items()))
+    return tuple(_capability(versions, outcomes, name, key, operations or ()) for name, key in sorted(ASKED_APIS.items()))
 
 
 def capabilities(matrix: tuple[Capability, ...]) -> pa.Table:
@@ -50,11 +53,11 @@ def words(matrix: tuple[Capability, ...]) -> Mapping[str, str]:
     return {c.api: c.word for c in matrix}
 
 
-def _capability(cluster: Cluster, name: str, key: int, operations: Collection[str]) -> Capability:
-    ranges = [apis.get(key) for apis in cluster.api_versions.values()]
+def _capability(versions: Versions, outcomes: Outcomes, name: str, key: int, operations: Collection[str]) -> Capability:
+    ranges = [apis.get(key) for apis in versions.values()]
     known = [found for found in ranges if found is not None]
     supported = bool(known) and len(known) == len(ranges)
-    allowed, detail = _permission(cluster, name, operations) if supported else (None, "not offered by every broker")
+    allowed, detail = _permission(outcomes, name, operations) if supported else (None, "not offered by every broker")
     return Capability(
         api=name,
         api_key=key,
@@ -66,8 +69,8 @@ def _capability(cluster: Cluster, name: str, key: int, operations: Collection[st
     )
 
 
-def _permission(cluster: Cluster, name: str, operations: Collection[str]) -> tuple[bool | None, str]:
-    answered, denied = cluster.outcomes.answered(name), cluster.outcomes.denied(name)
+def _permission(outcomes: Outcomes, name: str, operations: Collection[str]) -> tuple[bool | None, str]:
+    answered, denied = outcomes.answered(name), outcomes.denied(name)
     refused = ", ".join(f"{count} refused with {error}" for error, count in sorted(denied.items()))
     if name == "ApiVersions":
         return True, "answered by every broker that answers at all"

@@ -16,6 +16,7 @@ from kafka_audit.cluster.routing import GROUP, Coordinators, TopicPartition
 from kafka_audit.cluster.topics import Partition
 from kafka_audit.collect.coordinators import without_leader
 from kafka_audit.collect.datasets import COMMITTED_OFFSETS, GROUPS, MEMBERS
+from kafka_audit.collect.part import Part
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.tables import ErrorLog, table
 
@@ -37,15 +38,6 @@ class GroupReading:
     read_at: datetime
     unlisted: tuple[Failure, ...]
 
-    def highest_commits(self) -> dict[TopicPartition, int]:
-        """The highest committed offset of any group, by partition."""
-        highest: dict[TopicPartition, int] = {}
-        for commits in self.commits.values():
-            for topic, partition, committed, *_ in commits:
-                if committed is not None and committed >= highest.get((topic, partition), 0):
-                    highest[topic, partition] = committed
-        return highest
-
     def client_hosts(self) -> dict[tuple[str, str], str]:
         """Client hosts by (group id, member id): only for display, no dataset holds them."""
         return {
@@ -56,16 +48,26 @@ class GroupReading:
         }
 
 
+def highest_commits(commits: Mapping[str, Sequence[Commit]]) -> dict[TopicPartition, int]:
+    """The highest committed offset of any group, by partition; ``commits`` are by group."""
+    highest: dict[TopicPartition, int] = {}
+    for of_group in commits.values():
+        for topic, partition, committed, *_ in of_group:
+            if committed is not None and committed >= highest.get((topic, partition), 0):
+                highest[topic, partition] = committed
+    return highest
+
+
 def read_groups(
-    cluster: Cluster, scope: Scope, partitions: Sequence[Partition], now: Callable[[], datetime], errors: ErrorLog
+    cluster: Cluster, scope: Scope, part: Part, *, partitions: Sequence[Partition], now: Callable[[], datetime], errors: ErrorLog
 ) -> GroupReading:
-    """List the groups, describe them and fetch their commits. ``partitions`` are those of all topics, as listed before.
+    """List the groups, describe those of ``part`` and fetch their commits. ``partitions`` are those of all topics, as listed before.
 
     Log ends are to be read later: the other order would show groups beyond the end.
     """
     found, unanswered = list_groups(cluster)
     unlisted = (*unanswered, *without_leader(cluster, "ListGroups", partitions))
-    listed = tuple(group for group in found if scope.covers_group(group.group_id))
+    listed = tuple(group for group in found if scope.covers_group(group.group_id) and part.has(group.group_id))
     coordinators = Coordinators(cluster, GROUP, {group.group_id: group.coordinator_id for group in listed})
     described = describe_groups(cluster, coordinators, listed)
     streams = {group.group_id: described.get(group.group_id) for group in listed if group.group_type == "streams"}

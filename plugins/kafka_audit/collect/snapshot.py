@@ -11,14 +11,17 @@ from typing import Any
 from kafka_audit import __version__
 from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.capabilities import words
 from kafka_audit.collect.collection import SECOND_LOOK_SECONDS, Collection
+from kafka_audit.collect.facts import Facts
 from kafka_audit.collect.offsets import LagSlas
 from kafka_audit.collect.scope import Scope
+from kafka_audit.collect.tables import ErrorLog
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 from kafka_audit.store.sweep import sweep
 
-_DEADLINE_SECONDS = {SNAPSHOT: 600.0, OFFSETS: 120.0}
+DEADLINE_SECONDS = {SNAPSHOT: 600.0, OFFSETS: 120.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,7 @@ def take_snapshot(
     started_at = now()
     progress(f"connecting to {', '.join(settings.bootstrap_servers)}")
     with (
-        Cluster(settings, deadline_seconds=deadline_seconds or _DEADLINE_SECONDS[kind]) as connected,
+        Cluster(settings, deadline_seconds=deadline_seconds or DEADLINE_SECONDS[kind]) as connected,
         root.snapshot_writer(cluster, snapshot_id, kind) as writer,
     ):
         collection = Collection(
@@ -76,17 +79,21 @@ def take_snapshot(
         for dataset, table in collection.datasets():
             writer.write(dataset, table)
             progress(f"{dataset}: {table.num_rows} rows")
-        path = writer.seal(
-            {
-                "cluster_id": collection.cluster_id,
-                "started_at": started_at.isoformat(),
-                "finished_at": now().isoformat(),
-                "scope": {"topics": list(collection.scope.topics), "groups": list(collection.scope.groups)},
-                "versions": {"kafka_audit": __version__, "kafka_python": version("kafka-python"), "python": platform.python_version()},
-                "errors": collection.errors.counts(),
-                "capabilities": dict(collection.capabilities),
-            }
-        )
+        about = about_snapshot(collection.facts, collection.errors, collection.scope, started_at=started_at, finished_at=now())
+        path = writer.seal(about)
         requests = dict(connected.request_counts)
     sealed = root.snapshot(cluster, snapshot_id, kind)
     return SnapshotResult(path=path, snapshot_id=snapshot_id, manifest=sealed.manifest, reused=False, requests=requests)
+
+
+def about_snapshot(facts: Facts, errors: ErrorLog, scope: Scope, *, started_at: datetime, finished_at: datetime) -> dict[str, Any]:
+    """The fields of a snapshot's manifest."""
+    return {
+        "cluster_id": facts.cluster_id,
+        "started_at": started_at.isoformat(),
+        "finished_at": finished_at.isoformat(),
+        "scope": {"topics": list(scope.topics), "groups": list(scope.groups)},
+        "versions": {"kafka_audit": __version__, "kafka_python": version("kafka-python"), "python": platform.python_version()},
+        "errors": errors.counts(),
+        "capabilities": dict(words(facts.capabilities())),
+    }

@@ -126,6 +126,12 @@ class ErrorLog:
         for failure in failures:
             self.add(dataset, failure)
 
+    def add_rows(self, rows: pa.Table) -> None:
+        """Record what another log wrote with :meth:`to_table`."""
+        for row in rows.to_pylist():
+            dataset = row.pop("dataset")
+            self._failures[dataset, Failure(**row)] = None
+
     def counts(self) -> dict[str, int]:
         """Number of failures per dataset."""
         return dict(sorted(Counter(dataset for dataset, _ in self._failures).items()))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 SNAPSHOT, OFFSETS, AUDIT, LAG_DAY, BEHAVIOUR, REVIEW = "snapshot", "offsets", "audit", "lag_day", "commit_behaviour", "review"
+PART = "part"
+"""A part of a snapshot, until the parts are joined: nothing that stays, so it has no place among the KINDS."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kafka_audit.store.layout import EvidenceRoot, check_cluster_name
 from kafka_audit.store.manifest import MANIFEST
-from kafka_audit.store.unfinished import HIDDEN, is_at, is_free, is_of_this_boot
+from kafka_audit.store.unfinished import HIDDEN, PARTS, is_at, is_free, is_of_this_boot
 
 OLDEST_SECONDS = 24 * 3600.0
 """What another machine, or this one before it was restarted, began to write is left over when nothing in it changed for so long."""
@@ -22,8 +22,8 @@ def sweep(root: EvidenceRoot, cluster: str, say: Callable[[str], None] = lambda 
     """Remove the half-written files and folders of a cluster whose writer is dead; ``say`` is told of each.
 
     Only hidden names of :mod:`kafka_audit.store.unfinished` and of a deletion are looked at: nothing that was sealed. A folder whose writer
-    lives is left alone: on this machine the writer's lock tells, and of any other machine the age (OLDEST_SECONDS). A folder that stepped
-    aside for a new one that never came is given its name back.
+    lives is left alone: on this machine the writer's lock tells, and of any other machine, and of the parts of a snapshot, the age
+    (OLDEST_SECONDS). A folder that stepped aside for a new one that never came is given its name back.
     """
     for folder in _folders(root.path, check_cluster_name(cluster), say):
         sweep_folder(folder, say)
@@ -43,6 +43,9 @@ def _sweep_name(folder: Path, name: str, say: Callable[[str], None]) -> None:
     found = HIDDEN.fullmatch(name)
     if name.endswith(_DELETED):
         _remove(path, say)
+    elif name.endswith(PARTS):
+        if _is_old(path):
+            _remove(path, say)
     elif found and found["old"]:
         _restore(path, folder / found["name"], folder / f".{found['name']}.{found['token']}", found["boot"], say)
     elif found:

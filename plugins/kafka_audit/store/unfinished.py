@@ -15,12 +15,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HIDDEN = re.compile(r"\.(?P<name>.+?)(?P<old>\.old)?\.(?P<token>(?P<boot>[0-9a-f]{8})\.[0-9a-f]{8})")
-"""Names that are given here."""
+"""Names of what one process writes."""
+
+PARTS = ".parts"
+"""How the names of folders of parts end. Nobody holds a lock on one: only its age tells whether it is left over."""
 
 
 def hidden_name(target: Path) -> Path:
     """The name under which a file or folder is written before it is renamed to ``target``."""
     return target.with_name(f".{target.name}.{_boot()}.{uuid.uuid4().hex[:8]}")
+
+
+def parts_name(target: Path) -> Path:
+    """The hidden folder in which several processes, perhaps of several machines, put the parts of ``target``."""
+    return target.with_name(f".{target.name}{PARTS}")
 
 
 def old_name(fresh: Path, target: Path) -> Path:

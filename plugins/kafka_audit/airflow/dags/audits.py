@@ -12,8 +12,9 @@ from kafka_audit.airflow.offsets_tasks import audit_schedule
 from kafka_audit.airflow.params import audit_params
 from kafka_audit.airflow.publish import PublishVerdict
 from kafka_audit.airflow.review import add_review
+from kafka_audit.airflow.snapshot_tasks import read_cluster
 from kafka_audit.airflow.spark_job import AuditJob
-from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report, snapshot
+from kafka_audit.airflow.tasks import evidence_gate, findings_gate, plan, report
 from kafka_audit.airflow.tell_tasks import tell
 from kafka_audit.audit.clusters import DagCluster
 from kafka_audit.audit.notification import notifies
@@ -59,7 +60,8 @@ def kafka_reliability_audit() -> None:
       every run whose parameters name none. `KAFKA_AUDIT_FOLDERS`: folders below which a run may choose others. Not set: nowhere.
     - `KAFKA_AUDIT_NOTIFY`: Airflow connections (types `smtp` and `apprise`, separated by commas) through which people are told what is new.
       `KAFKA_AUDIT_NOTIFY_SEVERITY`: of which new failures at least (default `high`). The DAG `kafka_reliability_watch` has the others.
-
+    - `KAFKA_AUDIT_SHARDS`: over how many tasks a large cluster is shared out (1 to 64, default 1). Above 1 the tasks `read_groups` and
+      `read_topics` run that many times side by side, and `snapshot` joins what they read. See `docs/scale.md`.
     - `KAFKA_AUDIT_START_WITHIN`, `KAFKA_AUDIT_FINISH_WITHIN`: minutes after which people are told of a run that has not started
       (30) or finished (90), in the triggerer's log and through `KAFKA_AUDIT_NOTIFY`; 0: never.
 
@@ -68,7 +70,7 @@ def kafka_reliability_audit() -> None:
     and one audit a day, use `@daily`: every audit reads the offsets snapshots taken before it.
     """
     planned: Any = plan()
-    read = snapshot(planned)
+    read = read_cluster(planned)
     fit = evidence_gate(planned)
     verified = AuditJob(task_id="verify", job="verify", plan=planned)
     judged = findings_gate(planned)

@@ -1,0 +1,136 @@
+"""Reads one part of a snapshot, and joins the parts: the snapshot is the same as if one process had read it."""
+
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+
+from kafka_audit.cluster.bootstrap import Cluster
+from kafka_audit.cluster.commits import Commit
+from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.collection import SECOND_LOOK_SECONDS, Collection
+from kafka_audit.collect.datasets import COMMITTED_OFFSETS, DATASETS, ERRORS, Dataset
+from kafka_audit.collect.facts import Facts, joined_facts
+from kafka_audit.collect.offsets import LagSlas
+from kafka_audit.collect.part import Part, parts_of
+from kafka_audit.collect.scope import Scope
+from kafka_audit.collect.snapshot import DEADLINE_SECONDS, about_snapshot
+from kafka_audit.collect.tables import ErrorLog
+from kafka_audit.errors import CollectionError
+from kafka_audit.store.layout import EvidenceRoot, Snapshot, SnapshotPart
+from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.sealed import SNAPSHOT
+from kafka_audit.times import parse_time
+
+_FACTS: TypeAdapter[Facts] = TypeAdapter(Facts)
+
+
+def read_part(
+    part: Part,
+    *,
+    settings: ConnectionSettings,
+    root: EvidenceRoot,
+    cluster: str,
+    snapshot_id: str,
+    scope: Scope,
+    policy: LagSlas | None = None,
+    now: Callable[[], datetime],
+    progress: Callable[[str], None] = lambda _: None,
+    second_look_seconds: float = SECOND_LOOK_SECONDS,
+) -> None:
+    """Read ``part`` into a folder of its own; nothing is read when it, or the whole snapshot, is there already.
+
+    A part of the topics needs all parts of the groups. CollectionError when one is missing, the cluster cannot be read at all, or the disk
+    refuses the files.
+    """
+    folder = root.parts(cluster, snapshot_id)
+    if root.find_snapshot(cluster, snapshot_id) is not None or (folder / part.name / MANIFEST).is_file():
+        progress(f"{part.name} of snapshot {snapshot_id} was read already; nothing was read")
+        return
+    before = [] if part.groups else _opened(folder, (one for one in parts_of(part.count) if one.groups))
+    started_at = now()
+    with (
+        Cluster(settings, deadline_seconds=DEADLINE_SECONDS[SNAPSHOT]) as connected,
+        root.part_writer(cluster, snapshot_id, part.name) as writer,
+    ):
+        collection = Collection(
+            cluster=connected,
+            light=False,
+            scope=scope,
+            policy=policy,
+            now=now,
+            second_look_seconds=second_look_seconds,
+            part=part,
+            commits=_commits_on(before, part),
+        )
+        for dataset, table in collection.datasets():
+            writer.write(dataset, table)
+            progress(f"{part.name}: {dataset}: {table.num_rows} rows")
+        writer.seal({"started_at": started_at.isoformat(), "facts": _FACTS.dump_python(collection.facts, mode="json")})
+
+
+def join_parts(count: int, *, root: EvidenceRoot, cluster: str, snapshot_id: str, scope: Scope, now: Callable[[], datetime]) -> Snapshot:
+    """Join the parts that ``count`` processes each read into one sealed snapshot, and remove them; a snapshot that is there is kept.
+
+    It began when the first part did. CollectionError when a part is missing: a snapshot is never sealed without one.
+    """
+    existing = root.find_snapshot(cluster, snapshot_id)
+    if existing is not None:
+        return existing
+    folder = root.parts(cluster, snapshot_id)
+    parts = _opened(folder, parts_of(count))
+    facts = joined_facts([_FACTS.validate_python(part.manifest["facts"]) for part in parts])
+    errors = ErrorLog()
+    with root.snapshot_writer(cluster, snapshot_id) as writer:
+        for part in parts:
+            errors.add_rows(pq.read_table(part.path / f"{ERRORS.name}.parquet"))
+        told = {**dict(facts.datasets()), ERRORS: errors.to_table()}
+        for dataset in DATASETS.values():
+            writer.write(dataset.name, told[dataset] if dataset in told else _joined(dataset, parts))
+        started_at = min(parse_time(part.manifest["started_at"]) for part in parts)
+        writer.seal(about_snapshot(facts, errors, scope, started_at=started_at, finished_at=now()))
+    shutil.rmtree(folder, ignore_errors=True)
+    return root.snapshot(cluster, snapshot_id)
+
+
+def missing_parts(count: int, *, root: EvidenceRoot, cluster: str, snapshot_id: str) -> list[Part]:
+    """The parts of a snapshot that were not read, or not yet; none when it is whole."""
+    if root.find_snapshot(cluster, snapshot_id) is not None:
+        return []
+    folder = root.parts(cluster, snapshot_id)
+    return [part for part in parts_of(count) if not (folder / part.name / MANIFEST).is_file()]
+
+
+def _opened(folder: Path, parts: Iterable[Part]) -> list[SnapshotPart]:
+    wanted = [folder / part.name for part in parts]
+    missing = [one.name for one in wanted if not (one / MANIFEST).is_file()]
+    if missing:
+        raise CollectionError(f"{folder} lacks {', '.join(missing)}: clear the tasks that read these parts and run them again")
+    return [SnapshotPart.verified(one) for one in wanted]
+
+
+def _joined(dataset: Dataset, parts: Sequence[SnapshotPart]) -> pa.Table:
+    """The rows of all parts that have the dataset, in the order in which one process writes them: by the key."""
+    paths = [path for part in parts if (path := part.path / f"{dataset.name}.parquet").is_file()]
+    tables = [pq.read_table(path) for path in paths]
+    if len(tables) == 1:
+        return tables[0]
+    return pa.concat_tables(tables).sort_by([(name, "ascending") for name in dataset.key])
+
+
+def _commits_on(parts: Sequence[SnapshotPart], topics: Part) -> dict[str, list[Commit]]:
+    """The commits of all groups on the topics of a part, by group."""
+    found: dict[str, list[Commit]] = {}
+    for part in parts:
+        with pq.ParquetFile(part.path / f"{COMMITTED_OFFSETS.name}.parquet") as file:
+            for batch in file.iter_batches(columns=["group_id", "topic", "partition", "committed"]):
+                own = [name for name in pc.unique(batch["topic"]).to_pylist() if topics.has(name)]
+                rows = batch.filter(pc.is_in(batch["topic"], value_set=pa.array(own, pa.string())))
+                for group_id, topic, partition, committed in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+                    found.setdefault(group_id, []).append(Commit(topic, partition, committed, None))
+    return found

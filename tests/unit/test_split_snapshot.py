@@ -1,0 +1,161 @@
+"""A snapshot that several processes read in parts: it is whole or absent, and the parts of a living one stay."""
+
+import os
+import time
+from datetime import timedelta
+
+import pytest
+from snapshot_taking import SNAPSHOT, START, commits, failed, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
+
+from kafka_audit.audit.installation import snapshot_shards
+from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.collect.facts import Facts, joined_facts
+from kafka_audit.collect.part import WHOLE, parts_of
+from kafka_audit.collect.parts import join_parts, missing_parts, read_part
+from kafka_audit.collect.scope import Scope
+from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
+from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.sweep import OLDEST_SECONDS, sweep
+
+COUNT = 3
+
+
+@pytest.fixture
+def where(tmp_path):
+    return {"root": EvidenceRoot(path=tmp_path), "cluster": "split", "snapshot_id": SNAPSHOT}
+
+
+@pytest.fixture
+def read(fake, where):
+    ticks = iter(range(10_000))
+
+    def run(part):
+        settings = ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap})
+        clock = {"now": lambda: START + timedelta(milliseconds=next(ticks)), "second_look_seconds": 0.01}
+        read_part(part, settings=settings, scope=Scope(), **where, **clock)
+
+    return run
+
+
+def join(where):
+    return join_parts(COUNT, **where, scope=Scope(), now=lambda: START + timedelta(seconds=60))
+
+
+def test_every_name_is_of_one_share_and_the_whole_has_all():
+    names = [f"topic-{number}" for number in range(1000)] + ["\udc80"]
+    for some in (parts_of(8)[:8], parts_of(8)[8:]):
+        assert all(sum(part.has(name) for part in some) == 1 for name in names)
+        assert all(90 < sum(part.has(name) for name in names) < 170 for part in some)
+    assert all(WHOLE.has(name) for name in names)
+    assert [part.leads for part in parts_of(2)] == [False, False, True, False]
+
+
+def test_groups_and_topics_of_all_parts_are_in_the_snapshot_in_order(fake, read, where):
+    for number in range(20):
+        fake.add_topic(f"topic-{number:02}", [1, 2])
+    commits(fake, **{f"group-{number:02}": {(f"topic-{number:02}", 1): 5} for number in range(20)})
+    for part in parts_of(COUNT):
+        read(part)
+    found = join(where)
+
+    assert [row["topic"] for row in rows(found, "topics")] == [f"topic-{number:02}" for number in range(20)]
+    assert [row["group_id"] for row in rows(found, "committed_offsets")] == [f"group-{number:02}" for number in range(20)]
+    assert [(row["broker_id"], row["answered"]) for row in rows(found, "brokers")] == [(1, True), (2, True), (3, True)]
+    assert found.manifest["started_at"] == START.isoformat()
+    assert not where["root"].parts("split", SNAPSHOT).exists()
+
+
+def test_a_broker_that_left_one_part_unanswered_did_not_answer_and_what_it_keeps_is_an_error(fake, read, where):
+    fake.add_topic("orders", [1, 2, 3])
+    (first, *rest) = parts_of(COUNT)
+    read(first)
+    listing = fake.answers["ListGroups"]
+    for part in rest:
+        fake.answers["ListGroups"] = listing if part != rest[0] else lambda *_: 1 / 0
+        read(part)
+    found = join(where)
+
+    assert [row["answered"] for row in rows(found, "brokers")] == [False] * 3
+    assert {broker for broker, *_ in failed(found, "groups")} == {1, 2, 3}
+
+
+def test_without_all_parts_nothing_is_sealed_and_the_error_names_those_that_are_missing(read, where):
+    groups, topics = parts_of(COUNT)[:COUNT], parts_of(COUNT)[COUNT:]
+    read(groups[0])
+    with pytest.raises(CollectionError, match=r"lacks groups-02-of-03, groups-03-of-03"):
+        read(topics[0])
+    for part in (*groups[1:], *topics[:2]):
+        read(part)
+    assert missing_parts(COUNT, **where) == [topics[2]]
+    with pytest.raises(CollectionError, match=r"lacks topics-03-of-03"):
+        join(where)
+    assert where["root"].find_snapshot("split", SNAPSHOT) is None
+
+
+def test_a_part_that_was_changed_is_refused(read, where):
+    for part in parts_of(COUNT):
+        read(part)
+    path = where["root"].parts("split", SNAPSHOT) / "topics-01-of-03" / "topics.parquet"
+    path.write_bytes(path.read_bytes() + b"x")
+    with pytest.raises(IntegrityError, match=r"clear the tasks that read the cluster"):
+        join(where)
+
+
+def test_a_part_and_a_snapshot_that_are_there_are_not_read_again(fake, read, where):
+    read(parts_of(COUNT)[0])
+    asked = len(fake.received)
+    read(parts_of(COUNT)[0])
+    assert len(fake.received) == asked
+    for part in parts_of(COUNT):
+        read(part)
+    found, asked = join(where), len(fake.received)
+    for part in parts_of(COUNT):
+        read(part)
+    assert join(where).manifest == found.manifest
+    assert len(fake.received) == asked
+    assert missing_parts(COUNT, **where) == []
+
+
+def test_a_sweep_leaves_parts_until_nothing_changed_in_them_for_a_day(read, where):
+    read(parts_of(COUNT)[0])
+    folder = where["root"].parts("split", SNAPSHOT)
+    sweep(where["root"], "split")
+    assert missing_parts(COUNT, **where) == list(parts_of(COUNT)[1:])
+    old = time.time() - OLDEST_SECONDS - 60
+    for path in (*folder.rglob("*"), folder):
+        os.utime(path, (old, old))
+    sweep(where["root"], "split")
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(("said", "shards"), [(None, 1), ("", 1), ("1", 1), (" 8 ", 8), ("64", 64)])
+def test_the_number_of_shards_is_set_in_the_environment(monkeypatch, said, shards):
+    monkeypatch.delenv("KAFKA_AUDIT_SHARDS", raising=False)
+    if said is not None:
+        monkeypatch.setenv("KAFKA_AUDIT_SHARDS", said)
+    assert snapshot_shards() == shards
+
+
+@pytest.mark.parametrize("said", ["0", "65", "-1", "2.5", "two", "٣", "9" * 5000])
+def test_a_number_of_shards_that_cannot_be_used_is_refused(monkeypatch, said):
+    monkeypatch.setenv("KAFKA_AUDIT_SHARDS", said)
+    with pytest.raises(ConfigurationError, match=r"KAFKA_AUDIT_SHARDS: .* write a whole number from 1 to 64"):
+        snapshot_shards()
+
+
+def facts(cluster_id, **changes):
+    given = {"alive": (), "answering": [1, 2], "versions": {}, "answered": {}, "denied": {}}
+    return Facts(cluster_id=cluster_id, **{**given, **changes})
+
+
+def test_parts_of_several_clusters_are_not_joined():
+    with pytest.raises(CollectionError, match=r"several clusters \(a, b\)"):
+        joined_facts([facts("a"), facts("b"), facts("a")])
+
+
+def test_what_every_part_asks_counts_once_and_the_rest_adds_up():
+    denied = {"Metadata": {"X_AUTHORIZATION_FAILED": 2}, "DescribeConfigs": {"X_AUTHORIZATION_FAILED": 1}}
+    parts = [facts("a", answered={"Metadata": 9, "ListOffsets": 3}, denied=denied, answering=answering) for answering in ([1, 2], [2, 3])]
+    joined = joined_facts(parts)
+    assert (joined.answered, joined.answering) == ({"Metadata": 9, "ListOffsets": 6}, [2])
+    assert joined.denied == {"Metadata": {"X_AUTHORIZATION_FAILED": 2}, "DescribeConfigs": {"X_AUTHORIZATION_FAILED": 2}}
