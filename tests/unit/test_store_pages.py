@@ -68,8 +68,9 @@ def test_the_same_steps_make_the_same_audits(roots: tuple[EvidenceRoot, str]) ->
             assert [(here.path / one).read_bytes() for one in files] == [(local.path / one).read_bytes() for one in files]
 
 
-def test_lists_pages_and_metrics_are_the_same(roots: tuple[EvidenceRoot, str]) -> None:
+def test_lists_pages_and_metrics_are_the_same(roots: tuple[EvidenceRoot, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, url = roots
+    monkeypatch.setenv("KAFKA_AUDIT_MIRROR", str(tmp_path))
     place = EvidenceRoot.at(url)
     everything = lambda _: True  # noqa: E731
     assert readable_clusters(place, everything) == [TOLD.name]
@@ -84,6 +85,8 @@ def test_lists_pages_and_metrics_are_the_same(roots: tuple[EvidenceRoot, str]) -
     known = [read_cluster(root, TOLD.name, everything, dag_id=None, now=NOW, limit=timedelta(hours=26)) for root in (place, folder)]
     assert known[0] is not None and known[1] is not None
     assert (known[0].verdict, known[0].problem, known[0].evidence_at) == (known[1].verdict, "", known[1].evidence_at)
+    assert [one.has_report for one in listed.audits] == [True] * len(listed.audits)
+    assert not (listed.audits[0].folder / "report" / "report.html").exists()  # a list copies no report
     page = find_audit(place, TOLD.name, listed.audits[0].audit_id, everything)
     assert page is not None
     report = page.file("report", "report.html")

@@ -17,7 +17,7 @@ from kafka_audit.safe_text import visible
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
-from kafka_audit.store.mirrors import bring
+from kafka_audit.store.mirrors import bring, is_in_store
 from kafka_audit.store.sealed import AUDIT
 
 LISTED = 100
@@ -55,6 +55,10 @@ class FoundAudit:
         except (OSError, RuntimeError, ValueError):
             return None
 
+    def has(self, *names: str) -> bool:
+        """Whether there is a file of that name; of a root in a store, its manifest tells, and the file is not copied."""
+        return is_in_store(self.folder, "/".join(names)) or self.file(*names) is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class ListedAudit(FoundAudit):
@@ -73,16 +77,16 @@ class ListedAudit(FoundAudit):
 
     @property
     def has_report(self) -> bool:
-        return self.file("report", "report.html") is not None
+        return self.has("report", "report.html")
 
     @property
     def downloads(self) -> tuple[ReportFile, ...]:
         """The formats beside the page in which its report was written."""
-        return tuple(one for name, one in REPORT_FILES.items() if name != "html" and self.file("report", one.file) is not None)
+        return tuple(one for name, one in REPORT_FILES.items() if name != "html" and self.has("report", one.file))
 
     @property
     def has_docs(self) -> bool:
-        return self.file("gate", "data_docs", "index.html") is not None
+        return self.has("gate", "data_docs", "index.html")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +117,7 @@ def find_audit(root: EvidenceRoot, cluster: str, audit_id: str, may_read: MayRea
 def _made_by(folder: Path, cluster: str) -> tuple[str, str] | None:
     """(DAG, run) that run.json names; None, which nobody may read, when it names none that files audits of the cluster."""
     run_file = folder / "run.json"
+    bring(folder, (run_file.name,))
     try:
         if any(path.is_symlink() for path in (folder.parent, folder, run_file)) or not run_file.is_file():
             return None

@@ -30,6 +30,7 @@ OPTIONS_VARIABLE = "KAFKA_AUDIT_STORE_OPTIONS"
 
 _CLIENT_OPTIONS = ("timeout", "connect_timeout", "proxy_url")
 _SECRET = re.compile(r"key|secret|token|password|sas|credential", re.IGNORECASE)
+_QUERY = re.compile(r"(?<=\w)\?\w[\w.-]*=[^\s\"<>)]*")
 _SHORTEST_SECRET = 6
 _MOST_OF_MESSAGE = 400
 _RETRIES: Any = {
@@ -199,7 +200,7 @@ class Objects:
 
     def _said(self, problem: Exception) -> str:
         """What obstore says, on one line, short, and without secrets."""
-        text = " ".join(str(problem).split())
+        text = _QUERY.sub("?***", " ".join(str(problem).split()))  # a signature of Azure is a part of the address
         named = {**os.environ, **self.options}
         for secret in sorted((value for name, value in named.items() if _SECRET.search(name)), key=len, reverse=True):
             if len(secret) >= _SHORTEST_SECRET:

@@ -60,7 +60,7 @@ class Remote:
     url: str
     mirror: Path
     _listings: dict[str, _Listing] = field(default_factory=dict, repr=False)
-    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    _locks: dict[str, threading.RLock] = field(default_factory=dict, repr=False)
 
     @cached_property
     def objects(self) -> Objects:
@@ -74,7 +74,7 @@ class Remote:
 
     def sealed_names(self, parent: Path) -> dict[str, str]:
         """The names of the sealed folders in ``parent``, in order, each with the etag of its manifest."""
-        with self._lock:
+        with self._lock_of(parent):
             listing, folder, now = self._listings.setdefault(str(parent), _Listing()), manifests_of(self.name_of(parent)), time.monotonic()
             if listing.at and now - listing.at < _FRESH_SECONDS:
                 return listing.names
@@ -86,6 +86,9 @@ class Remote:
             listing.names = dict(sorted({**kept, **named}.items()))
             listing.at, listing.whole_at = now, now if whole else listing.whole_at
             return listing.names
+
+    def _lock_of(self, parent: Path) -> threading.RLock:
+        return self._locks.setdefault(str(parent), threading.RLock())
 
     def newest_name(self, parent: Path) -> str | None:
         """The last of the names that :meth:`sealed_names` lists; one request where it is of the last hours."""
@@ -140,6 +143,10 @@ class Remote:
             self.write(folder / SIGNATURE, signature)
         limit_mirror(self.mirror)
 
+    def lists(self, folder: Path, name: str) -> bool:
+        """Whether the manifest of a sealed folder names a file; nothing but the manifest is copied."""
+        return self.is_place(folder) and self.manifest(folder) and name in _files_of(folder, (folder / MANIFEST).stat().st_mtime_ns)
+
     def _fetch(self, folder: Path, name: str, entry: dict[str, Any]) -> None:
         target, sha256 = folder / name, str(entry.get("sha256"))
         where = f"{self.name_of(folder)}/{object_name(name, sha256)}"
@@ -167,8 +174,7 @@ class Remote:
             made = True
         else:
             made = self.objects.create(self.manifest_object(final), raw)
-        with self._lock:
-            self._listings.pop(str(final.parent), None)
+        self._listings.pop(str(final.parent), None)
         return made
 
     def send_files(self, fresh: Path, final: Path, raw: bytes) -> None:

@@ -11,10 +11,10 @@ from kafka_audit.errors import CollectionError
 from kafka_audit.store import open_audits, remote_chain
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.manifest import MANIFEST
-from kafka_audit.store.remote import Remote
+from kafka_audit.store.remote import Remote, is_inside
 from kafka_audit.times import is_id
 
-_FRESH_SECONDS = 2.0
+_FRESH_SECONDS = 10.0
 """How long lists of audits count as current in one process."""
 
 
@@ -25,11 +25,11 @@ class RemoteRoot(Remote):
     _refreshed: dict[Path, float] = field(default_factory=dict, repr=False)
 
     def bring_clusters(self) -> None:
-        """Make the folder of each cluster that has audits here."""
-        if self._is_due(self.mirror / "audits"):
-            for name in {*self.objects.folders("manifests/audits"), *self.objects.folders("work/audits")}:
-                if name not in (".", ".."):
-                    self.make_folder(self.mirror / "audits" / name)
+        """Make the folder of each cluster that has audits here, and bring what lists of its audits need."""
+        audits = self.mirror / "audits"
+        if self._is_due(audits):
+            names = {*self.objects.folders("manifests/audits"), *self.objects.folders("work/audits")}
+            self.each(self.refresh_audits, [audits / name for name in sorted(names) if is_inside(name) and not name.startswith(".")])
 
     def refresh_audits(self, folder: Path) -> None:
         """Bring what lists and the chain of the audits in ``folder`` need (remote_chain.refresh_audits)."""
