@@ -9,6 +9,7 @@ from steps import Steps
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import CollectionError
 from kafka_audit.policy import load_policy
+from kafka_audit.store.parts import part_writer
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
 
@@ -28,7 +29,7 @@ def parts(monkeypatch: pytest.MonkeyPatch, steps: Steps) -> Steps:
         where = {name: about[name] for name in ("root", "cluster", "snapshot_id")}
         if part in parts.missing_parts(part.count, **where):
             steps._call(part.name)
-            with where["root"].part_writer(where["cluster"], where["snapshot_id"], part.name) as writer:
+            with part_writer(where["root"], where["cluster"], where["snapshot_id"], part.name) as writer:
                 writer.seal({})
 
     monkeypatch.setattr(parts, "read_part", read_part)

@@ -15,6 +15,7 @@ from kafka_audit.collect.parts import join_parts, missing_parts, read_part
 from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.parts import parts_folder
 from kafka_audit.store.sweep import OLDEST_SECONDS, sweep
 
 COUNT = 3
@@ -62,7 +63,7 @@ def test_groups_and_topics_of_all_parts_are_in_the_snapshot_in_order(fake, read,
     assert [row["group_id"] for row in rows(found, "committed_offsets")] == [f"group-{number:02}" for number in range(20)]
     assert [(row["broker_id"], row["answered"]) for row in rows(found, "brokers")] == [(1, True), (2, True), (3, True)]
     assert found.manifest["started_at"] == START.isoformat()
-    assert not where["root"].parts("split", SNAPSHOT).exists()
+    assert not parts_folder(where["root"], "split", SNAPSHOT).exists()
 
 
 def test_a_broker_that_left_one_part_unanswered_did_not_answer_and_what_it_keeps_is_an_error(fake, read, where):
@@ -95,7 +96,7 @@ def test_without_all_parts_nothing_is_sealed_and_the_error_names_those_that_are_
 def test_a_part_that_was_changed_is_refused(read, where):
     for part in parts_of(COUNT):
         read(part)
-    path = where["root"].parts("split", SNAPSHOT) / "topics-01-of-03" / "topics.parquet"
+    path = parts_folder(where["root"], "split", SNAPSHOT) / "topics-01-of-03" / "topics.parquet"
     path.write_bytes(path.read_bytes() + b"x")
     with pytest.raises(IntegrityError, match=r"clear the tasks that read the cluster"):
         join(where)
@@ -118,7 +119,7 @@ def test_a_part_and_a_snapshot_that_are_there_are_not_read_again(fake, read, whe
 
 def test_a_sweep_leaves_parts_until_nothing_changed_in_them_for_a_day(read, where):
     read(parts_of(COUNT)[0])
-    folder = where["root"].parts("split", SNAPSHOT)
+    folder = parts_folder(where["root"], "split", SNAPSHOT)
     sweep(where["root"], "split")
     assert missing_parts(COUNT, **where) == list(parts_of(COUNT)[1:])
     old = time.time() - OLDEST_SECONDS - 60

@@ -15,6 +15,7 @@ from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.policy import load_policy
 from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.parts import parts_folder
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class ClusterReading:
         return CollectionError(f"{told}: the logs of the tasks read_groups and read_topics say why")
 
     def _note(self, part: Part) -> Path:
-        return self.plan.evidence_root.parts(self.plan.cluster, self.plan.snapshot_id) / f"{part.name}.failed.json"
+        return parts_folder(self.plan.evidence_root, self.plan.cluster, self.plan.snapshot_id) / f"{part.name}.failed.json"
 
     @property
     def _scope(self) -> Scope:

@@ -22,8 +22,9 @@ from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import DEADLINE_SECONDS, about_snapshot
 from kafka_audit.collect.tables import ErrorLog
 from kafka_audit.errors import CollectionError
-from kafka_audit.store.layout import EvidenceRoot, Snapshot, SnapshotPart
+from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.parts import SnapshotPart, part_writer, parts_folder
 from kafka_audit.store.sealed import SNAPSHOT
 from kafka_audit.times import parse_time
 
@@ -48,7 +49,7 @@ def read_part(
     A part of the topics needs all parts of the groups. CollectionError when one is missing, the cluster cannot be read at all, or the disk
     refuses the files.
     """
-    folder = root.parts(cluster, snapshot_id)
+    folder = parts_folder(root, cluster, snapshot_id)
     if root.find_snapshot(cluster, snapshot_id) is not None or (folder / part.name / MANIFEST).is_file():
         progress(f"{part.name} of snapshot {snapshot_id} was read already; nothing was read")
         return
@@ -56,7 +57,7 @@ def read_part(
     started_at = now()
     with (
         Cluster(settings, deadline_seconds=DEADLINE_SECONDS[SNAPSHOT]) as connected,
-        root.part_writer(cluster, snapshot_id, part.name) as writer,
+        part_writer(root, cluster, snapshot_id, part.name) as writer,
     ):
         collection = Collection(
             cluster=connected,
@@ -82,7 +83,7 @@ def join_parts(count: int, *, root: EvidenceRoot, cluster: str, snapshot_id: str
     existing = root.find_snapshot(cluster, snapshot_id)
     if existing is not None:
         return existing
-    folder = root.parts(cluster, snapshot_id)
+    folder = parts_folder(root, cluster, snapshot_id)
     parts = _opened(folder, parts_of(count))
     facts = joined_facts([_FACTS.validate_python(part.manifest["facts"]) for part in parts])
     errors = ErrorLog()
@@ -102,7 +103,7 @@ def missing_parts(count: int, *, root: EvidenceRoot, cluster: str, snapshot_id: 
     """The parts of a snapshot that were not read, or not yet; none when it is whole."""
     if root.find_snapshot(cluster, snapshot_id) is not None:
         return []
-    folder = root.parts(cluster, snapshot_id)
+    folder = parts_folder(root, cluster, snapshot_id)
     return [part for part in parts_of(count) if not (folder / part.name / MANIFEST).is_file()]
 
 

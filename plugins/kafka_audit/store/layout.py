@@ -32,9 +32,9 @@ from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.manifest import MANIFEST, FileHashes
 from kafka_audit.store.mirrors import bring, remote_at, root_folder, root_name, where
-from kafka_audit.store.sealed import AUDIT, LAG_DAY, OFFSETS, PART, REVIEW, SCHEMA_VERSION, SNAPSHOT, Place, Sealed, SnapshotWriter
+from kafka_audit.store.sealed import AUDIT, LAG_DAY, OFFSETS, REVIEW, SCHEMA_VERSION, SNAPSHOT, Place, Sealed, SnapshotWriter
 from kafka_audit.store.signing_key import signing_key
-from kafka_audit.store.unfinished import hidden_name, parts_name
+from kafka_audit.store.unfinished import hidden_name
 from kafka_audit.times import is_id, parse_time, stamp
 
 if TYPE_CHECKING:
@@ -104,14 +104,6 @@ class Snapshot(Sealed):
         if not _FIRST_YEAR <= began.year <= _LAST_YEAR:
             raise IntegrityError(f"{self.path / MANIFEST}: started_at is of the year {began.year}, so it is not when it was begun")
         return round(began.timestamp() * 1000)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SnapshotPart(Sealed):
-    """One part of a snapshot that several processes read."""
-
-    kinds = (PART,)
-    repair = "clear the tasks that read the cluster and run them again"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,19 +191,8 @@ class EvidenceRoot:
 
         ConfigurationError when the installation signs and its key cannot be used: before anything is read or written.
         """
-        final = self.snapshot_dir(cluster, snapshot_id, kind)
-        return SnapshotWriter(
-            cluster=cluster, snapshot_id=snapshot_id, final=final, folder=hidden_name(final), kind=kind, key=signing_key()
-        )
-
-    def parts(self, cluster: str, snapshot_id: str) -> Path:
-        """The folder of the parts of a snapshot; it is removed when they are joined."""
-        return parts_name(self.snapshot_dir(cluster, snapshot_id))
-
-    def part_writer(self, cluster: str, snapshot_id: str, name: str) -> SnapshotWriter:
-        """A writer for the part of that name; it is used as :meth:`snapshot_writer` is. Nothing signs a part."""
-        final = self.parts(cluster, snapshot_id) / name
-        return SnapshotWriter(cluster=cluster, snapshot_id=snapshot_id, final=final, folder=hidden_name(final), kind=PART)
+        final, key = self.snapshot_dir(cluster, snapshot_id, kind), signing_key()
+        return SnapshotWriter(cluster=cluster, snapshot_id=snapshot_id, final=final, folder=hidden_name(final), kind=kind, key=key)
 
     def find_snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot | None:
         """The sealed snapshot of that id, or None; hashes are not checked. IntegrityError when the folder holds another one."""
