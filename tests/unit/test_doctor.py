@@ -64,8 +64,8 @@ def test_the_exit_code_says_whether_something_is_missing_or_not_known(
     monkeypatch.setattr(doctor_installation, "packages", lambda: iter(()))
     code, text = outcome(capsys, root=str(tmp_path / "new"))
     assert code == 0 and "(will be made)" in text and "not asked  cluster" in text
-    code, text = outcome(capsys, root="s3://bucket/audits")
-    assert code == 4 and "not known  root" in text
+    code, text = outcome(capsys, root="ftp://bucket/audits")
+    assert code == 2 and "missing    root" in text and "s3://" in text
     (tmp_path / "file").touch()
     code, text = outcome(capsys, root=str(tmp_path / "file" / "root"))
     assert code == 2 and "Name another folder by --root or KAFKA_AUDIT_ROOT" in text

@@ -18,6 +18,8 @@ from kafka_audit.catalogue.load import load_catalogue, shipped_controls
 from kafka_audit.errors import AuditError
 from kafka_audit.policy import load_policy
 from kafka_audit.prerequisites import PYTHON_HELP, installed_java
+from kafka_audit.store.mirrors import remote_at
+from kafka_audit.store.mirrors import root_folder as mirror_of
 
 OK, MISSING, NOT_KNOWN = "ok", "missing", "not known"
 _CODECS = {"snappy": "snappy", "lz4": "lz4.frame", "zstd": "zstandard"}
@@ -132,9 +134,9 @@ def rules(policy: Path | None, controls: Sequence[Path]) -> Check:
 
 
 def root_folder(root: str) -> Check:
-    """Whether files can be written below a root folder, or could be once it is made; a URL is not looked at here."""
+    """Whether files can be written below a root folder, or could be once it is made; of a URL, whether its store can be listed."""
     if "://" in root:
-        return Check("root", NOT_KNOWN, f"{root} is not a folder of this machine, so nothing was written to it")
+        return _store(root)
     folder = Path(root).resolve()
     place = next(place for place in (folder, *folder.parents) if place.exists())
     if not place.is_dir():
@@ -147,3 +149,13 @@ def root_folder(root: str) -> Check:
             f"Give this user the right to write, or name another folder: {folder}",
         )
     return Check("root", OK, f"{folder}{'' if place == folder else ' (will be made)'}")
+
+
+def _store(url: str) -> Check:
+    try:
+        remote = remote_at(mirror_of(url, "--root or KAFKA_AUDIT_ROOT"))
+        if remote is not None:
+            next(iter(remote.objects.names("manifests")), None)
+    except AuditError as problem:
+        return Check("root", MISSING, f"{url} cannot be used", str(problem))
+    return Check("root", OK, f"{url} can be read; kafka-audit root check {url} tries out whether it can hold evidence")
