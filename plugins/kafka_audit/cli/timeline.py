@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, read_as_parquet, verify_batch
+from kafka_audit.store.mirrors import need_local
 
 _COMMIT_COLUMNS = ["log_offset", "append_time", "group_id", "topic", "partition", "tombstone", "committed", "metadata", "topic_id"]
 _RECORDS = {
@@ -50,6 +51,7 @@ def timeline(history: Path, group: str, *, quiet: timedelta) -> list[Entry]:
     ConfigurationError when nothing is decoded yet, or no record is of this group. IntegrityError (exit 5) when a batch lacks files of its
     manifest or has others, and when a batch with rows of this group was changed.
     """
+    need_local(history, "the commit history")
     batches = sorted(found.parent for found in history.glob("decoded/[!.]*/manifest.json"))
     if not batches:
         raise ConfigurationError(f"{history} holds no decoded commits: let read_commits (DAG kafka_commit_history) run first")
