@@ -100,6 +100,7 @@ def _said(log: Path, pattern: str) -> str:
 def _python(folder: Path) -> Path:
     """A Python of this version with pyarrow, which the workers' user may run."""
     (folder / "packages").mkdir()
+    (folder / "packages").chmod(0o755)  # jobs that ran in this process keep new folders private
     (folder / "packages" / "pyarrow").symlink_to(Path(pyarrow.__file__).parent)
     name = f"python3.{sys.version_info.minor}"
     found = shutil.which(name, path="/usr/bin:/usr/local/bin") if os.getuid() == 0 else sys._base_executable  # type: ignore[attr-defined]
