@@ -12,6 +12,7 @@ from kafka_audit.errors import AuditError, GateFailedError, IncompleteError, Int
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import Audit, Snapshot
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.mirrors import where
 
 STEPS = ("snapshot", "evidence_gate", "verify", "findings_gate", "report")
 FAILURES = "failures"
@@ -60,7 +61,7 @@ class Outcome:
     def __str__(self) -> str:
         lines = [f"The audit ended {self.verdict} (exit code {self.exit_code}).", *(f"- {reason}" for reason in self.reasons)]
         lines += [f"Not complete: {notice}" for notice in self.notices]
-        return "\n".join([*lines, f"Report: {self.report}" if self.report else "There is no report."])
+        return "\n".join([*lines, f"Report: {where(self.report)}" if self.report else "There is no report."])
 
 
 def failures_of(audit: Path) -> list[Mapping[str, Any]]:
