@@ -77,12 +77,12 @@ sbom: $(STAMP) ## Write build/sbom.cdx.json (CycloneDX): every package and jar w
 	@$(BIN)/python .ci/sbom.py build/sbom.cdx.json
 
 # Versions that the files already contain are kept if they still satisfy the requirements.
-LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header --no-annotate --no-emit-index-url
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url
 
 lock: $(STAMP) ## Regenerate constraints.txt, build-constraints.txt, docker/constraints.txt and the test tools' lock from their requirements files
-	@$(LOCK) requirements.txt -o constraints.txt
-	@$(LOCK) build-requirements.txt -o build-constraints.txt
-	@$(LOCK) docker/requirements.txt -c constraints.txt -o docker/constraints.txt
+	@$(LOCK) --python-version 3.10 requirements.txt -o constraints.txt
+	@$(LOCK) --python-version 3.10 build-requirements.txt -o build-constraints.txt
+	@sed '/^# Tests and checks/,$$d' requirements.txt | $(LOCK) --python-version 3.11 - docker/requirements.txt -c constraints.txt -o docker/constraints.txt
 	@$(LOCK) --python-version 3.11 tests/formats/tools/oscal.txt -o tests/formats/tools/oscal.lock
 
 lock-jars: install ## After a change of ivy.xml: download every jar again and record its sha256
