@@ -82,7 +82,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 lock: $(STAMP) ## Regenerate constraints.txt, build-constraints.txt, docker/constraints.txt and the test tools' lock from their requirements files
 	@$(LOCK) requirements.txt -o constraints.txt
 	@$(LOCK) build-requirements.txt -c constraints.txt -o build-constraints.txt
-	@$(LOCK) docker/requirements.txt -c constraints.txt -o docker/constraints.txt
+	@sed '/^# Tests and checks/,$$d' requirements.txt | $(LOCK) - docker/requirements.txt -c constraints.txt -o docker/constraints.txt
 	@$(LOCK) tests/formats/tools/oscal.txt -o tests/formats/tools/oscal.lock
 
 lock-jars: install ## After a change of ivy.xml: download every jar again and record its sha256

@@ -1,4 +1,4 @@
-"""Updates the digest of every container image in docker/Dockerfile and docker-compose.yaml; asks the registry through docker.
+"""Updates the digest of every container image in docker/Dockerfile and docker-compose*.yaml; asks the registry through docker.
 
 These files name an image as name:tag@sha256:..., so that a build next year uses the same bytes as today. The digest is that of the
 tag's index, which covers all processor architectures. Needs docker with buildx.
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FILES = ("docker/Dockerfile", "docker-compose.yaml")
+FILES = ("docker/Dockerfile", "docker-compose.yaml", "docker-compose.celery.yaml")
 # PYTHON_IMAGE=name:tag or ${KAFKA_IMAGE:-name:tag}, with or without a digest.
 IMAGE = re.compile(r"(?P<variable>\b[A-Z]+_IMAGE(?:=|:-))(?P<name>[a-z0-9./_-]+:[\w.-]+)(?P<digest>@sha256:[0-9a-f]{64})?")
 

@@ -1,4 +1,4 @@
-"""Writes ``.env`` with fresh secrets for docker-compose.yaml, readable by its owner only: ``python3 docker/make_env.py``.
+"""Writes ``.env`` with fresh secrets for docker-compose*.yaml, readable by its owner only: ``python3 docker/make_env.py``.
 
 An existing file is kept, because secrets in use cannot be recovered. With the argument ``-`` it prints the secrets instead. With
 ``> .env`` the result is the same as without: the script removes all other users' rights from the file that the shell created.
@@ -20,6 +20,9 @@ SECRETS: dict[str, Callable[[], str]] = {
     "AIRFLOW_JWT_SECRET": lambda: secrets.token_hex(64),
     "AIRFLOW_SECRET_KEY": lambda: secrets.token_hex(32),
     "AIRFLOW_ADMIN_PASSWORD": lambda: secrets.token_urlsafe(12),
+    # For docker-compose.celery.yaml.
+    "REDIS_PASSWORD": lambda: secrets.token_hex(16),
+    "OBJECT_STORE_SECRET": lambda: secrets.token_hex(20),
 }
 
 

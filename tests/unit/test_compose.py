@@ -1,4 +1,7 @@
-"""docker-compose.yaml follows the Compose Specification and does what its comments say. Needs no container engine."""
+"""docker-compose.yaml, docker-compose.celery.yaml and the values for Airflow's Helm chart do what their comments say.
+
+The Compose Specification's schema checks the first two. Needs no container engine.
+"""
 
 import json
 import os
@@ -15,6 +18,8 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docker-compose.yaml"
+CELERY_FILE = ROOT / "docker-compose.celery.yaml"
+VALUES_FILE = ROOT / "docker" / "values.yaml"
 AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
 
 
@@ -28,14 +33,36 @@ def services(compose: dict) -> dict:
     return compose["services"]
 
 
+@pytest.fixture(scope="module")
+def celery() -> dict:
+    return yaml.safe_load(CELERY_FILE.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def both(services: dict, celery: dict) -> dict:
+    """The services of both files together, merged as compose does: maps by key, volumes by target, the rest replaced."""
+    merged = {name: dict(service) for name, service in services.items()}
+    for name, service in celery["services"].items():
+        extended = services[service["extends"]["service"]] if "extends" in service else {}
+        before = merged.get(name, extended)
+        merged[name] = {**before, **service}
+        for key in ("environment", "depends_on"):
+            merged[name][key] = {**before.get(key, {}), **service.get(key, {})}
+        targets = {volume.split(":")[1]: volume for volume in [*before.get("volumes", []), *service.get("volumes", [])]}
+        merged[name]["volumes"] = list(targets.values())
+    return {name: service for name, service in merged.items() if "profiles" not in service}
+
+
 def schema() -> dict:
     """The Compose Specification's own JSON schema, as the package check-jsonschema carries it."""
     vendored = files("check_jsonschema") / "builtin_schemas" / "vendor" / "compose-spec.json"
     return json.loads(vendored.read_text(encoding="utf-8"))
 
 
-def test_the_file_is_valid_by_the_compose_specification(compose: dict) -> None:
-    jsonschema.validators.validator_for(schema())(schema()).validate(compose)
+def test_the_files_are_valid_by_the_compose_specification(compose: dict, celery: dict) -> None:
+    validator = jsonschema.validators.validator_for(schema())(schema())
+    validator.validate(compose)
+    validator.validate(celery)
 
 
 def test_the_schema_really_refuses_a_wrong_file(compose: dict) -> None:
@@ -49,9 +76,10 @@ def test_the_installed_docker_accepts_the_file_when_it_has_compose() -> None:
     if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
         pytest.skip("docker compose is not installed; the specification's schema was checked")
     secrets = dict(line.split("=", 1) for line in made_env().splitlines())
-    command = [docker, "compose", "--file", str(FILE), "config", "--quiet"]
-    found = subprocess.run(command, env={**os.environ, **secrets}, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr
+    for chosen in (["--file", str(FILE)], ["--file", str(FILE), "--file", str(CELERY_FILE)]):
+        command = [docker, "compose", *chosen, "config", "--quiet"]
+        found = subprocess.run(command, env={**os.environ, **secrets}, capture_output=True, text=True, check=False)
+        assert found.returncode == 0, found.stderr
 
 
 def test_every_part_of_the_platform_is_there(services: dict) -> None:
@@ -100,7 +128,8 @@ def test_what_fixes_clusters_folders_and_reviews_is_the_same_in_every_airflow_co
 
 
 def test_make_env_sets_every_variable_that_must_be_set() -> None:
-    asked = set(re.findall(r"(?<!\$)\$\{(\w+):\?", FILE.read_text(encoding="utf-8")))
+    texts = FILE.read_text(encoding="utf-8") + CELERY_FILE.read_text(encoding="utf-8")
+    asked = set(re.findall(r"(?<!\$)\$\{(\w+):\?", texts))
     made = dict(line.split("=", 1) for line in made_env().splitlines())
     assert asked == set(made)
     assert all(len(value) >= 16 for value in made.values())
@@ -125,11 +154,65 @@ def test_every_volume_is_declared_and_used(compose: dict, services: dict) -> Non
     assert {name for name in mounted if not name.startswith(".")} == set(compose["volumes"])
 
 
-def test_every_dependency_exists_and_waits_for_a_condition_that_can_come(services: dict) -> None:
-    for name, service in services.items():
+@pytest.mark.parametrize("files", ["services", "both"])
+def test_every_dependency_exists_and_waits_for_a_condition_that_can_come(request: pytest.FixtureRequest, files: str) -> None:
+    started = request.getfixturevalue(files)
+    for name, service in started.items():
         for other, wait in (service.get("depends_on") or {}).items():
-            assert other in services, (name, other)
-            assert wait["condition"] != "service_healthy" or "healthcheck" in services[other], (name, other)
+            assert other in started or not wait.get("required", True), (name, other)
+            assert wait["condition"] != "service_healthy" or "healthcheck" in started.get(other, wait) or not wait.get("required", True)
+
+
+def test_the_project_runs_as_a_plain_user_with_no_rights_and_can_write_to_volumes_and_tmp_alone(both: dict, services: dict) -> None:
+    ours = [service for service in [*services.values(), *both.values()] if service["image"] == "kafka-audit:local"]
+    assert len(ours) == len(AIRFLOW) * 2 + 2 + 2 + 2  # airflow-init twice, Spark's two, two workers
+    for service in ours:
+        assert service["read_only"] is True
+        assert service["tmpfs"] == ["/tmp"]
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert not {"user", "privileged", "cap_add"} & set(service)
+    dockerfile = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
+    last_stage = dockerfile[dockerfile.rindex("\nFROM ") :]
+    assert re.findall(r"^USER (\d+)$", last_stage, flags=re.MULTILINE) == ["50000"]
+    written = {volume.split(":")[1] for service in ours for volume in service["volumes"] if not volume.endswith(":ro")}
+    for folder in written:
+        assert re.search(rf"mkdir -p .*{folder}\b", last_stage), f"a new volume at {folder} would belong to root"
+
+
+def test_with_celery_every_component_has_the_same_queue_root_and_keys_and_the_workers_share_no_disk(both: dict, celery: dict) -> None:
+    workers = ("airflow-worker-1", "airflow-worker-2")
+    for name in ("airflow-init", *AIRFLOW, *workers):
+        environment = both[name]["environment"]
+        assert {key: environment[key] for key in celery["x-celery"]} == celery["x-celery"], name
+        assert environment["AIRFLOW__CORE__EXECUTOR"] == "CeleryExecutor"
+        assert environment["KAFKA_AUDIT_ROOT"].startswith("s3://")
+    assert both[workers[0]]["command"] == both[workers[1]]["command"] == ["airflow", "celery", "worker"]
+    assert len({both[name]["hostname"] for name in workers}) == 2
+    disks = [{volume for volume in both[name]["volumes"] if not volume.endswith(":ro")} for name in workers]
+    assert {volume.split(":")[0] for volume in disks[0] & disks[1]} == {"airflow-secrets"}
+    assert {volume.split(":")[0] for service in celery["services"].values() for volume in service.get("volumes", [])} == set(
+        celery["volumes"]
+    )
+
+
+def test_every_variable_of_ours_that_is_set_is_one_that_the_platform_reads(both: dict) -> None:
+    values = yaml.safe_load(VALUES_FILE.read_text(encoding="utf-8"))
+    named = {name for service in both.values() for name in service.get("environment", {})} | {one["name"] for one in values["env"]}
+    of_a_store = {"KAFKA_AUDIT_MIRROR", "KAFKA_AUDIT_STORE_OPTIONS"}
+    known = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "plugins").rglob("*.py"))
+    assert [name for name in sorted(named - of_a_store) if name.startswith("KAFKA_AUDIT_") and f'"{name}"' not in known] == []
+
+
+def test_the_helm_values_name_one_image_for_all_and_keep_secrets_out() -> None:
+    values = yaml.safe_load(VALUES_FILE.read_text(encoding="utf-8"))
+    names = {f"{values['images'][part]['repository']}:{values['images'][part]['tag']}" for part in ("airflow", "pod_template")}
+    assert names | {container["image"] for container in values["apiServer"]["extraInitContainers"]} == names
+    assert len(names) == 1
+    pinned = re.search(r"^apache-airflow==(.+)$", (ROOT / "requirements.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert pinned and values["airflowVersion"] == pinned.group(1)
+    assert all(values[f"{key}SecretName"] for key in ("fernetKey", "jwt", "apiSecretKey")) and values["data"]["metadataSecretName"]
+    assert not [one for one in values["env"] if re.search("password|secret", f"{one['name']}{one['value']}", re.IGNORECASE)]
 
 
 def test_brokers_differ_in_id_rack_address_and_disk_and_share_one_cluster(services: dict) -> None:
@@ -165,7 +248,7 @@ def test_connections_are_what_the_hooks_expect(services: dict) -> None:
 
 def test_every_file_that_the_image_and_the_commands_use_exists() -> None:
     dockerfile = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
-    for line in re.findall(r"^COPY (.+)$", dockerfile, flags=re.MULTILINE):
+    for line in re.findall(r"^COPY (?!--from)(.+)$", dockerfile, flags=re.MULTILINE):
         for source in line.split()[:-1]:
             assert (ROOT / source).exists(), source
     for script in re.findall(r"python3? (docker/\w+\.py)", FILE.read_text(encoding="utf-8")):
