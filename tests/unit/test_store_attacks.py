@@ -13,6 +13,7 @@ from object_store import ObjectStore
 from sealed_audits import CLUSTER, audit_id, seal, snapshot
 from test_audit_check import said
 
+from kafka_audit.cli import doctor_installation
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot, seal_audit
@@ -208,6 +209,18 @@ def test_a_folder_that_is_used_meanwhile_stays(url: str, monkeypatch: pytest.Mon
     assert (taken.path / "topics.parquet").is_file()
 
 
+def test_a_mirror_that_a_power_cut_emptied_is_filled_again(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = snapshot(EvidenceRoot.at(url), 0)
+    mirror = tmp_path / "elsewhere" / hashlib.sha256(url.encode()).hexdigest()[:16]
+    folder = mirror / "evidence" / CLUSTER / taken.snapshot_id
+    folder.mkdir(parents=True)
+    for path in (mirror / ".url", folder / "manifest.json", folder / "topics.parquet"):
+        path.touch()
+    found = elsewhere(url, tmp_path, monkeypatch).snapshot(CLUSTER, taken.snapshot_id)
+    assert found.path == folder
+    assert found.dataset("topics").read_bytes() == taken.dataset("topics").read_bytes()
+
+
 @pytest.mark.parametrize("what", ["link", "shared", "another user"])
 def test_a_mirror_that_others_can_write_is_refused(what: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = tmp_path / "base"
@@ -245,6 +258,7 @@ def test_what_is_almost_a_url_becomes_no_folder(named: str, tmp_path: Path, monk
         root_folder(named, "KAFKA_AUDIT_ROOT")
     monkeypatch.setenv("KAFKA_AUDIT_ROOT", named)
     said("fleet", code=2)
+    assert doctor_installation.root_folder(named).state == doctor_installation.MISSING
     assert list(tmp_path.iterdir()) == []
 
 

@@ -174,7 +174,7 @@ def _mirror_of(url: str) -> Path:
         for folder in (base, mirror):
             folder.mkdir(mode=MIRROR_MODE, parents=True, exist_ok=True)
             _make_private(folder)
-        if not (mirror / _URL_FILE).is_file():
+        if not (mirror / _URL_FILE).is_file() or (mirror / _URL_FILE).read_text(encoding="utf-8") != url:  # a power cut can empty it
             fresh = mirror / f"{_URL_FILE}.{os.getpid()}"
             fresh.write_text(url, encoding="utf-8")
             fresh.replace(mirror / _URL_FILE)

@@ -48,6 +48,7 @@ _HINTS = (
     (("insufficientstorage", "507", "quota", "storagefull", "no space left"), "the store has no space left: free some, or raise its quota"),
     (("timed out",), "the store did not answer in time: try again"),
     (("error sending request", "connect", "dns"), "the store cannot be reached: check its endpoint and the network, then try again"),
+    (("invalid path",), "an object there has a name that none of ours has, and hides the others: remove it"),
     (("slowdown", "503", "429"), "the store asks for fewer requests: try again later"),
 )
 
@@ -227,7 +228,9 @@ class Objects:
 
     def _said(self, problem: Exception) -> str:
         """What obstore says, on one line, short, and without secrets."""
-        text = _USER.sub("***@", _QUERY.sub("?***", " ".join(str(problem).split()).split(" Debug source:")[0]))  # a signature of Azure is a part of the address
+        text = _USER.sub(
+            "***@", _QUERY.sub("?***", " ".join(str(problem).split()).split(" Debug source:")[0])
+        )  # a signature of Azure is a part of the address
         named = {**os.environ, **self.options}
         for secret in sorted((value for name, value in named.items() if _SECRET.search(name)), key=len, reverse=True):
             if len(secret) >= _SHORTEST_SECRET:

@@ -98,7 +98,7 @@ class Remote:
 
     def manifest(self, folder: Path) -> bool:
         """Copy the manifest of a sealed folder here unless it is here; False when the folder is not sealed."""
-        if (folder / MANIFEST).is_file():
+        if (folder / MANIFEST).is_file() and (folder / MANIFEST).stat().st_size:  # a power cut can empty it
             return True
         raw = self.objects.read(self.manifest_object(folder), MOST_BYTES)
         if raw is not None:
