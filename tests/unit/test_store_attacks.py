@@ -108,7 +108,7 @@ def test_a_huge_object_is_not_copied_whole(url: str, tmp_path: Path, monkeypatch
         found.root.find_snapshot(CLUSTER, OTHER)
 
 
-def test_a_manifest_without_a_number_does_not_end_an_open_audit(url: str) -> None:
+def test_a_manifest_without_a_number_does_not_end_an_open_audit(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, objects = EvidenceRoot.at(url), Objects(url=url)
     made = seal(root, 0)
     audit = root.audit(CLUSTER, audit_id(1))
@@ -120,6 +120,8 @@ def test_a_manifest_without_a_number_does_not_end_an_open_audit(url: str) -> Non
     with pytest.raises(IntegrityError, match="has no number in the chain, so it was added"):
         seal_audit(root, CLUSTER, audit.path.name, {"snapshot": {"snapshot_id": "x"}})
     assert audit.run_file.is_file()
+    with pytest.raises(IntegrityError, match="has no number in the chain, so it was added"):
+        elsewhere(url, tmp_path, monkeypatch).bring_audit(CLUSTER, audit.path.name)
     assert [one.name for one in objects.names("work/audits")] == [f"work/audits/{CLUSTER}/{audit.path.name}/run.json"]
 
 

@@ -55,7 +55,7 @@ def seal_audit_in_store(remote: Remote, audit: Path, identity: Mapping[str, Any]
         if refused and (head is None or head.sequence < refused):
             raise CollectionError(f"{remote.url}/{_entry(remote, audit.parent, refused)}: is there and is not listed: try again")
         if (raw := remote.objects.read(remote.manifest_object(audit), MOST_BYTES)) is not None:
-            _check_sealed(remote, audit, raw)
+            check_sealed(remote, audit, raw)
             break
         number = head.sequence + 1 if head else 1
         place = {"audit_id": audit.name, "sequence": number, "previous": asdict(head) if head else None, "reopened": [], "replaces": []}
@@ -73,12 +73,12 @@ def seal_audit_in_store(remote: Remote, audit: Path, identity: Mapping[str, Any]
     return seal_of(raw, audit)
 
 
-def _check_sealed(remote: Remote, audit: Path, raw: bytes) -> None:
+def check_sealed(remote: Remote, audit: Path, raw: bytes) -> None:
     """IntegrityError when a manifest at the place of an audit's has no number in the chain: then the open audit must stay as it is."""
     place = seal_of(raw, audit)
     if place.audit_id != audit.name or remote.objects.read(_entry(remote, audit.parent, place.sequence), MOST_BYTES) != raw:
         raise IntegrityError(
-            f"{remote.url}/{remote.manifest_object(audit)}: has no number in the chain, so it was added: remove it, then seal again"
+            f"{remote.url}/{remote.manifest_object(audit)}: has no number in the chain, so it was added: remove it, then try again"
         )
 
 

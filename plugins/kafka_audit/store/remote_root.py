@@ -12,7 +12,7 @@ from typing import Any
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.store import open_audits, remote_chain
 from kafka_audit.store.chain_state import Seal
-from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.manifest import MANIFEST, MOST_BYTES
 from kafka_audit.store.remote import Remote
 from kafka_audit.store.remote_names import is_inside
 from kafka_audit.times import is_id
@@ -85,7 +85,12 @@ class RemoteRoot(Remote):
             raise CollectionError(f"{self.url}: another review got number {number} of its cluster at the same moment: clear this task")
 
     def bring_audit(self, audit: Path) -> None:
-        """Make the folder of an audit here what is in the store, sealed or open (open_audits.bring_audit)."""
+        """Make the folder of an audit here what is in the store, sealed or open (open_audits.bring_audit).
+
+        IntegrityError also when it has a manifest and no number in the chain: its steps would be skipped as done.
+        """
+        if not (audit / MANIFEST).is_file() and (raw := self.objects.read(self.manifest_object(audit), MOST_BYTES)) is not None:
+            remote_chain.check_sealed(self, audit, raw)
         open_audits.bring_audit(self, audit)
 
     def send_audit(self, audit: Path) -> None:
