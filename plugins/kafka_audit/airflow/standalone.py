@@ -19,7 +19,8 @@ from kafka_audit.airflow.environment import airflow_home, audit_environment
 from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.process_group import interruptible, stopped_at_exit
 from kafka_audit.airflow.run_dag import mark, only_one
-from kafka_audit.errors import CollectionError
+from kafka_audit.errors import CollectionError, ConfigurationError
+from kafka_audit.store.mirrors import need_local, root_folder
 
 _GRACE_SECONDS = 30
 _START_SECONDS = 300
@@ -82,16 +83,19 @@ def _wait_until_ready(process: "subprocess.Popen[bytes]", port: int, log_path: P
 def main() -> None:
     """Run until Ctrl-C or SIGTERM."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--root", type=Path, default=Path("audit-root"), help="the audit folder; Airflow keeps its own files in .airflow beside it"
-    )
+    parser.add_argument("--root", default="audit-root", help="the audit folder; Airflow keeps its own files in .airflow beside it")
     parser.add_argument("--bootstrap", help="HOST:PORT[,HOST:PORT...] for the connection kafka_default")
     parser.add_argument("--port", type=int, default=8080)
     arguments = parser.parse_args()
+    try:
+        root = root_folder(arguments.root, "--root")
+        need_local(root, "--root: the standalone Airflow")
+    except ConfigurationError as problem:
+        sys.exit(str(problem))
     print("Starting Airflow; this takes about half a minute", flush=True)  # noqa: T201  (a command)
     try:
         with running_airflow(
-            root=arguments.root.resolve(),
+            root=root,
             connection={"bootstrap.servers": arguments.bootstrap} if arguments.bootstrap else None,
             port=arguments.port,
         ) as process:

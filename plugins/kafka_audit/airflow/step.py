@@ -16,7 +16,7 @@ from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.outcome import FAILURES, RESULTS, STEPS
 from kafka_audit.audit.published import PUBLISH_TASK
 from kafka_audit.audit.request import AuditPlan, AuditRequest, check_request, make_plan
-from kafka_audit.errors import CollectionError, ConfigurationError
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError
 from kafka_audit.store.chain import sealed_as
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import unseal_audit
@@ -85,7 +85,7 @@ def audit_step(plan: AuditPlan, name: str) -> Iterator[bool]:
         except Exception as problem:
             note_failure(note, name, problem)
             if remote:
-                with contextlib.suppress(CollectionError):
+                with contextlib.suppress(AuditError):  # the step's own error is what counts
                     remote.send_audit(audit.path)
             raise
         if note.parent.is_dir() and not any(note.parent.iterdir()):

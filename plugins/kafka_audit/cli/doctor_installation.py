@@ -137,7 +137,10 @@ def root_folder(root: str) -> Check:
     """Whether files can be written below a root folder, or could be once it is made; of a URL, whether its store can be listed."""
     if "://" in root:
         return _store(root)
-    folder = Path(root).resolve()
+    try:
+        folder = mirror_of(root, "--root or KAFKA_AUDIT_ROOT")
+    except AuditError as problem:
+        return Check("root", MISSING, f"{root} cannot be used", str(problem))
     place = next(place for place in (folder, *folder.parents) if place.exists())
     if not place.is_dir():
         return Check("root", MISSING, f"{place} is not a folder", "Name another folder by --root or KAFKA_AUDIT_ROOT")

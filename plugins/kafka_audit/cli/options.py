@@ -22,7 +22,8 @@ Connection = Annotated[
 
 def _root(named: str | Path) -> Path:
     """A root as the commands use it: of a URL the folder of its copies."""
-    return root_folder(named, "--root (KAFKA_AUDIT_ROOT)") if "://" in str(named) else Path(named)
+    found = root_folder(named, "--root (KAFKA_AUDIT_ROOT)")
+    return found if "://" in str(named) else Path(named)
 
 
 Root = Annotated[

@@ -37,6 +37,8 @@ def limit_mirror(mirror: Path, *, now: float | None = None) -> None:
     for used, folder in by_use:
         if total <= most or used > used_before:
             break
+        if folder.stat().st_mtime > used_before:  # a task of another process has just begun to read it
+            continue
         _empty(folder)
         total -= sizes[folder] - _size(folder)
     for partial in (mirror / ".partial").glob("*"):

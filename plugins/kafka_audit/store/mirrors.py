@@ -9,12 +9,13 @@ import functools
 import hashlib
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from kafka_audit.errors import ConfigurationError
 
@@ -31,6 +32,8 @@ AS_FOUND_FILE = ".as-found"
 """In a mirror that is made for one check: objects are copied as they are, and the check tells the differences."""
 _URL_FILE = ".url"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_ALMOST_URL = re.compile(rf"({'|'.join(SCHEMES)}|file):", re.IGNORECASE)
+_BUCKET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9.-]+)?")
 
 
 def root_folder(where: str | Path, named: str = "the root") -> Path:
@@ -40,8 +43,12 @@ def root_folder(where: str | Path, named: str = "the root") -> Path:
     """
     text = str(where)
     if not _URL.match(text):
+        if found := _ALMOST_URL.match(text):
+            raise ConfigurationError(
+                f"{named}: begins with {found[0]} and is neither a folder nor a URL: write {found[1].lower()}:// and two slashes"
+            )
         return Path(text).resolve()
-    parts = urlsplit(text)
+    parts = _split(text, named)
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost"):
             raise ConfigurationError(f"{named}: a file:// URL has no host: write file:///folder")
@@ -126,12 +133,20 @@ def folder_at(where: str | Path) -> Path:
         return Path(unquote(urlsplit(text).path)) if text.startswith("file:") else Path(text)
     found = re.fullmatch(r"(.+?)/((?:evidence|offsets|audits|reviews)/[^/]+/[^/]+|history/[^/]+/lag/[^/]+)/?", text)
     if found is None:
+        _checked_url(text, "the URL")  # tells no secret that is in it
         raise ConfigurationError(f"{text} names no sealed folder: write ROOT/audits/CLUSTER/ID, ROOT/evidence/CLUSTER/ID or the like")
     return root_folder(found[1]) / found[2]
 
 
+def _split(text: str, named: str) -> SplitResult:
+    try:
+        return urlsplit(text)
+    except ValueError as problem:
+        raise ConfigurationError(f"{named}: is no URL ({problem}): write s3://bucket/folder") from None
+
+
 def _checked_url(text: str, named: str) -> str:
-    parts = urlsplit(text)
+    parts = _split(text, named)
     if parts.scheme not in SCHEMES:
         raise ConfigurationError(
             f"{named}: a root cannot lie at {parts.scheme}://: write a folder or a URL of {', '.join(f'{one}://' for one in SCHEMES)} or file://"
@@ -144,7 +159,10 @@ def _checked_url(text: str, named: str) -> str:
         )
     if not parts.netloc:
         raise ConfigurationError(f"{named}: {text} names no bucket: write {parts.scheme}://bucket/folder")
-    if found := sorted({*parts.path} & {*"*?[]{}\\%"} or ({".."} & {*parts.path.split("/")})):
+    if not _BUCKET.fullmatch(parts.netloc):
+        raise ConfigurationError(f"{named}: {parts.netloc!r:.80} is no name of a bucket: write {parts.scheme}://bucket/folder")
+    odd = {repr(one) for one in parts.path if not one.isprintable()}
+    if found := sorted(odd or {*parts.path} & {*"*?[]{}\\%"} or ({".", ".."} & {*parts.path.split("/")})):
         raise ConfigurationError(f"{named}: the folder in {text} holds {' '.join(found)}, which cannot be used: name another folder")
     return f"{parts.scheme}://{parts.netloc}{''.join(f'/{one}' for one in parts.path.split('/') if one)}"
 
@@ -153,10 +171,10 @@ def _mirror_of(url: str) -> Path:
     base = Path(_base())
     mirror = base / hashlib.sha256(url.encode()).hexdigest()[:16]
     try:
-        mirror.mkdir(mode=MIRROR_MODE, parents=True, exist_ok=True)
-        base.chmod(MIRROR_MODE)
-        mirror.chmod(MIRROR_MODE)
-        if not (mirror / _URL_FILE).is_file():
+        for folder in (base, mirror):
+            folder.mkdir(mode=MIRROR_MODE, parents=True, exist_ok=True)
+            _make_private(folder)
+        if not (mirror / _URL_FILE).is_file() or (mirror / _URL_FILE).read_text(encoding="utf-8") != url:  # a power cut can empty it
             fresh = mirror / f"{_URL_FILE}.{os.getpid()}"
             fresh.write_text(url, encoding="utf-8")
             fresh.replace(mirror / _URL_FILE)
@@ -166,6 +184,20 @@ def _mirror_of(url: str) -> Path:
             "written"
         ) from problem
     return mirror
+
+
+def _make_private(folder: Path) -> None:
+    """Take the rights of others from a folder; ConfigurationError when it is another user's, a link or, like /tmp, everybody's.
+
+    Whoever could write there would decide what is read as evidence.
+    """
+    about = folder.lstat()
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & stat.S_ISVTX:
+        raise ConfigurationError(
+            f"{MIRROR_VARIABLE}: {folder} is a link, belongs to another user or is shared: name a folder that is made for these copies, "
+            f"such as {folder}/kafka-audit"
+        )
+    folder.chmod(MIRROR_MODE)
 
 
 def _base() -> str:

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 from obstore import exceptions
 from obstore.store import from_url
 
-from kafka_audit.errors import CollectionError, ConfigurationError
-from kafka_audit.store.durable_files import FILE_MODE, write_failed
+from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
+from kafka_audit.store.durable_files import FILE_MODE, MOST_JSON, write_failed
 
 if TYPE_CHECKING:
     from obstore import PutMode
@@ -31,7 +32,10 @@ OPTIONS_VARIABLE = "KAFKA_AUDIT_STORE_OPTIONS"
 _CLIENT_OPTIONS = ("timeout", "connect_timeout", "proxy_url")
 _SECRET = re.compile(r"key|secret|token|password|sas|credential", re.IGNORECASE)
 _QUERY = re.compile(r"(?<=\w)\?\w[\w.-]*=[^\s\"<>)]*")
+_USER = re.compile(r"(?<=://)[^/\s@]+:[^/\s@]*@")
 _SHORTEST_SECRET = 6
+_CONFLICT_PAUSES = (0.1, 0.3, 1.0, 3.0)
+"""Seconds to wait for the writer that a store lets go first."""
 _MOST_OF_MESSAGE = 400
 _RETRIES: Any = {
     "max_retries": 6,
@@ -44,6 +48,7 @@ _HINTS = (
     (("insufficientstorage", "507", "quota", "storagefull", "no space left"), "the store has no space left: free some, or raise its quota"),
     (("timed out",), "the store did not answer in time: try again"),
     (("error sending request", "connect", "dns"), "the store cannot be reached: check its endpoint and the network, then try again"),
+    (("invalid path",), "an object there has a name that none of ours has, and hides the others: remove it"),
     (("slowdown", "503", "429"), "the store asks for fewer requests: try again later"),
 )
 
@@ -100,7 +105,16 @@ class Objects:
 
         One with the same bytes counts as made: an answer that got lost on the network is no conflict.
         """
-        return self.create_new(name, data) is not None or self.read(name) == data
+        for pause in _CONFLICT_PAUSES:
+            if self.create_new(name, data) is not None:
+                return True
+            there = self._read(name, len(data))
+            if there is not None:
+                return there == data
+            time.sleep(pause)  # S3 refuses while another writer is at it (409), and shows nothing of it yet
+        raise IntegrityError(
+            f"{self.url}/{name}: is refused as if it were there, and it is not: it was deleted; restore it, or remove its delete marker"
+        )
 
     def replace(self, name: str, data: bytes) -> Put:
         """Write an object, whatever is there. Errors as of :meth:`read`."""
@@ -113,21 +127,34 @@ class Objects:
         made = self._store.put(name, data, mode=mode, use_multipart=False)
         return Put(etag=str(made.get("e_tag") or ""), version=made.get("version"))
 
-    def read(self, name: str) -> bytes | None:
-        """The bytes of an object; None when there is no such object.
+    def read(self, name: str, most: int = MOST_JSON) -> bytes | None:
+        """The bytes of an object; None when there is no such object. IntegrityError when it is longer than ``most`` bytes.
 
         CollectionError when the store cannot be reached, is too slow or refuses; ConfigurationError when there is no such bucket.
         """
+        data = self._read(name, most)
+        if data is not None and len(data) > most:
+            raise IntegrityError(
+                f"{self.url}/{name}: is longer than {most:,} bytes, as none of ours is: restore the version that was sealed"
+            )
+        return data
+
+    def _read(self, name: str, most: int) -> bytes | None:
+        """The first ``most`` bytes of an object, and one more where it is longer."""
         try:
-            return bytes(self._store.get(name).bytes())
+            found = self._store.get(name)
+            return bytes(found.bytes()) if found.meta["size"] <= most else bytes(self._store.get_range(name, start=0, length=most + 1))
         except (exceptions.BaseError, FileNotFoundError, OSError) as problem:
             if self._is_missing(problem):
                 return None
             raise self._failed("read", name, problem) from None
 
-    def copy(self, name: str, target: Path) -> str | None:
-        """Copy an object into a new file; its sha256, or None when there is no such object. Errors as of :meth:`read`."""
-        digest = hashlib.sha256()
+    def copy(self, name: str, target: Path, most: int | None = None) -> str | None:
+        """Copy an object into a new file; its sha256, or None when there is no such object. Errors as of :meth:`read`.
+
+        Of one that is longer than ``most`` bytes no more is copied than tells this, and the sha256 is of what was copied.
+        """
+        digest, copied = hashlib.sha256(), 0
         try:
             chunks = iter(self._store.get(name).stream())
         except (exceptions.BaseError, FileNotFoundError, OSError) as problem:
@@ -144,8 +171,9 @@ class Objects:
                     chunk = next(chunks, None)
                 except (exceptions.BaseError, OSError) as problem:
                     raise self._failed("read", name, problem) from None
-                if chunk is None:
+                if chunk is None or (most is not None and copied > most):
                     break
+                copied += len(chunk)
                 digest.update(chunk)
                 try:
                     file.write(chunk)
@@ -200,7 +228,9 @@ class Objects:
 
     def _said(self, problem: Exception) -> str:
         """What obstore says, on one line, short, and without secrets."""
-        text = _QUERY.sub("?***", " ".join(str(problem).split()))  # a signature of Azure is a part of the address
+        text = _USER.sub(
+            "***@", _QUERY.sub("?***", " ".join(str(problem).split()).split(" Debug source:")[0])
+        )  # a signature of Azure is a part of the address
         named = {**os.environ, **self.options}
         for secret in sorted((value for name, value in named.items() if _SECRET.search(name)), key=len, reverse=True):
             if len(secret) >= _SHORTEST_SECRET:

@@ -6,14 +6,19 @@ until it was sent. ``.work/`` in the mirror remembers which version of each file
 
 import contextlib
 import fcntl
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store.durable_files import read_json, sha256_of, write_json
-from kafka_audit.store.manifest import MANIFEST, is_hidden, list_files
-from kafka_audit.store.remote import Remote, is_inside
+from kafka_audit.store.durable_files import MOST_JSON, read_json, sha256_of, write_json
+from kafka_audit.store.manifest import MANIFEST, SIGNATURE, is_hidden, list_files
+from kafka_audit.store.remote import Remote
+from kafka_audit.store.remote_names import is_inside
+from kafka_audit.times import is_id
+
+log = logging.getLogger(__name__)
 
 _SHOWN = ("run.json", "failures/", "report/report.json")
 """What is shown of an audit that is not sealed."""
@@ -44,11 +49,15 @@ def bring_open(remote: Remote, audit: Path) -> None:
 def bring_unsealed(remote: Remote, folder: Path, sealed: set[str]) -> None:
     """Bring what is shown of the audits of a cluster that are not sealed."""
     for name in remote.objects.folders(f"work/{remote.name_of(folder)}"):
-        if name not in sealed and is_inside(name) and not name.startswith("."):
-            with _held(remote, folder / name) as versions:
-                there = {one: etag for one, etag in _listed(remote, folder / name).items() if one.startswith(_SHOWN)}
-                there = {one: etag for one, etag in there.items() if not _is_changed(folder / name / one, versions.get(one))}
-                _bring(remote, folder / name, there, versions)
+        if name in sealed or not is_id(name):
+            continue
+        with _held(remote, folder / name) as versions:
+            there = {one: etag for one, etag in _listed(remote, folder / name).items() if one.startswith(_SHOWN)}
+            there = {one: etag for one, etag in there.items() if not _is_changed(folder / name / one, versions.get(one))}
+            try:
+                _bring(remote, folder / name, there, versions, MOST_JSON)
+            except IntegrityError as problem:  # it is sealed, or a step changes it, at this moment
+                log.warning("not all of an open audit is shown: %s", problem)
 
 
 def send_audit(remote: Remote, audit: Path) -> None:
@@ -92,16 +101,15 @@ def send_file(remote: Remote, path: Path) -> None:
     remote.objects.replace(f"work/{remote.name_of(path)}", path.read_bytes())
 
 
-def _bring(remote: Remote, audit: Path, there: dict[str, str], versions: Versions) -> None:
+def _bring(remote: Remote, audit: Path, there: dict[str, str], versions: Versions, most: int | None = None) -> None:
     def bring(name: str) -> None:
         etag, sha256 = versions.get(name, ["", ""])
         if etag == there[name] and etag and (audit / name).is_file() and sha256_of(audit / name) == sha256:
             return
-        data = remote.objects.read(_object(remote, audit, name))
-        if data is None:
+        found = remote.copy(_object(remote, audit, name), audit / name, most)
+        if found is None:
             raise IntegrityError(f"{remote.url}/{_object(remote, audit, name)}: is listed and gone: another step of the audit is running")
-        remote.write(audit / name, data)
-        versions[name] = [there[name], sha256_of(audit / name)]
+        versions[name] = [there[name], found]
 
     remote.each(bring, list(there))
     for name in versions.keys() - there.keys():
@@ -117,7 +125,7 @@ def _is_changed(path: Path, version: list[str] | None) -> bool:
 def _listed(remote: Remote, audit: Path) -> dict[str, str]:
     folder = f"work/{remote.name_of(audit)}/"
     found = {one.name.removeprefix(folder): one.etag for one in remote.objects.names(folder.rstrip("/"))}
-    return {name: etag for name, etag in found.items() if is_inside(name) and not is_hidden(name) and name != MANIFEST}
+    return {name: etag for name, etag in found.items() if is_inside(name) and not is_hidden(name) and name not in (MANIFEST, SIGNATURE)}
 
 
 def _object(remote: Remote, audit: Path, name: str) -> str:

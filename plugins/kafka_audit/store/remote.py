@@ -19,7 +19,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -29,18 +29,17 @@ from typing import Any, TypeVar
 
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.store.durable_files import FOLDER_MODE, sha256_of
-from kafka_audit.store.manifest import MANIFEST, SIGNATURE, list_files, parse_object, read_manifest
+from kafka_audit.store.manifest import MANIFEST, MOST_BYTES, SIGNATURE, list_files, parse_object, read_manifest
 from kafka_audit.store.mirror_size import limit_mirror
-from kafka_audit.store.mirrors import AS_FOUND_FILE, remote_at
+from kafka_audit.store.mirrors import AS_FOUND_FILE, remote_at, where
 from kafka_audit.store.objects import Objects
+from kafka_audit.store.remote_names import is_inside, listed_after, manifests_of, object_name, sealed_name
 from kafka_audit.times import stamp
 
 _AT_ONCE = 16
 _FRESH_SECONDS = 2.0
 """How long a listing counts as current in one process."""
 _LISTED_WHOLE_SECONDS = 600.0
-_OUT_OF_ORDER = timedelta(days=1)
-"""Between whole listings only names from so long before the newest one are listed: a run may end long after the time in its id."""
 _RECENT = timedelta(hours=3)
 
 _Item = TypeVar("_Item")
@@ -79,10 +78,10 @@ class Remote:
             if listing.at and now - listing.at < _FRESH_SECONDS:
                 return listing.names
             whole = not listing.names or now - listing.whole_at > _LISTED_WHOLE_SECONDS or folder.startswith("work/")
-            after = "" if whole else _before(max(listing.names))
-            found = {one.name.rsplit("/", 1)[-1]: one.etag for one in self.objects.names(folder, after)}
+            after = "" if whole else listed_after(max(listing.names))
+            found = [(sealed_name(folder, one.name), one.etag) for one in self.objects.names(folder, after)]
             kept = {} if whole else listing.names
-            named = {name.removesuffix(".json"): etag for name, etag in found.items() if not name.endswith(".dsse.json")}
+            named = {name: etag for name, etag in found if name}
             listing.names = dict(sorted({**kept, **named}.items()))
             listing.at, listing.whole_at = now, now if whole else listing.whole_at
             return listing.names
@@ -93,15 +92,15 @@ class Remote:
     def newest_name(self, parent: Path) -> str | None:
         """The last of the names that :meth:`sealed_names` lists; one request where it is of the last hours."""
         after = stamp(datetime.now(timezone.utc) - _RECENT)
-        found = [one.name.rsplit("/", 1)[-1] for one in self.objects.names(manifests_of(self.name_of(parent)), after)]
-        recent = [name.removesuffix(".json") for name in found if not name.endswith(".dsse.json")]
+        folder = manifests_of(self.name_of(parent))
+        recent = [name for one in self.objects.names(folder, after) if (name := sealed_name(folder, one.name))]
         return max(recent) if recent else next(reversed(self.sealed_names(parent)), None)
 
     def manifest(self, folder: Path) -> bool:
         """Copy the manifest of a sealed folder here unless it is here; False when the folder is not sealed."""
-        if (folder / MANIFEST).is_file():
+        if (folder / MANIFEST).is_file() and (folder / MANIFEST).stat().st_size:  # a power cut can empty it
             return True
-        raw = self.objects.read(self.manifest_object(folder))
+        raw = self.objects.read(self.manifest_object(folder), MOST_BYTES)
         if raw is not None:
             self.keep_manifest(folder, raw)
         return raw is not None
@@ -130,11 +129,13 @@ class Remote:
         """
         if not self.is_place(folder) or not self.manifest(folder):
             return
+        os.utime(folder)  # from here on it counts as used, and stays (store/mirror_size.py)
         files = _files_of(folder, (folder / MANIFEST).stat().st_mtime_ns)
-        missing = [
-            name for name, entry in files.items() if name.startswith(inside) and is_inside(name) and not _is_there(folder / name, entry)
-        ]
-        os.utime(folder)
+        missing = [name for name, entry in files.items() if name.startswith(inside) and not _is_there(folder, name, entry)]
+        if refused := {name for name in missing if not _can_be_file(name, files)}:
+            if not self.as_found:
+                raise IntegrityError(f"{where(folder)}: the manifest names {min(refused)!r:.80}, which is no file of ours: it was forged")
+            missing = [name for name in missing if name not in refused]
         if not missing:
             return
         self.each(lambda name: self._fetch(folder, name, files[name]), missing)
@@ -148,17 +149,28 @@ class Remote:
         return self.is_place(folder) and self.manifest(folder) and name in _files_of(folder, (folder / MANIFEST).stat().st_mtime_ns)
 
     def _fetch(self, folder: Path, name: str, entry: dict[str, Any]) -> None:
-        target, sha256 = folder / name, str(entry.get("sha256"))
-        where = f"{self.name_of(folder)}/{object_name(name, sha256)}"
-        self.make_folder(target.parent)
+        named = f"{self.name_of(folder)}/{object_name(name, entry['sha256'])}"
         partial = self._partial()
         try:
-            found = self.objects.copy(where, partial)
-            if found != sha256 and not self.as_found:
+            found = self.objects.copy(named, partial, entry["bytes"])
+            if found != entry["sha256"] and not self.as_found:
                 what = "is missing" if found is None else "has another sha256 than the manifest says, so it was changed"
-                raise IntegrityError(f"{self.url}/{where}: {what}; restore the version that was sealed")
+                raise IntegrityError(f"{self.url}/{named}: {what}; restore the version that was sealed")
             if found is not None:
-                partial.replace(target)
+                self._place(partial, folder / name)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def copy(self, name: str, path: Path, most: int | None = None) -> str | None:
+        """Copy an object to a file of the mirror; its sha256, or None without it. IntegrityError when it is longer than ``most`` bytes."""
+        partial = self._partial()
+        try:
+            found = self.objects.copy(name, partial, most)
+            if most is not None and found is not None and partial.stat().st_size > most:
+                raise IntegrityError(f"{self.url}/{name}: is longer than {most:,} bytes, as none of ours is")
+            if found is not None:
+                self._place(partial, path)
+            return found
         finally:
             partial.unlink(missing_ok=True)
 
@@ -217,15 +229,21 @@ class Remote:
 
     def write(self, path: Path, data: bytes) -> None:
         """Write a file of the mirror: a reader sees the old one or the new one."""
-        self.make_folder(path.parent)
         partial = self._partial()
         try:
             partial.write_bytes(data)
-            partial.replace(path)
+            self._place(partial, path)
         except OSError as problem:
             raise _mirror_failed(path, problem) from problem
         finally:
             partial.unlink(missing_ok=True)
+
+    def _place(self, partial: Path, path: Path) -> None:
+        self.make_folder(path.parent)
+        try:
+            partial.replace(path)
+        except OSError as problem:
+            raise _mirror_failed(path, problem) from problem
 
     def make_folder(self, folder: Path) -> None:
         """Make a folder of the mirror, with its parents."""
@@ -253,37 +271,19 @@ def url_of(path: Path) -> str | None:
     return f"{remote.url}/{remote.name_of(folder)}/{object_name(name, str(entry['sha256']))}" if entry else None
 
 
-def object_name(name: str, sha256: str) -> str:
-    """The name of a sealed file's object in its folder: what two writers make of one file are two objects."""
-    folder, slash, last = name.rpartition("/")
-    stem, dot, kind = last.rpartition(".")
-    return f"{folder}{slash}{stem}.{sha256[:16]}{dot}{kind}" if dot else f"{name}.{sha256[:16]}"
+def _can_be_file(name: str, files: Mapping[str, Any]) -> bool:
+    """Whether a manifest may name a file so, and says its sha256 and bytes."""
+    entry, above = files[name], name.split("/")[:-1]
+    said = isinstance(entry, dict) and isinstance(entry.get("sha256"), str) and isinstance(entry.get("bytes"), int)
+    in_file = any("/".join(above[:depth]) in files for depth in range(1, len(above) + 1))
+    return said and is_inside(name) and name not in (MANIFEST, SIGNATURE) and not in_file
 
 
-def manifests_of(parent: str) -> str:
-    """The folder of the manifests of the sealed folders in ``parent``."""
-    return f"{'work/' if parent.startswith('history/') else ''}manifests/{parent}"
-
-
-def is_inside(name: str) -> bool:
-    """Whether a name from a manifest or a listing stays in its folder."""
-    return not name.startswith("/") and not {"", ".", ".."} & {*name.split("/")}
-
-
-def _is_there(path: Path, entry: object) -> bool:
+def _is_there(folder: Path, name: str, entry: object) -> bool:
     try:
-        return isinstance(entry, dict) and path.stat().st_size == entry.get("bytes")
+        return isinstance(entry, dict) and is_inside(name) and (folder / name).stat().st_size == entry.get("bytes")
     except OSError:
         return False
-
-
-def _before(name: str) -> str:
-    """The earliest name that may have come since a listing whose newest was ``name``."""
-    try:
-        at = datetime.strptime(name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
-    except ValueError:
-        return ""
-    return stamp(at - _OUT_OF_ORDER)
 
 
 def _mirror_failed(path: Path, problem: OSError) -> CollectionError:

@@ -12,10 +12,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.errors import IntegrityError
+from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.store.chain_state import ChainState, Seal, number_in, write_state
 from kafka_audit.store.durable_files import read_json, write_json
-from kafka_audit.store.manifest import MANIFEST, parse_object
+from kafka_audit.store.manifest import MANIFEST, MOST_BYTES, parse_object
 from kafka_audit.store.open_audits import bring_unsealed, forget_open
 from kafka_audit.store.remote import Remote
 from kafka_audit.store.signing_key import signing_key
@@ -49,14 +49,13 @@ def seal_audit_in_store(remote: Remote, audit: Path, identity: Mapping[str, Any]
 
     ``files``: sha256 and bytes of each of its files. ``pending``: where its manifest is written until it is one.
     """
-    tried = 0
+    refused = 0
     while True:
         head, _ = completed(remote, audit.parent)
-        if tried and (head is None or head.sequence < tried):
-            raise IntegrityError(
-                f"{remote.url}/{_entry(remote, audit.parent, tried)}: is refused and not there: it was deleted; restore it"
-            )
-        if (raw := remote.objects.read(remote.manifest_object(audit))) is not None:
+        if refused and (head is None or head.sequence < refused):
+            raise CollectionError(f"{remote.url}/{_entry(remote, audit.parent, refused)}: is there and is not listed: try again")
+        if (raw := remote.objects.read(remote.manifest_object(audit), MOST_BYTES)) is not None:
+            check_sealed(remote, audit, raw)
             break
         number = head.sequence + 1 if head else 1
         place = {"audit_id": audit.name, "sequence": number, "previous": asdict(head) if head else None, "reopened": [], "replaces": []}
@@ -66,12 +65,21 @@ def seal_audit_in_store(remote: Remote, audit: Path, identity: Mapping[str, Any]
         remote.send_files(audit, audit, raw)
         if claim(remote, audit, number, raw):
             break
-        tried = number
+        refused = number
     pending.unlink(missing_ok=True)
     newest(remote, audit.parent)  # remembers the number
     remote.keep_manifest(audit, raw)
     forget_open(remote, audit)
     return seal_of(raw, audit)
+
+
+def check_sealed(remote: Remote, audit: Path, raw: bytes) -> None:
+    """IntegrityError when a manifest at the place of an audit's has no number in the chain: then the open audit must stay as it is."""
+    place = seal_of(raw, audit)
+    if place.audit_id != audit.name or remote.objects.read(_entry(remote, audit.parent, place.sequence), MOST_BYTES) != raw:
+        raise IntegrityError(
+            f"{remote.url}/{remote.manifest_object(audit)}: has no number in the chain, so it was added: remove it, then try again"
+        )
 
 
 def claim(remote: Remote, folder: Path, number: int, raw: bytes) -> bool:
@@ -101,18 +109,19 @@ def newest(remote: Remote, folder: Path) -> tuple[Seal | None, bytes | None]:
     """
     known_file = folder / _KNOWN_FILE
     known = number_in(read_json(known_file).get("last"), least=0) if known_file.is_file() else 0
-    listed = [one.name for one in remote.objects.names(_chain(remote, folder), f"{known - 1:0{_DIGITS}d}" if known > 1 else "")]
+    named = remote.objects.names(_chain(remote, folder), f"{known - 1:0{_DIGITS}d}" if known > 1 else "")
+    listed = [one.name for one in named if _number_of(remote, folder, one.name)]
     if not listed:
         if known:
             raise IntegrityError(f"{remote.url}/{_entry(remote, folder, known)}: was there and is gone: restore it")
         return None, None
     name = max(listed)
-    raw = remote.objects.read(name)
+    raw = remote.objects.read(name, MOST_BYTES)
     if raw is None:
         raise IntegrityError(f"{remote.url}/{name}: is listed and cannot be read")
     head = seal_of(raw, folder / "entry")
     if name != _entry(remote, folder, head.sequence) or head.sequence < known:
-        raise IntegrityError(f"{remote.url}/{name}: is not the manifest with that number: restore the version that was sealed")
+        raise IntegrityError(f"{remote.url}/{name}: is not the manifest with that number: restore what was sealed, or remove it")
     if head.sequence != known:
         remote.make_folder(folder)
         write_json(known_file, {"last": head.sequence})
@@ -123,27 +132,28 @@ def entries(remote: Remote, folder: Path) -> dict[int, bytes]:
     """Every entry of a chain by its number."""
     found = {}
     for one in remote.objects.names(_chain(remote, folder)):
-        number = one.name.rsplit("/", 1)[-1].removesuffix(".json")
-        if number.isascii() and number.isdigit():
-            found[int(number)] = remote.objects.read(one.name) or b""
+        if number := _number_of(remote, folder, one.name):
+            found[number] = remote.objects.read(one.name, MOST_BYTES) or b""
     return found
 
 
 def problems(remote: Remote, folder: Path) -> list[str]:
     """Every difference between the numbers of a chain and the manifests of the folders, as sentences; empty when there is none."""
     found, numbers, named = [], entries(remote, folder), set()
-    for number in range(1, max(numbers, default=0) + 1):
+    expected = 1
+    for number in sorted(numbers):
         name = _entry(remote, folder, number)
-        if number not in numbers:
-            found.append(f"{name}: is gone, so the store would give number {number} again: restore it")
-            continue
+        if number > expected:  # no sentence for each: anybody who adds a number chooses how many are missing
+            last = f" to {number - 1}" if number - 1 > expected else ""
+            found.append(f"{_entry(remote, folder, expected)}{last}: is gone, so the chain has a gap before number {number}: restore it")
+        expected = number + 1
         try:
             seal = seal_of(numbers[number], folder / "entry")
         except IntegrityError as problem:
             found.append(f"{name}: {problem}")
             continue
         named.add(seal.audit_id)
-        raw = remote.objects.read(remote.manifest_object(folder / seal.audit_id))
+        raw = remote.objects.read(remote.manifest_object(folder / seal.audit_id), MOST_BYTES)
         if seal.sequence != number:
             found.append(f"{name}: holds the manifest of number {seal.sequence}: it was changed")
         elif raw is None:
@@ -175,6 +185,13 @@ def _sign(audit: Path, pending: Path) -> None:
 
 def _chain(remote: Remote, folder: Path) -> str:
     return f"chain/{remote.name_of(folder)}"
+
+
+def _number_of(remote: Remote, folder: Path, name: str) -> int:
+    """The number that the name of an entry holds; 0 for an object that is no entry of ours."""
+    digits = name.rpartition("/")[2].removesuffix(".json")
+    number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) == _DIGITS else 0
+    return number if number and name == _entry(remote, folder, number) else 0
 
 
 def _entry(remote: Remote, folder: Path, number: int) -> str:

@@ -1,18 +1,23 @@
 """What the layout, the chain and the steps of an audit ask of a root in an object store: all of it in one class."""
 
+import contextlib
+import logging
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafka_audit.errors import CollectionError
+from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.store import open_audits, remote_chain
 from kafka_audit.store.chain_state import Seal
-from kafka_audit.store.manifest import MANIFEST
-from kafka_audit.store.remote import Remote, is_inside
+from kafka_audit.store.manifest import MANIFEST, MOST_BYTES
+from kafka_audit.store.remote import Remote
+from kafka_audit.store.remote_names import is_inside
 from kafka_audit.times import is_id
+
+log = logging.getLogger(__name__)
 
 _FRESH_SECONDS = 10.0
 """How long lists of audits count as current in one process."""
@@ -27,14 +32,23 @@ class RemoteRoot(Remote):
     def bring_clusters(self) -> None:
         """Make the folder of each cluster that has audits here, and bring what lists of its audits need."""
         audits = self.mirror / "audits"
-        if self._is_due(audits):
-            names = {*self.objects.folders("manifests/audits"), *self.objects.folders("work/audits")}
-            self.each(self.refresh_audits, [audits / name for name in sorted(names) if is_inside(name) and not name.startswith(".")])
+
+        def refresh(folder: Path) -> None:
+            try:
+                self.refresh_audits(folder)
+            except IntegrityError as problem:  # whoever reads this cluster is told; the others are brought
+                log.warning("the audits of %s cannot all be listed: %s", folder.name, problem)
+
+        with self._when_due(audits) as due:
+            if due:
+                names = {*self.objects.folders("manifests/audits"), *self.objects.folders("work/audits")}
+                self.each(refresh, [audits / name for name in sorted(names) if is_inside(name) and not name.startswith(".")])
 
     def refresh_audits(self, folder: Path) -> None:
         """Bring what lists and the chain of the audits in ``folder`` need (remote_chain.refresh_audits)."""
-        if self._is_due(folder):
-            remote_chain.refresh_audits(self, folder)
+        with self._when_due(folder) as due:
+            if due:
+                remote_chain.refresh_audits(self, folder)
 
     def days(self, parent: Path) -> None:
         """Bring the manifests of a cluster's rolled-up days; one that was made again since takes the place of the copy that is here."""
@@ -71,7 +85,12 @@ class RemoteRoot(Remote):
             raise CollectionError(f"{self.url}: another review got number {number} of its cluster at the same moment: clear this task")
 
     def bring_audit(self, audit: Path) -> None:
-        """Make the folder of an audit here what is in the store, sealed or open (open_audits.bring_audit)."""
+        """Make the folder of an audit here what is in the store, sealed or open (open_audits.bring_audit).
+
+        IntegrityError also when it has a manifest and no number in the chain: its steps would be skipped as done.
+        """
+        if not (audit / MANIFEST).is_file() and (raw := self.objects.read(self.manifest_object(audit), MOST_BYTES)) is not None:
+            remote_chain.check_sealed(self, audit, raw)
         open_audits.bring_audit(self, audit)
 
     def send_audit(self, audit: Path) -> None:
@@ -97,9 +116,16 @@ class RemoteRoot(Remote):
         names = {*self.ids(parent), *(one.name for one in (parent.iterdir() if with_open else ()) if is_id(one.name))}
         return tuple(sorted(names, reverse=True))
 
-    def _is_due(self, folder: Path) -> bool:
+    @contextlib.contextmanager
+    def _when_due(self, folder: Path) -> Iterator[bool]:
+        """Whether what is here of a folder is too old; if the block fails, it is so for the next one that asks, too."""
         now = time.monotonic()
         if now - self._refreshed.get(folder, -_FRESH_SECONDS) < _FRESH_SECONDS:
-            return False
+            yield False
+            return
         self._refreshed[folder] = now
-        return True
+        try:
+            yield True
+        except BaseException:
+            self._refreshed.pop(folder, None)
+            raise

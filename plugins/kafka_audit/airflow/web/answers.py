@@ -1,5 +1,6 @@
 """How pages are rendered and what a browser may do with them: templates, content security policies and headers."""
 
+import logging
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from functools import cache
@@ -13,7 +14,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from kafka_audit.airflow.web import marks
+from kafka_audit.errors import CollectionError, ConfigurationError
 from kafka_audit.safe_text import visible
+
+log = logging.getLogger(__name__)
 
 HTML = "text/html; charset=utf-8"
 
@@ -83,9 +87,18 @@ def served(path: Path | None, policy: str, media_type: str, **more: Any) -> Resp
     return FileResponse(path, media_type=media_type, headers={"Content-Security-Policy": policy}, **more)
 
 
-def misconfigured(request: Request, problem: Exception) -> Response:
-    """What is wrong with the installation's settings, in words: the name of the variable and what to do."""
-    return page(request, "no_audit.html.j2", status_code=500, message=str(problem))
+def refused(request: Request, problem: Exception) -> Response:
+    """A page without a trace: what is wrong with the installation's settings, or that the root cannot be read.
+
+    Only the log says where the root lies and what is wrong there: the person may not have the right to read that cluster.
+    """
+    if isinstance(problem, ConfigurationError):
+        return page(request, "no_audit.html.j2", status_code=500, message=str(problem))
+    log.error("%s is not answered: %s", visible(request.url.path), visible(str(problem)))
+    unreachable = isinstance(problem, CollectionError)
+    what = "The store of the audits cannot be read now" if unreachable else "What is stored for this page cannot be used"
+    message = f"{what}: the log of Airflow's API server says why."
+    return page(request, "no_audit.html.j2", status_code=503 if unreachable else 500, message=message)
 
 
 async def with_headers(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:

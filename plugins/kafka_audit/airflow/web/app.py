@@ -6,8 +6,8 @@ from airflow.api_fastapi.core_api.security import get_user
 from fastapi import Depends, FastAPI
 
 from kafka_audit.airflow.web import audits, clusters, metrics, places
-from kafka_audit.airflow.web.answers import misconfigured, with_headers
-from kafka_audit.errors import ConfigurationError
+from kafka_audit.airflow.web.answers import refused, with_headers
+from kafka_audit.errors import AuditError
 
 _ROUTERS = (clusters.router, places.router, metrics.router, audits.router)
 
@@ -20,7 +20,7 @@ def app() -> FastAPI:
     # The interactive API pages would be public: they are outside the dependencies.
     web = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])
     web.middleware("http")(with_headers)
-    web.exception_handler(ConfigurationError)(misconfigured)
+    web.exception_handler(AuditError)(refused)
     for router in _ROUTERS:
         web.include_router(router)
     # Python stops for 0.3 s whenever it looks through half a million objects for cycles, and a large page makes it look. Nearly all of
