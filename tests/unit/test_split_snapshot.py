@@ -8,7 +8,7 @@ import pytest
 from fake_answers import fetched
 from kafka.protocol.admin.transactions import DescribeTransactionsResponse, ListTransactionsResponse
 from kafka.protocol.consumer.group import OffsetFetchResponse
-from snapshot_taking import SNAPSHOT, START, commits, failed, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
+from snapshot_taking import SNAPSHOT, START, commits, failed, fake_cluster, rows, snapshot_taker, voters  # noqa: F401  (fixtures)
 
 from kafka_audit.audit.installation import snapshot_shards
 from kafka_audit.cluster.connection import ConnectionSettings
@@ -156,6 +156,30 @@ def test_transactions_are_those_that_were_open_when_the_producers_of_their_topic
     told = {row["transactional_id"]: [one["topic"] for one in row["partitions"]] for row in rows(found, "transactions")}
     assert told == {"begins": [second], "ends": [first]}
     assert failed(found, "transactions") == []
+
+
+def test_a_machine_whose_clock_is_wrong_costs_the_times_of_its_own_part(fake, read, where):
+    first, second, _ = (next(name for name in map("topic-{}".format, range(99)) if part.has(name)) for part in parts_of(COUNT)[COUNT:])
+    for name in (first, second):
+        fake.add_topic(name, [1])
+
+    def dated(broker, request):
+        response = fake._ListOffsets(broker, request)
+        for partition in (one for topic in response.topics for one in topic.partitions):
+            partition.timestamp = 5
+        return response
+
+    fake.answers["ListOffsets"] = dated
+    for part in parts_of(COUNT):
+        apart = timedelta(seconds=90) if part == parts_of(COUNT)[COUNT + 1] else timedelta(0)
+        voters(fake, 1, caught_up_ms=round((START + apart).timestamp() * 1000))
+        read(part)
+    found = join(where)
+
+    told = [row["message"] for row in rows(found, "errors") if row["dataset"] == "offsets.max_timestamp_ms"]
+    assert len(told) == 1
+    assert "90 s apart" in told[0]
+    assert {row["topic"]: row["max_timestamp_ms"] for row in rows(found, "offsets")} == {first: 5, second: None}
 
 
 def test_without_all_parts_nothing_is_sealed_and_the_error_names_those_that_are_missing(read, where):

@@ -14,7 +14,7 @@ from kafka_audit.collect.datasets import BROKERS, CAPABILITIES, Dataset
 from kafka_audit.errors import CollectionError
 
 _ASKED_BY_ALL = frozenset(
-    {"ApiVersions", "DescribeTransactions", "ListGroups", "ListPartitionReassignments", "ListTransactions", "Metadata"}
+    {"ApiVersions", "DescribeQuorum", "DescribeTransactions", "ListGroups", "ListPartitionReassignments", "ListTransactions", "Metadata"}
 )
 """What each part of a snapshot, or each part of its topics, asks about the whole cluster."""
 

@@ -16,6 +16,7 @@ from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.routing import TopicPartition
 from kafka_audit.collect.collection import SECOND_LOOK_SECONDS, Collection
+from kafka_audit.collect.contradictions import CLOCKS_APART_MS, by_one_clock
 from kafka_audit.collect.datasets import COMMITTED_OFFSETS, DATASETS, ERRORS, GROUPS, TRANSACTIONS, Dataset
 from kafka_audit.collect.facts import Facts, joined_facts
 from kafka_audit.collect.groups import KnownCommits
@@ -72,10 +73,21 @@ def read_part(
             part=part,
             known=_commits_on(before, part),
         )
-        for dataset, table in collection.datasets():
-            writer.write(dataset, table)
-            progress(f"{part.name}: {dataset}: {table.num_rows} rows")
+        for dataset, read in collection.datasets():
+            rows = _by_one_clock(collection, dataset, read)
+            writer.write(dataset, rows)
+            progress(f"{part.name}: {dataset}: {rows.num_rows} rows")
         writer.seal({"started_at": started_at.isoformat(), "facts": _FACTS.dump_python(collection.facts, mode="json")})
+
+
+def _by_one_clock(collection: Collection, dataset: str, rows: pa.Table) -> pa.Table:
+    """The rows without times that cannot be compared; ``quorum`` tells so of the machine of one part only."""
+    skew_ms = collection.clock_skew_ms
+    if skew_ms is None or abs(skew_ms) <= CLOCKS_APART_MS:
+        return rows
+    left, errors = by_one_clock(dataset, rows, skew_ms)
+    collection.errors.add_rows(pa.Table.from_pylist(errors, ERRORS.schema))
+    return left
 
 
 def join_parts(count: int, *, root: EvidenceRoot, cluster: str, snapshot_id: str, scope: Scope, now: Callable[[], datetime]) -> Snapshot:
