@@ -14,7 +14,6 @@ from kafka_audit.cluster.read_apis import ASKED_APIS
 from kafka_audit.cluster.routing import Leaders, TopicPartition
 from kafka_audit.cluster.topics import Partition, Reassignment, Topic, TopicListing, list_reassignments
 from kafka_audit.collect import brokers, configs, datasets, groups, offsets, producers, records, tiered, topics
-from kafka_audit.collect.contradictions import clock_skew_ms
 from kafka_audit.collect.datasets import Dataset
 from kafka_audit.collect.facts import Facts, OfCluster
 from kafka_audit.collect.groups import GroupReading, KnownCommits
@@ -39,8 +38,8 @@ class Collection:
     ``light``: groups, commits and the ends of the logs only, as in an offsets snapshot. ``policy`` tells which SLAs in seconds are asked
     about; without it none is. ``now`` gives the current time in UTC. ``part``: what of a whole snapshot is read; for a part of the topics
     ``known`` are the commits of all groups on them, which are read again.
-    ``hosts`` are the members' client hosts by (group id, member id): only for display, no dataset holds them. ``clock_skew_ms``: this
-    machine's clock minus the cluster's, where it reads topics and not the dataset ``quorum``, which tells it.
+    ``hosts`` are the members' client hosts by (group id, member id): only for display, no dataset holds them. ``quorum``: of a part
+    of the topics that does not have this dataset, its rows, for the clock of this machine.
     """
 
     cluster: Cluster
@@ -54,7 +53,7 @@ class Collection:
     errors: ErrorLog = field(default_factory=ErrorLog, init=False)
     facts: Facts = field(init=False)
     hosts: Mapping[tuple[str, str], str] = field(default_factory=dict, init=False)
-    clock_skew_ms: int | None = field(default=None, init=False)
+    quorum: pa.Table | None = field(default=None, init=False)
 
     def datasets(self) -> Iterator[tuple[str, pa.Table]]:
         """Name and content of every dataset, each as soon as it is read, so that the caller can store and forget it.
@@ -105,7 +104,7 @@ class Collection:
         if part.leads:
             of_cluster = yield from self._of_cluster(listing, running, features, alive.values(), read_at)
         else:
-            self.clock_skew_ms = clock_skew_ms(brokers.quorum(describe_quorum(cluster)[0], now()))
+            self.quorum = brokers.quorum(describe_quorum(cluster)[0], now())
 
         yield from self._storage(listing)
         yield datasets.TOPICS, topics.topics(in_scope, log)
