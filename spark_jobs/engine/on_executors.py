@@ -38,7 +38,7 @@ def decoded(schema: pa.Schema, files: Broadcast[list[SentFile]], batches: Iterat
 
 
 def _rows(data: bytes, schema: pa.Schema, snapshot_id: str | None) -> Iterator[pa.RecordBatch]:
-    source = pq.ParquetFile(io.BytesIO(data))
+    source = pq.ParquetFile(io.BytesIO(data), coerce_int96_timestamp_unit="us")
     there = [name for name in schema.names if name in source.schema_arrow.names]
     for batch in source.iter_batches(_ROWS_OF_A_BATCH, columns=there):
         constants = {"snapshot_id": snapshot_id} if snapshot_id is not None else {}

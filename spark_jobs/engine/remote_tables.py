@@ -137,7 +137,7 @@ def _files(place: _Place) -> Iterator[SentFile]:
     if path.stat().st_size <= SENT_BYTES:
         yield str(path), path.read_bytes(), snapshot_id
         return
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
         for batch in file.iter_batches(ROWS_OF_A_GROUP):
             out = BytesIO()
             with pq.ParquetWriter(out, file.schema_arrow, compression="zstd") as writer:

@@ -223,7 +223,7 @@ def _read(schema: StructType, files: Sequence[Path]) -> pa.Table:
     tables = []
     for part in parts_of(files):
         try:
-            file = pq.ParquetFile(part)
+            file = pq.ParquetFile(part, coerce_int96_timestamp_unit="us")  # INT96 is how Spark writes times, in microseconds
             found = file.read(columns=[name for name in wanted.names if name in file.schema_arrow.names])
             arrays = [
                 found[field.name].cast(field.type) if field.name in found.column_names else pa.nulls(found.num_rows, field.type)

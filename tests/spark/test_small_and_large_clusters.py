@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +146,14 @@ def test_a_column_that_a_file_does_not_have_is_null_in_all(spark: SparkSession, 
     files = [tmp_path / "old.parquet", tmp_path / "new.parquet"]
     small, large, remote = (tables.read(schema, files) for tables in kinds(spark))
     assert sorted(small.collect()) == sorted(large.collect()) == sorted(remote.collect()) == [(1, "x", None), (2, None, [1.5])]
+
+
+def test_a_time_that_nanoseconds_cannot_hold_is_the_same_in_all(spark: SparkSession, tmp_path: Path) -> None:
+    late = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
+    rows = pa.table({"at": pa.array([late], pa.timestamp("us", tz="UTC"))})
+    pq.write_table(rows, tmp_path / "int96.parquet", use_deprecated_int96_timestamps=True, store_schema=False)
+    for tables in kinds(spark):
+        assert tables.read_whole(tmp_path / "int96.parquet").selectExpr("unix_micros(at)").collect() == [(253402300799999999,)]
 
 
 def test_a_large_file_is_sent_in_parts_and_every_kind_writes_the_same_files(

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from fake_answers import fetched, listed
 from fake_brokers import FakeCluster
+from kafka.protocol.admin.cluster import DescribeQuorumResponse
 from kafka.protocol.consumer.group import OffsetFetchResponse
 
 from kafka_audit.cluster.connection import ConnectionSettings
@@ -87,3 +88,30 @@ def commits(fake, **by_group):
     fake.answers["OffsetFetch"] = lambda _, request: OffsetFetchResponse(
         throttle_time_ms=0, groups=[fetched(g.group_id, by_group[g.group_id]) for g in request.groups]
     )
+
+
+def voters(fake, *ids, listeners=None, caught_up_ms=1):
+    """Let the quorum have these voters, the first of which leads, and tell the listeners of some."""
+    topic, node = DescribeQuorumResponse.TopicData, DescribeQuorumResponse.Node
+    states = [
+        topic.PartitionData.ReplicaState(
+            replica_id=number, replica_directory_id=None, log_end_offset=5, last_fetch_timestamp=1, last_caught_up_timestamp=caught_up_ms
+        )
+        for number in ids
+    ]
+    partition = topic.PartitionData(
+        partition_index=0,
+        error_code=0,
+        error_message=None,
+        leader_id=ids[0],
+        leader_epoch=1,
+        high_watermark=5,
+        current_voters=states,
+        observers=[],
+    )
+    nodes = [
+        node(node_id=number, listeners=[node.Listener(name=name, host=host, port=port) for name, host, port in told])
+        for number, told in (listeners or {}).items()
+    ]
+    topics = [topic(topic_name="__cluster_metadata", partitions=[partition])]
+    fake.answers["DescribeQuorum"] = lambda *_: DescribeQuorumResponse(error_code=0, error_message=None, topics=topics, nodes=nodes)

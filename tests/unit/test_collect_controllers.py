@@ -5,8 +5,7 @@ import threading
 
 import pytest
 from fake_brokers import SILENCE, FakeCluster
-from kafka.protocol.admin.cluster import DescribeQuorumResponse
-from snapshot_taking import failed, rows, snapshot_taker  # noqa: F401  (a fixture)
+from snapshot_taking import failed, rows, snapshot_taker, voters  # noqa: F401  (a fixture)
 
 from kafka_audit.cluster import controllers
 from kafka_audit.collect.config_keys import CONTROLLER_KEYS
@@ -28,33 +27,6 @@ def fake_cluster():
 
         cluster.answers["Metadata"] = metadata
         yield cluster
-
-
-def voters(fake, *ids, listeners=None):
-    """Let the quorum have these voters, and tell the listeners of some."""
-    topic, node = DescribeQuorumResponse.TopicData, DescribeQuorumResponse.Node
-    states = [
-        topic.PartitionData.ReplicaState(
-            replica_id=number, replica_directory_id=None, log_end_offset=5, last_fetch_timestamp=1, last_caught_up_timestamp=1
-        )
-        for number in ids
-    ]
-    partition = topic.PartitionData(
-        partition_index=0,
-        error_code=0,
-        error_message=None,
-        leader_id=ids[0],
-        leader_epoch=1,
-        high_watermark=5,
-        current_voters=states,
-        observers=[],
-    )
-    nodes = [
-        node(node_id=number, listeners=[node.Listener(name=name, host=host, port=port) for name, host, port in told])
-        for number, told in (listeners or {}).items()
-    ]
-    topics = [topic(topic_name="__cluster_metadata", partitions=[partition])]
-    fake.answers["DescribeQuorum"] = lambda *_: DescribeQuorumResponse(error_code=0, error_message=None, topics=topics, nodes=nodes)
 
 
 def of_the_controller(fake, answer):

@@ -5,7 +5,10 @@ import time
 from datetime import timedelta
 
 import pytest
-from snapshot_taking import SNAPSHOT, START, commits, failed, fake_cluster, rows, snapshot_taker  # noqa: F401  (fixtures)
+from fake_answers import fetched
+from kafka.protocol.admin.transactions import DescribeTransactionsResponse, ListTransactionsResponse
+from kafka.protocol.consumer.group import OffsetFetchResponse
+from snapshot_taking import SNAPSHOT, START, commits, failed, fake_cluster, rows, snapshot_taker, voters  # noqa: F401  (fixtures)
 
 from kafka_audit.audit.installation import snapshot_shards
 from kafka_audit.cluster.connection import ConnectionSettings
@@ -78,6 +81,105 @@ def test_a_broker_that_left_one_part_unanswered_did_not_answer_and_what_it_keeps
 
     assert [row["answered"] for row in rows(found, "brokers")] == [False] * 3
     assert {broker for broker, *_ in failed(found, "groups")} == {1, 2, 3}
+
+
+def test_a_group_that_reads_on_between_the_parts_does_not_lag_by_what_it_has_read(fake, read, where):
+    for name in ("orders", "payments"):
+        fake.add_topic(name, [1, 2])
+    commits(fake, reads_on={("orders", 0): 5, ("payments", 0): 7}, gone={("orders", 1): 9}, moves={("payments", 1): 50})
+    for part in parts_of(COUNT)[:COUNT]:
+        read(part)
+    fake.answers["OffsetFetch"] = lambda _, request: OffsetFetchResponse(
+        throttle_time_ms=0,
+        groups=[
+            fetched(g.group_id, {(t.name, i): 100 for t in g.topics for i in t.partition_indexes}, code=69 if g.group_id == "gone" else 0)
+            if g.group_id != "moves"
+            else fetched("moves")
+            for g in request.groups
+        ],
+    )
+    for part in parts_of(COUNT)[COUNT:]:
+        read(part)
+    found = join(where)
+
+    read_at = {row["topic"]: row["read_at"] for row in rows(found, "offsets")}
+    told = rows(found, "committed_offsets")
+    assert [(row["group_id"], row["topic"], row["committed"], row["error"]) for row in told] == [
+        ("gone", "orders", None, "GROUP_ID_NOT_FOUND"),
+        ("moves", "payments", None, "INVALID_RESPONSE"),
+        ("reads_on", "orders", 100, None),
+        ("reads_on", "payments", 100, None),
+    ]
+    assert all(timedelta() < read_at[row["topic"]] - row["read_at"] < timedelta(milliseconds=3) for row in told)
+    assert {row["group_id"] for row in rows(found, "errors") if row["dataset"] == "committed_offsets"} == {"gone", "moves"}
+
+
+def show_transactions(fake, open_on):
+    """Broker 1 coordinates transactions that are open in partition 0 of the topics of ``open_on``, by transactional id."""
+    listing, details = ListTransactionsResponse.TransactionState, DescribeTransactionsResponse.TransactionState
+    fake.answers["ListTransactions"] = lambda broker, _: ListTransactionsResponse(
+        throttle_time_ms=0,
+        error_code=0,
+        unknown_state_filters=[],
+        transaction_states=[listing(transactional_id=name, producer_id=7, transaction_state="Ongoing") for name in open_on if broker == 1],
+    )
+    fake.answers["DescribeTransactions"] = lambda _, request: DescribeTransactionsResponse(
+        throttle_time_ms=0,
+        transaction_states=[
+            details(
+                error_code=0,
+                transactional_id=name,
+                transaction_state="Ongoing",
+                transaction_timeout_ms=60_000,
+                transaction_start_time_ms=1,
+                producer_id=7,
+                producer_epoch=0,
+                topics=[details.TopicData(topic=topic, partitions=[0]) for topic in open_on[name]],
+            )
+            for name in request.transactional_ids
+        ],
+    )
+
+
+def test_transactions_are_those_that_were_open_when_the_producers_of_their_topics_were_read(fake, read, where):
+    first, second, _ = (next(name for name in map("topic-{}".format, range(99)) if part.has(name)) for part in parts_of(COUNT)[COUNT:])
+    for name in (first, second):
+        fake.add_topic(name, [1, 2])
+    for part in parts_of(COUNT)[: COUNT + 1]:
+        show_transactions(fake, {"ends": [first, second]})
+        read(part)
+    for part in parts_of(COUNT)[COUNT + 1 :]:
+        show_transactions(fake, {"begins": [first, second]})
+        read(part)
+    found = join(where)
+
+    told = {row["transactional_id"]: [one["topic"] for one in row["partitions"]] for row in rows(found, "transactions")}
+    assert told == {"begins": [second], "ends": [first]}
+    assert failed(found, "transactions") == []
+
+
+def test_a_machine_whose_clock_is_wrong_costs_the_times_of_its_own_part(fake, read, where):
+    first, second, _ = (next(name for name in map("topic-{}".format, range(99)) if part.has(name)) for part in parts_of(COUNT)[COUNT:])
+    for name in (first, second):
+        fake.add_topic(name, [1])
+
+    def dated(broker, request):
+        response = fake._ListOffsets(broker, request)
+        for partition in (one for topic in response.topics for one in topic.partitions):
+            partition.timestamp = 5
+        return response
+
+    fake.answers["ListOffsets"] = dated
+    for part in parts_of(COUNT):
+        apart = timedelta(seconds=90) if part == parts_of(COUNT)[COUNT + 1] else timedelta(0)
+        voters(fake, 1, caught_up_ms=round((START + apart).timestamp() * 1000))
+        read(part)
+    found = join(where)
+
+    told = [row["message"] for row in rows(found, "errors") if row["dataset"] == "offsets.max_timestamp_ms"]
+    assert len(told) == 1
+    assert "90 s apart" in told[0]
+    assert {row["topic"]: row["max_timestamp_ms"] for row in rows(found, "offsets")} == {first: 5, second: None}
 
 
 def test_without_all_parts_nothing_is_sealed_and_the_error_names_those_that_are_missing(read, where):

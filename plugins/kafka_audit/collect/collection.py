@@ -16,7 +16,7 @@ from kafka_audit.cluster.topics import Partition, Reassignment, Topic, TopicList
 from kafka_audit.collect import brokers, configs, datasets, groups, offsets, producers, records, tiered, topics
 from kafka_audit.collect.datasets import Dataset
 from kafka_audit.collect.facts import Facts, OfCluster
-from kafka_audit.collect.groups import GroupReading
+from kafka_audit.collect.groups import GroupReading, KnownCommits
 from kafka_audit.collect.offsets import LagSlas, Log
 from kafka_audit.collect.part import WHOLE, Part
 from kafka_audit.collect.scope import Scope
@@ -37,8 +37,9 @@ class Collection:
 
     ``light``: groups, commits and the ends of the logs only, as in an offsets snapshot. ``policy`` tells which SLAs in seconds are asked
     about; without it none is. ``now`` gives the current time in UTC. ``part``: what of a whole snapshot is read; for a part of the topics
-    ``commits`` are those of all groups on them, by group, read before.
-    ``hosts`` are the members' client hosts by (group id, member id): only for display, no dataset holds them.
+    ``known`` are the commits of all groups on them, which are read again.
+    ``hosts`` are the members' client hosts by (group id, member id): only for display, no dataset holds them. ``quorum``: of a part
+    of the topics that does not have this dataset, its rows, for the clock of this machine.
     """
 
     cluster: Cluster
@@ -48,10 +49,11 @@ class Collection:
     now: Callable[[], datetime]
     second_look_seconds: float = SECOND_LOOK_SECONDS
     part: Part = WHOLE
-    commits: Commits = field(default_factory=dict)
+    known: KnownCommits = field(default_factory=KnownCommits)
     errors: ErrorLog = field(default_factory=ErrorLog, init=False)
     facts: Facts = field(init=False)
     hosts: Mapping[tuple[str, str], str] = field(default_factory=dict, init=False)
+    quorum: pa.Table | None = field(default=None, init=False)
 
     def datasets(self) -> Iterator[tuple[str, pa.Table]]:
         """Name and content of every dataset, each as soon as it is read, so that the caller can store and forget it.
@@ -98,7 +100,11 @@ class Collection:
         # Brokers that come or go between two lists are alive in one of them: a leader that either shows is no dead one.
         alive = {broker.broker_id: broker for broker in (*cluster.addresses, *listing.brokers)}
         bad = topics.bad_partitions(seen, running, alive)
-        of_cluster = (yield from self._of_cluster(listing, running, features, alive.values(), read_at)) if part.leads else None
+        of_cluster = None
+        if part.leads:
+            of_cluster = yield from self._of_cluster(listing, running, features, alive.values(), read_at)
+        else:
+            self.quorum = brokers.quorum(describe_quorum(cluster)[0], now())
 
         yield from self._storage(listing)
         yield datasets.TOPICS, topics.topics(in_scope, log)
@@ -106,19 +112,21 @@ class Collection:
         yield datasets.TOPIC_CONFIGS, of_topics
         retention_ms = configs.retention_ms(of_topics)
         leaders, internal = Leaders(cluster, (one.partition for one in seen.values())), _internal(in_scope)
-        reading = self._read_groups(listing) if part.groups else None
-        commits = reading.commits if reading else self.commits
+        reading = self._read_groups(listing) if part.groups else groups.read_again(cluster, self.known, now=now, errors=log)
+        commits = reading.commits
         ends, logs = yield from self._ends(leaders, sorted(seen), commits, retention_ms)
-        if reading:
+        if part.groups:
             yield from self._of_groups(reading)
+        else:
+            yield datasets.COMMITTED_OFFSETS, groups.committed_offsets(reading, log)
         yield datasets.TIERED_OFFSETS, tiered.tiered_offsets(cluster, leaders, of_topics, ends, now=now, errors=log)
         del of_topics
         yield datasets.FIRST_UNREAD, records.first_unread(cluster, leaders, commits, logs, internal=internal, now=now, errors=log)
         yield datasets.LAST_BATCHES, records.last_batches(cluster, leaders, ends, internal=internal, now=now, errors=log)
         of_clients = [key for key in sorted(seen) if key[0] not in internal]
         yield datasets.PRODUCERS, producers.producers(cluster, leaders, of_clients, log)
-        if part.leads:
-            yield datasets.TRANSACTIONS, producers.transactions(cluster, listing.partitions, log)
+        # Right after the producers, by every part: an open transaction that coordinators do not know then is one that hangs.
+        yield datasets.TRANSACTIONS, producers.transactions(cluster, listing.partitions, part, log)
 
         if bad:
             cluster.sleep(max(0.0, self.second_look_seconds - (time.monotonic() - looked_at)))
@@ -177,14 +185,16 @@ class Collection:
 
     def _facts(self, listing: TopicListing, alive: Iterable[BrokerAddress] = (), of_cluster: OfCluster | None = None) -> Facts:
         cluster, asked = self.cluster, ASKED_APIS.values()
+        # What a part of the topics reads again was counted by those of the groups.
+        counted_before = frozenset() if self.part.groups else groups.READ_AGAIN
         answered, denied = cluster.outcomes.counts()
         return Facts(
             cluster_id=listing.cluster_id,
             alive=tuple(alive),
             answering=sorted(set(cluster.brokers) - cluster.unanswered),
             versions={broker: {key: apis[key] for key in asked if key in apis} for broker, apis in cluster.api_versions.items()},
-            answered=answered,
-            denied=denied,
+            answered={api: count for api, count in answered.items() if api not in counted_before},
+            denied={api: errors for api, errors in denied.items() if api not in counted_before},
             of_cluster=of_cluster,
         )
 

@@ -13,8 +13,10 @@ from kafka_audit.collect import brokers, capabilities
 from kafka_audit.collect.datasets import BROKERS, CAPABILITIES, Dataset
 from kafka_audit.errors import CollectionError
 
-_ASKED_BY_ALL = frozenset({"ApiVersions", "ListGroups", "ListPartitionReassignments", "Metadata"})
-"""What each part of a snapshot asks about the whole cluster."""
+_ASKED_BY_ALL = frozenset(
+    {"ApiVersions", "DescribeQuorum", "DescribeTransactions", "ListGroups", "ListPartitionReassignments", "ListTransactions", "Metadata"}
+)
+"""What each part of a snapshot, or each part of its topics, asks about the whole cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Groups of every type with their members, and the offsets they have committed; of share groups their start offsets."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from operator import itemgetter
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.commits import Commit, fetch_commits, fetch_share_offsets
-from kafka_audit.cluster.failures import Failure
+from kafka_audit.cluster.failures import INVALID_RESPONSE, Failure
 from kafka_audit.cluster.groups import DescribedGroup, Group, describe_groups, list_groups
 from kafka_audit.cluster.routing import GROUP, Coordinators, TopicPartition
 from kafka_audit.cluster.topics import Partition
@@ -21,6 +21,8 @@ from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.tables import ErrorLog, table
 
 _PLACE = itemgetter(0, 1)  # topic and partition of a commit
+READ_AGAIN = frozenset({"DescribeShareGroupOffsets", "OffsetFetch"})
+"""What :func:`read_again` asks."""
 _TYPES = frozenset({"classic", "consumer", "share", "streams"})
 
 
@@ -46,6 +48,15 @@ class GroupReading:
             if isinstance(group, DescribedGroup)
             for member in group.members
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownCommits:
+    """Commits that other processes read: their places and the broker that coordinates the group, both by group id; and the share groups."""
+
+    places: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
+    coordinators: Mapping[str, int] = field(default_factory=dict)
+    share_groups: Collection[str] = ()
 
 
 def highest_commits(commits: Mapping[str, Sequence[Commit]]) -> dict[TopicPartition, int]:
@@ -78,6 +89,33 @@ def read_groups(
         asked = {group.group_id: described.get(group.group_id) for group in listed if (group.group_type == "share") is is_share}
         commits |= _read_commits(partial(fetch, cluster, coordinators), asked, scope, errors)
     return GroupReading(listed=listed, described=described, commits=commits, read_at=read_at, unlisted=unlisted)
+
+
+def read_again(cluster: Cluster, known: KnownCommits, *, now: Callable[[], datetime], errors: ErrorLog) -> GroupReading:
+    """The commits on the places of ``known`` as they are now: one for each, with a failure where it was not answered. No groups.
+
+    Beside log ends of a later time an earlier commit would show a lag that there never was, and losses.
+    """
+    coordinators, read_at = Coordinators(cluster, GROUP, known.coordinators), now()
+    commits: dict[str, list[Commit]] = {}
+    for is_share, fetch in ((False, fetch_commits), (True, fetch_share_offsets)):
+        wanted = {group_id: sorted(places) for group_id, places in known.places.items() if (group_id in known.share_groups) is is_share}
+        for group_id, found in fetch(cluster, coordinators, wanted).items():
+            commits[group_id] = _one_each(group_id, wanted[group_id], found)
+    for of_group in commits.values():
+        errors.add_all(COMMITTED_OFFSETS, (commit.failure for commit in of_group if commit.failure is not None))
+    return GroupReading(listed=(), described={}, commits=commits, read_at=read_at, unlisted=())
+
+
+def _one_each(group_id: str, places: Sequence[TopicPartition], found: Sequence[Commit] | Failure) -> list[Commit]:
+    if isinstance(found, Failure):
+        return [Commit(*place, None, None, found) for place in places]
+    answered = {(commit.topic, commit.partition): commit for commit in found}
+    absent = Failure(api="OffsetFetch", error=INVALID_RESPONSE, message="the answer leaves out what was asked for by name")
+    return [
+        answered.get(place) or Commit(*place, None, None, replace(absent, topic=place[0], partition=place[1], group_id=group_id))
+        for place in places
+    ]
 
 
 def _with_existing_partitions(

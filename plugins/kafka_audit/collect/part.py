@@ -9,7 +9,8 @@ class Part:
     """The share ``index`` (from 0) of ``count`` equal ones.
 
     ``groups``: of the groups, with their members, configuration and commits. ``topics``: of the topics, and of the log directories of
-    brokers; the first such part also reads what is of the cluster as a whole. Log ends are read after all commits.
+    brokers; the first such part also reads what is of the cluster as a whole. What is compared is read by one part, within moments:
+    it reads commits again before the log ends of its topics, and transactions after their producers.
     """
 
     groups: bool = True

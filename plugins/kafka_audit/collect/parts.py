@@ -3,7 +3,9 @@
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,16 +13,18 @@ import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from kafka_audit.cluster.bootstrap import Cluster
-from kafka_audit.cluster.commits import Commit
 from kafka_audit.cluster.connection import ConnectionSettings
+from kafka_audit.cluster.routing import TopicPartition
 from kafka_audit.collect.collection import SECOND_LOOK_SECONDS, Collection
-from kafka_audit.collect.datasets import COMMITTED_OFFSETS, DATASETS, ERRORS, Dataset
+from kafka_audit.collect.contradictions import CLOCKS_APART_MS, by_one_clock, clock_skew_ms
+from kafka_audit.collect.datasets import COMMITTED_OFFSETS, DATASETS, ERRORS, GROUPS, TRANSACTIONS, Dataset
 from kafka_audit.collect.facts import Facts, joined_facts
+from kafka_audit.collect.groups import KnownCommits
 from kafka_audit.collect.offsets import LagSlas
 from kafka_audit.collect.part import Part, parts_of
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import DEADLINE_SECONDS, about_snapshot
-from kafka_audit.collect.tables import ErrorLog
+from kafka_audit.collect.tables import ErrorLog, table
 from kafka_audit.errors import CollectionError
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.manifest import MANIFEST
@@ -67,12 +71,23 @@ def read_part(
             now=now,
             second_look_seconds=second_look_seconds,
             part=part,
-            commits=_commits_on(before, part),
+            known=_commits_on(before, part),
         )
-        for dataset, table in collection.datasets():
-            writer.write(dataset, table)
-            progress(f"{part.name}: {dataset}: {table.num_rows} rows")
+        for dataset, read in collection.datasets():
+            rows = _by_one_clock(collection, dataset, read)
+            writer.write(dataset, rows)
+            progress(f"{part.name}: {dataset}: {rows.num_rows} rows")
         writer.seal({"started_at": started_at.isoformat(), "facts": _FACTS.dump_python(collection.facts, mode="json")})
+
+
+def _by_one_clock(collection: Collection, dataset: str, rows: pa.Table) -> pa.Table:
+    """The rows without times that cannot be compared; ``quorum`` tells so of the machine of one part only."""
+    skew_ms = None if collection.quorum is None else clock_skew_ms(collection.quorum)
+    if skew_ms is None or abs(skew_ms) <= CLOCKS_APART_MS:
+        return rows
+    left, errors = by_one_clock(dataset, rows, skew_ms)
+    collection.errors.add_rows(pa.Table.from_pylist(errors, ERRORS.schema))
+    return left
 
 
 def join_parts(count: int, *, root: EvidenceRoot, cluster: str, snapshot_id: str, scope: Scope, now: Callable[[], datetime]) -> Snapshot:
@@ -90,9 +105,12 @@ def join_parts(count: int, *, root: EvidenceRoot, cluster: str, snapshot_id: str
     with root.snapshot_writer(cluster, snapshot_id) as writer:
         for part in parts:
             errors.add_rows(pq.read_table(part.path / f"{ERRORS.name}.parquet"))
-        told = {**dict(facts.datasets()), ERRORS: errors.to_table()}
+        of_topics = parts[count:]
+        told = {**dict(facts.datasets()), ERRORS: errors.to_table(), TRANSACTIONS: _transactions(of_topics)}
         for dataset in DATASETS.values():
-            writer.write(dataset.name, told[dataset] if dataset in told else _joined(dataset, parts))
+            # Each commit was read again by one part of the topics.
+            having = of_topics if dataset is COMMITTED_OFFSETS else parts
+            writer.write(dataset.name, told[dataset] if dataset in told else _joined(dataset, having))
         started_at = min(parse_time(part.manifest["started_at"]) for part in parts)
         writer.seal(about_snapshot(facts, errors, scope, started_at=started_at, finished_at=now()))
     shutil.rmtree(folder, ignore_errors=True)
@@ -124,14 +142,34 @@ def _joined(dataset: Dataset, parts: Sequence[SnapshotPart]) -> pa.Table:
     return pa.concat_tables(tables).sort_by([(name, "ascending") for name in dataset.key])
 
 
-def _commits_on(parts: Sequence[SnapshotPart], topics: Part) -> dict[str, list[Commit]]:
-    """The commits of all groups on the topics of a part, by group."""
-    found: dict[str, list[Commit]] = {}
+def _transactions(parts: Sequence[SnapshotPart]) -> pa.Table:
+    """One row for each transactional id, as the first part that has it told, with the partitions that all parts told."""
+    found: dict[str, dict[str, Any]] = {}
     for part in parts:
+        for row in pq.read_table(part.path / f"{TRANSACTIONS.name}.parquet").to_pylist():
+            first = found.setdefault(row["transactional_id"], row)
+            if first is not row and row["partitions"] is not None:
+                first["partitions"] = [*(first["partitions"] or ()), *row["partitions"]]
+    for row in found.values():
+        row["partitions"] = row["partitions"] and sorted(row["partitions"], key=itemgetter("topic", "partition"))
+    return table(TRANSACTIONS.schema, (tuple(found[name].values()) for name in sorted(found)))
+
+
+def _commits_on(parts: Sequence[SnapshotPart], topics: Part) -> KnownCommits:
+    """Where all groups had commits on the topics of a part, deleted topics included."""
+    places: dict[str, set[TopicPartition]] = {}
+    coordinators: dict[str, int] = {}
+    share_groups: set[str] = set()
+    for part in parts:
+        listed = pq.read_table(part.path / f"{GROUPS.name}.parquet", columns=["group_id", "group_type", "coordinator_id"])
+        for group_id, group_type, coordinator_id in zip(*(column.to_pylist() for column in listed.columns), strict=True):
+            coordinators[group_id] = coordinator_id
+            if group_type == "share":
+                share_groups.add(group_id)
         with pq.ParquetFile(part.path / f"{COMMITTED_OFFSETS.name}.parquet") as file:
-            for batch in file.iter_batches(columns=["group_id", "topic", "partition", "committed"]):
+            for batch in file.iter_batches(columns=["group_id", "topic", "partition"]):
                 own = [name for name in pc.unique(batch["topic"]).to_pylist() if topics.has(name)]
                 rows = batch.filter(pc.is_in(batch["topic"], value_set=pa.array(own, pa.string())))
-                for group_id, topic, partition, committed in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-                    found.setdefault(group_id, []).append(Commit(topic, partition, committed, None))
-    return found
+                for group_id, topic, partition in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+                    places.setdefault(group_id, set()).add((topic, partition))
+    return KnownCommits(places=places, coordinators=coordinators, share_groups=share_groups)

@@ -13,6 +13,7 @@ from kafka_audit.cluster.topics import Partition
 from kafka_audit.cluster.transactions import TransactionDetail, describe_transactions, list_transactions
 from kafka_audit.collect.coordinators import without_leader
 from kafka_audit.collect.datasets import PRODUCERS, TRANSACTIONS
+from kafka_audit.collect.part import Part
 from kafka_audit.collect.tables import ErrorLog, table
 
 
@@ -31,10 +32,10 @@ def producers(cluster: Cluster, leaders: Leaders, partitions: Sequence[TopicPart
     return table(PRODUCERS.schema, rows)
 
 
-def transactions(cluster: Cluster, partitions: Iterable[Partition], errors: ErrorLog) -> pa.Table:
+def transactions(cluster: Cluster, partitions: Iterable[Partition], part: Part, errors: ErrorLog) -> pa.Table:
     """One row per transactional id; timeout, start and partitions are null where it could not be described.
 
-    ``partitions`` are those of all topics, as listed before.
+    ``partitions`` are those of all topics, as listed before. A row names those partitions of which ``part`` has the topics.
     """
     if not cluster.supports("ListTransactions"):
         errors.add(TRANSACTIONS, unsupported("ListTransactions", "3.0"))
@@ -56,7 +57,7 @@ def transactions(cluster: Cluster, partitions: Iterable[Partition], errors: Erro
                 one.coordinator_id,
                 known.timeout_ms if known else None,
                 known.start_time_ms if known else None,
-                [{"topic": topic, "partition": index} for topic, index in known.partitions] if known else None,
+                [{"topic": topic, "partition": index} for topic, index in known.partitions if part.has(topic)] if known else None,
             )
         )
     return table(TRANSACTIONS.schema, rows)
