@@ -75,6 +75,26 @@ def test_the_exit_code_says_whether_something_is_missing_or_not_known(
     assert "missing    clusters" in outcome(capsys, root=str(tmp_path))[1]
 
 
+def test_each_variable_and_each_policy_of_a_listed_cluster_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = tmp_path / "clusters.yaml"
+    entries = [f"{{name: {name}, connection: c, policy: {tmp_path / 'none'}}}" for name in ("orders", "payments")]
+    listed.write_text(f"version: 1\nclusters: [{', '.join(entries)}]")
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", str(listed))
+    policies = by_name(doctor_installation.rules(None, []))
+    assert {name: one.state for name, one in policies.items()} == {"policy": OK, "policy: orders": MISSING}  # one line for one folder
+    assert f"there is no folder {tmp_path / 'none'}" in policies["policy: orders"].fix
+    monkeypatch.setenv("KAFKA_AUDIT_NOTIFY", "")
+    assert [one.state for one in doctor_installation.settings()] == [OK]
+    monkeypatch.setenv("KAFKA_AUDIT_NOTIFY", "chat")
+    for name in ("SHARDS", "STALE_HOURS", "SIGNING_KEY"):  # the hours are read twice and told once
+        monkeypatch.setenv(f"KAFKA_AUDIT_{name}", "none")
+    found = list(doctor_installation.settings())
+    assert [one.state for one in found] == [MISSING] * 3
+    assert [one.fix.split(":")[0] for one in found][:2] == ["KAFKA_AUDIT_SHARDS", "KAFKA_AUDIT_STALE_HOURS"]
+
+
 def test_a_package_outside_of_its_range_is_missing_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = ["typer>=0.15", 'pyspark<4.3,>=4.2; extra == "spark"', 'marshmallow<4,>=3.26; extra == "airflow"']
     versions = {"typer": "0.29.1", "pyspark": "4.1.0"}

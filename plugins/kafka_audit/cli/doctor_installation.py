@@ -12,18 +12,32 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from kafka_audit.audit.clusters import dag_clusters
-from kafka_audit.audit.notification import NOTIFY_VARIABLE, notifies
+from kafka_audit.audit.installation import finish_minutes, open_folders, snapshot_retries, snapshot_shards, stale_after, start_minutes
+from kafka_audit.audit.notification import NOTIFY_VARIABLE, notifies, notify_settings
 from kafka_audit.audit.policy_fit import check_policy
-from kafka_audit.catalogue.load import load_catalogue, shipped_controls
+from kafka_audit.audit.review_settings import review_settings
+from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
 from kafka_audit.errors import AuditError
 from kafka_audit.policy import load_policy
 from kafka_audit.prerequisites import PYTHON_HELP, installed_java
 from kafka_audit.store.mirrors import remote_at
 from kafka_audit.store.mirrors import root_folder as mirror_of
+from kafka_audit.store.signing_key import signing_key
 
 OK, MISSING, NOT_KNOWN = "ok", "missing", "not known"
 _CODECS = {"snappy": "snappy", "lz4": "lz4.frame", "zstd": "zstandard"}
 _NEWEST_PYTHON = (3, 13)
+_SETTINGS = (
+    open_folders,
+    snapshot_retries,
+    snapshot_shards,
+    start_minutes,
+    finish_minutes,
+    stale_after,
+    review_settings,
+    signing_key,
+)
+"""What reads the variables that no other check reads."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +137,46 @@ def clusters() -> Check:
     return Check("clusters", OK, f"{len(names)}: {shown}")
 
 
-def rules(policy: Path | None, controls: Sequence[Path]) -> Check:
-    """The policy and the controls, and whether they fit each other."""
+def settings() -> Iterator[Check]:
+    """One line for each variable of this environment that cannot be used; one in all if every one can."""
+    problems = {}
+    for read in (*_SETTINGS, notify_settings) if notifies() else _SETTINGS:
+        try:
+            read()
+        except AuditError as problem:
+            problems[str(problem)] = Check("settings", MISSING, "a variable cannot be used", str(problem))
+    yield from problems.values() or [Check("settings", OK, "the other KAFKA_AUDIT_ variables can be used")]
+
+
+def rules(policy: Path | None, controls: Sequence[Path]) -> Iterator[Check]:
+    """The policy and the controls, and whether they fit each other; then each policy that the list of clusters names."""
     try:
-        catalogue, found = load_catalogue([shipped_controls(), *controls]), load_policy(policy)
+        catalogue = load_catalogue([shipped_controls(), *controls])
+    except AuditError as problem:
+        yield Check("controls", MISSING, "they cannot be used", str(problem))
+        return
+    yield _policy("policy", policy, catalogue)
+    for name, listed in _listed_policies():
+        yield _policy(f"policy: {name}", listed, catalogue)
+
+
+def _listed_policies() -> Iterator[tuple[str, Path]]:
+    """Each policy folder of the list of clusters once, with the first cluster that has it; none of a list that cannot be read."""
+    try:
+        own = [one for one in dag_clusters() if one.policy is not None]
+    except AuditError:
+        return
+    first = {Path(str(one.policy)): one.name for one in reversed(own)}
+    yield from sorted((name, folder) for folder, name in first.items())
+
+
+def _policy(name: str, policy: Path | None, catalogue: Catalogue) -> Check:
+    try:
+        found = load_policy(policy)
         check_policy(found, catalogue)
     except AuditError as problem:
-        return Check("policy", MISSING, "it cannot be used", str(problem))
-    return Check("policy", OK, f"{found.folder} ({len(catalogue.controls)} controls)")
+        return Check(name, MISSING, "it cannot be used", str(problem))
+    return Check(name, OK, f"{found.folder} ({len(catalogue.controls)} controls)")
 
 
 def root_folder(root: str) -> Check:

@@ -82,7 +82,8 @@ class Objects:
         try:
             return from_url(self.url, config=config, client_options=client, retry_config=_RETRIES)
         except (exceptions.BaseError, ValueError, TypeError) as problem:
-            raise ConfigurationError(f"{OPTIONS_VARIABLE} or the environment of {self.url}: {self._said(problem)}") from None
+            told = self._said(problem).partition(" Debug source:")[0]
+            raise ConfigurationError(f"{OPTIONS_VARIABLE} or the environment cannot be used for {self.url}: {told}") from None
 
     def create_new(self, name: str, data: bytes) -> Put | None:
         """Make an object that was not there; None when the store refused because one is there. Errors as of :meth:`read`."""
