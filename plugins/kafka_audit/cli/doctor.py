@@ -13,7 +13,13 @@ from kafka_audit.cli.options import Bootstrap, Connection, Controls, PolicyFolde
 from kafka_audit.errors import ConfigurationError, IncompleteError
 
 RootUrl = Annotated[
-    str, typer.Option("--root", envvar="KAFKA_AUDIT_ROOT", help="Folder below which evidence, audits and reports are kept.")
+    str,
+    typer.Option(
+        "--root",
+        metavar="FOLDER|URL",
+        envvar="KAFKA_AUDIT_ROOT",
+        help="Folder, or URL of an object store, below which evidence, audits and reports are kept.",
+    ),
 ]
 
 
@@ -26,8 +32,9 @@ def doctor(
 ) -> None:
     """Check what an audit needs on this machine and, with --bootstrap or --connection, the cluster; reads only.
 
-    One line for each check: ok, missing (also: unusable; with the fix), not known, or not asked. Exit code 0: nothing is missing; 2:
-    something is; 4: nothing is missing, but something could not be found out.
+    One line for each check: ok; missing, which includes what is there and cannot be used, with the fix; not known; or not asked.
+
+    Exit code 0: nothing is missing. 2: something is. 4: nothing is missing, but something could not be found out.
     """
     found: Counter[str] = Counter()
     for check in _checks(bootstrap, connection, root, policy, controls or []):

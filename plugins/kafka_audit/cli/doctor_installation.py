@@ -12,7 +12,17 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from kafka_audit.audit.clusters import dag_clusters
-from kafka_audit.audit.installation import finish_minutes, open_folders, snapshot_retries, snapshot_shards, stale_after, start_minutes
+from kafka_audit.audit.installation import (
+    ROOT_VARIABLE,
+    SHARDS_VARIABLE,
+    audit_root,
+    finish_minutes,
+    open_folders,
+    snapshot_retries,
+    snapshot_shards,
+    stale_after,
+    start_minutes,
+)
 from kafka_audit.audit.notification import NOTIFY_VARIABLE, notifies, notify_settings
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.audit.review_settings import review_settings
@@ -20,7 +30,7 @@ from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_contro
 from kafka_audit.errors import AuditError
 from kafka_audit.policy import load_policy
 from kafka_audit.prerequisites import PYTHON_HELP, installed_java
-from kafka_audit.store.mirrors import remote_at
+from kafka_audit.store.mirrors import need_local, remote_at
 from kafka_audit.store.mirrors import root_folder as mirror_of
 from kafka_audit.store.signing_key import signing_key
 
@@ -194,12 +204,17 @@ def root_folder(root: str) -> Check:
             f"{place} cannot be written by this user",
             f"Give this user the right to write, or name another folder: {folder}",
         )
-    return Check("root", OK, f"{folder}{'' if place == folder else ' (will be made)'}")
+    made = "" if place == folder else " (will be made)"
+    elsewhere = "" if os.environ.get(ROOT_VARIABLE) else f"; {ROOT_VARIABLE} is not set, so Airflow's tasks use {audit_root()}"
+    return Check("root", OK, f"{folder}{made}{elsewhere}")
 
 
 def _store(url: str) -> Check:
     try:
-        remote = remote_at(mirror_of(url, "--root or KAFKA_AUDIT_ROOT"))
+        mirror = mirror_of(url, "--root or KAFKA_AUDIT_ROOT")
+        if snapshot_shards() > 1:
+            need_local(mirror, f"{SHARDS_VARIABLE}: a snapshot that several tasks read")
+        remote = remote_at(mirror)
         if remote is not None:
             next(iter(remote.objects.names("manifests")), None)
     except AuditError as problem:
