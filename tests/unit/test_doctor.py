@@ -54,7 +54,7 @@ def test_a_cluster_that_does_not_answer_and_a_file_that_is_wrong_are_missing_wit
     (only,) = cluster(lambda: {"bootstrap.servers": "127.0.0.1:1"}, where="prod.properties")
     assert only.state == MISSING and "127.0.0.1:1" in only.fix
     (only,) = cluster(lambda: {"bootstrap.server": "x:1"}, where="prod.properties")
-    assert only.state == MISSING and "bootstrap.server: " in only.fix
+    assert (only.state, only.detail) == (MISSING, "the connection cannot be used") and "bootstrap.server: " in only.fix
 
 
 def test_the_exit_code_says_whether_something_is_missing_or_not_known(
@@ -88,10 +88,11 @@ def test_each_variable_and_each_policy_of_a_listed_cluster_that_cannot_be_used_i
     monkeypatch.setenv("KAFKA_AUDIT_NOTIFY", "")
     assert [one.state for one in doctor_installation.settings()] == [OK]
     monkeypatch.setenv("KAFKA_AUDIT_NOTIFY", "chat")
-    for name in ("SHARDS", "STALE_HOURS", "SIGNING_KEY"):  # the hours are read twice and told once
+    for name in ("SHARDS", "STALE_HOURS", "SIGNING_KEY", "SCHEDULE"):  # the hours are read twice and told once
         monkeypatch.setenv(f"KAFKA_AUDIT_{name}", "none")
     found = list(doctor_installation.settings())
-    assert [one.state for one in found] == [MISSING] * 3
+    assert [one.state for one in found] == [MISSING] * 4
+    assert any("KAFKA_AUDIT_SCHEDULE: 'none' is not usable: write one of @hourly" in one.fix for one in found)
     assert [one.fix.split(":")[0] for one in found][:2] == ["KAFKA_AUDIT_SHARDS", "KAFKA_AUDIT_STALE_HOURS"]
 
 

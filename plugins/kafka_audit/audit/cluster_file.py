@@ -33,7 +33,8 @@ def _is_cron(text: str) -> str:
     return text
 
 
-def _is_schedule(text: str) -> str:
+def is_schedule(text: str) -> str:
+    """The text, if it is a preset, a cron expression, ``asset`` or an asset's URI; else ValueError with the fix."""
     return text if text == "asset" or re.fullmatch(r"[a-z0-9+.-]+://\S+", text) else _is_cron(text)
 
 
@@ -61,7 +62,7 @@ Cron = Annotated[str, AfterValidator(_is_cron)]
 class Schedules(Strict):
     """When a cluster's DAGs run; one that is left out is the installation's. ``audit`` may also be ``asset`` or an asset's URI."""
 
-    audit: Annotated[str, AfterValidator(_is_schedule)] | None = None
+    audit: Annotated[str, AfterValidator(is_schedule)] | None = None
     offsets: Cron | None = None
     commits: Cron | None = None
 

@@ -3,15 +3,17 @@
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, entry_points, requires, version
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from kafka_audit.audit.clusters import dag_clusters
+from kafka_audit.audit.cluster_file import is_schedule
+from kafka_audit.audit.clusters import COMMITS_SCHEDULE_VARIABLE, OFFSETS_SCHEDULE_VARIABLE, SCHEDULE_VARIABLE, dag_clusters
 from kafka_audit.audit.installation import (
     ROOT_VARIABLE,
     SHARDS_VARIABLE,
@@ -23,11 +25,11 @@ from kafka_audit.audit.installation import (
     stale_after,
     start_minutes,
 )
-from kafka_audit.audit.notification import NOTIFY_VARIABLE, notifies, notify_settings
+from kafka_audit.audit.notification import NOTIFY_VARIABLE, WATCH_SCHEDULE_VARIABLE, notifies, notify_settings
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.audit.review_settings import review_settings
 from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
-from kafka_audit.errors import AuditError
+from kafka_audit.errors import AuditError, ConfigurationError
 from kafka_audit.policy import load_policy
 from kafka_audit.prerequisites import PYTHON_HELP, installed_java
 from kafka_audit.store.mirrors import need_local, remote_at
@@ -37,7 +39,19 @@ from kafka_audit.store.signing_key import signing_key
 OK, MISSING, NOT_KNOWN = "ok", "missing", "not known"
 _CODECS = {"snappy": "snappy", "lz4": "lz4.frame", "zstd": "zstandard"}
 _NEWEST_PYTHON = (3, 13)
-_SETTINGS = (
+_SCHEDULES = (SCHEDULE_VARIABLE, OFFSETS_SCHEDULE_VARIABLE, COMMITS_SCHEDULE_VARIABLE, WATCH_SCHEDULE_VARIABLE)
+
+
+def _schedule(variable: str) -> None:
+    text = os.environ.get(variable, "")
+    try:
+        if text and not text.startswith("@"):  # Airflow has more presets than the file of clusters may name
+            is_schedule(text)
+    except ValueError as problem:
+        raise ConfigurationError(f"{variable}: {text!r:.80} is not usable: {problem}") from None
+
+
+_SETTINGS: tuple[Callable[[], object], ...] = (
     open_folders,
     snapshot_retries,
     snapshot_shards,
@@ -46,6 +60,7 @@ _SETTINGS = (
     stale_after,
     review_settings,
     signing_key,
+    *(partial(_schedule, variable) for variable in _SCHEDULES),
 )
 """What reads the variables that no other check reads."""
 

@@ -40,6 +40,7 @@ _RETRIES: Any = {
 }
 _WRONG_KEYS = ("SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "AuthenticationFailed")
 _HINTS = (
+    (("169.254.169.254",), "no credentials are in the environment, and this machine has no role that gives any: set those of the cloud"),
     (("nosuchbucket", "containernotfound", "bucket does not exist"), "there is no such bucket: make it, or correct the URL of the root"),
     (("insufficientstorage", "507", "quota", "storagefull", "no space left"), "the store has no space left: free some, or raise its quota"),
     (("timed out",), "the store did not answer in time: try again"),
