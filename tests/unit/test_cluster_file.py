@@ -82,7 +82,9 @@ def test_a_change_of_the_file_is_seen_at_once(write) -> None:
         ("name: a, connection: c, schedules: {audits: '@daily'}", "clusters.0.schedules.audits: is not a known field"),
         ("name: a, connection: c, schedules: {audit: daily}", "clusters.0.schedules.audit: write one of @hourly, @daily"),
         ("name: a, connection: c, schedules: {offsets: asset}", "clusters.0.schedules.offsets: write one of @hourly"),
-        ("name: a, connection: c}, {name: a, connection: d", "a stands there twice"),
+        ("name: a, connection: c, schedules: {audit: '0 25 * * *'}", "the hour of a cron expression is 0 to 23, not 25"),
+        ("name: a, connection: c, schedules: {commits: '5-90/5 * * * *'}", "the minute of a cron expression is 0 to 59, not 5-90/5"),
+        ("name: a, connection: c}, {name: a, connection: d", "clusters: a is listed twice: give each cluster one name and one connection"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_file_field_and_fix(write, entry: str, message: str) -> None:
@@ -90,6 +92,7 @@ def test_what_cannot_be_used_is_refused_with_file_field_and_fix(write, entry: st
     with pytest.raises(ConfigurationError) as refused:
         dag_clusters()
     assert str(refused.value).startswith(f"{file}: ") and message in str(refused.value)
+    assert "{'version'" not in str(refused.value)  # not the whole file again
     assert refused.value.exit_code == 2
 
 

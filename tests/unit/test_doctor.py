@@ -54,7 +54,7 @@ def test_a_cluster_that_does_not_answer_and_a_file_that_is_wrong_are_missing_wit
     (only,) = cluster(lambda: {"bootstrap.servers": "127.0.0.1:1"}, where="prod.properties")
     assert only.state == MISSING and "127.0.0.1:1" in only.fix
     (only,) = cluster(lambda: {"bootstrap.server": "x:1"}, where="prod.properties")
-    assert only.state == MISSING and "bootstrap.server: " in only.fix
+    assert (only.state, only.detail) == (MISSING, "the connection cannot be used") and "bootstrap.server: " in only.fix
 
 
 def test_the_exit_code_says_whether_something_is_missing_or_not_known(
@@ -73,6 +73,41 @@ def test_the_exit_code_says_whether_something_is_missing_or_not_known(
     assert code == 2 and "there is no folder" in text
     monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "orders")
     assert "missing    clusters" in outcome(capsys, root=str(tmp_path))[1]
+
+
+def test_each_variable_and_each_policy_of_a_listed_cluster_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = tmp_path / "clusters.yaml"
+    entries = [f"{{name: {name}, connection: c, policy: {tmp_path / 'none'}}}" for name in ("orders", "payments")]
+    listed.write_text(f"version: 1\nclusters: [{', '.join(entries)}]")
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", str(listed))
+    policies = by_name(doctor_installation.rules(None, []))
+    assert {name: one.state for name, one in policies.items()} == {"policy": OK, "policy: orders": MISSING}  # one line for one folder
+    assert f"there is no folder {tmp_path / 'none'}" in policies["policy: orders"].fix
+    monkeypatch.setenv("KAFKA_AUDIT_NOTIFY", "")
+    assert [one.state for one in doctor_installation.settings()] == [OK]
+    monkeypatch.setenv("KAFKA_AUDIT_NOTIFY", "chat")
+    for name in ("SHARDS", "STALE_HOURS", "SIGNING_KEY", "SCHEDULE"):  # the hours are read twice and told once
+        monkeypatch.setenv(f"KAFKA_AUDIT_{name}", "none")
+    found = list(doctor_installation.settings())
+    assert [one.state for one in found] == [MISSING] * 4
+    assert any("KAFKA_AUDIT_SCHEDULE: 'none' is not usable: write one of @hourly" in one.fix for one in found)
+    assert [one.fix.split(":")[0] for one in found][:2] == ["KAFKA_AUDIT_SHARDS", "KAFKA_AUDIT_STALE_HOURS"]
+
+
+def test_where_tasks_look_for_the_root_and_whether_a_split_snapshot_fits_it_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
+    monkeypatch.delenv("KAFKA_AUDIT_ROOT", raising=False)
+    assert f"tasks use {tmp_path / 'audit-root'}" in doctor_installation.root_folder(str(tmp_path)).detail
+    monkeypatch.setenv("KAFKA_AUDIT_ROOT", str(tmp_path))
+    assert doctor_installation.root_folder(str(tmp_path)).detail == str(tmp_path)
+    monkeypatch.setenv("KAFKA_AUDIT_MIRROR", str(tmp_path / "mirror"))
+    monkeypatch.setenv("KAFKA_AUDIT_SHARDS", "2")
+    found = doctor_installation.root_folder("s3://bucket/audits")
+    assert found.state == MISSING and "KAFKA_AUDIT_SHARDS: a snapshot that several tasks read needs a root in a local folder" in found.fix
 
 
 def test_a_package_outside_of_its_range_is_missing_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

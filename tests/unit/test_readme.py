@@ -65,6 +65,14 @@ def test_every_command_is_in_the_readme() -> None:
     assert [name for name in group.commands if name != "version" and f"kafka-audit {name}" not in README] == []
 
 
+def test_every_variable_of_the_product_is_in_the_readme() -> None:
+    files = (ROOT / "plugins").rglob("*.py")
+    names = {name for file in files for name in re.findall(r'"(KAFKA_AUDIT_[A-Z_]+)"', file.read_text(encoding="utf-8"))}
+    assert (
+        sorted(name for name in names - {"KAFKA_AUDIT_AIRFLOW"} if not re.search(rf"`{name}[`=]", README)) == []
+    )  # that one marks a process
+
+
 def test_every_document_is_in_the_readme() -> None:
     assert [path.name for path in sorted((ROOT / "docs").glob("*.md")) if f"](docs/{path.name})" not in README] == []
 

@@ -10,7 +10,7 @@ from kafka.protocol.admin.transactions import DescribeTransactionsResponse, List
 from kafka.protocol.consumer.group import OffsetFetchResponse
 from snapshot_taking import SNAPSHOT, START, commits, failed, fake_cluster, rows, snapshot_taker, voters  # noqa: F401  (fixtures)
 
-from kafka_audit.audit.installation import snapshot_shards
+from kafka_audit.audit.installation import snapshot_retries, snapshot_shards
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.collect.facts import Facts, joined_facts
 from kafka_audit.collect.part import WHOLE, parts_of
@@ -244,6 +244,15 @@ def test_a_number_of_shards_that_cannot_be_used_is_refused(monkeypatch, said):
     monkeypatch.setenv("KAFKA_AUDIT_SHARDS", said)
     with pytest.raises(ConfigurationError, match=r"KAFKA_AUDIT_SHARDS: .* write a whole number from 1 to 64"):
         snapshot_shards()
+
+
+def test_a_number_of_retries_is_checked_as_well(monkeypatch):
+    for said in ("101", "-1", "two"):
+        monkeypatch.setenv("KAFKA_AUDIT_SNAPSHOT_RETRIES", said)
+        with pytest.raises(ConfigurationError, match=r"KAFKA_AUDIT_SNAPSHOT_RETRIES: .* write a whole number from 0 to 100"):
+            snapshot_retries()
+    monkeypatch.setenv("KAFKA_AUDIT_SNAPSHOT_RETRIES", "")
+    assert snapshot_retries() == 2
 
 
 def facts(cluster_id, **changes):

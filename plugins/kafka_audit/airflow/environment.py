@@ -62,7 +62,7 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
         "PYTHONUNBUFFERED": "1",
         ROOT_VARIABLE: root_name(root),
         # A person waits for the answer: an unreachable cluster is told at once, not after minutes of retries.
-        RETRIES_VARIABLE: os.environ.get(RETRIES_VARIABLE, "0"),
+        RETRIES_VARIABLE: os.environ.get(RETRIES_VARIABLE) or "0",
         # The tasks of this run follow one another: splitting a snapshot over several would only cost.
         SHARDS_VARIABLE: "1",
         # Nothing here looks at deadlines, and a run in one process cannot have them (deadlines.py).

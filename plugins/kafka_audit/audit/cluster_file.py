@@ -18,15 +18,23 @@ MOST_CLUSTERS = 1_000
 
 _FIELD = r"[0-9A-Za-z*?#,/-]+"
 _CRON = re.compile(rf"{_FIELD}(?: {_FIELD}){{4}}")
+_CRON_RANGES = {"minute": (0, 59), "hour": (0, 23), "day of the month": (1, 31), "month": (1, 12), "day of the week": (0, 7)}
+_CRON_NUMBER = re.compile(r"(?<![/#0-9])[0-9]+")  # not a step (/5) or the number of a week in the month (#2)
 
 
 def _is_cron(text: str) -> str:
-    if text not in PRESETS and not _CRON.fullmatch(text):
+    if text in PRESETS:
+        return text
+    if not _CRON.fullmatch(text):
         raise ValueError(f'write one of {", ".join(PRESETS)} or a cron expression of five fields, such as "15 4 * * *"')
+    for field, (name, (least, most)) in zip(text.split(" "), _CRON_RANGES.items(), strict=True):
+        if any(not least <= int(number) <= most for number in _CRON_NUMBER.findall(field)):
+            raise ValueError(f"the {name} of a cron expression is {least} to {most}, not {field}")
     return text
 
 
-def _is_schedule(text: str) -> str:
+def is_schedule(text: str) -> str:
+    """The text, if it is a preset, a cron expression, ``asset`` or an asset's URI; else ValueError with the fix."""
     return text if text == "asset" or re.fullmatch(r"[a-z0-9+.-]+://\S+", text) else _is_cron(text)
 
 
@@ -54,7 +62,7 @@ Cron = Annotated[str, AfterValidator(_is_cron)]
 class Schedules(Strict):
     """When a cluster's DAGs run; one that is left out is the installation's. ``audit`` may also be ``asset`` or an asset's URI."""
 
-    audit: Annotated[str, AfterValidator(_is_schedule)] | None = None
+    audit: Annotated[str, AfterValidator(is_schedule)] | None = None
     offsets: Cron | None = None
     commits: Cron | None = None
 
@@ -78,7 +86,7 @@ class ClusterFile(Strict):
     @model_validator(mode="after")
     def _each_once(self) -> "ClusterFile":
         if twice := repeated(one.name for one in self.clusters):
-            raise ValueError(f"clusters: {', '.join(twice)} stands there twice: give each cluster one name and one connection")
+            raise ValueError(f"clusters: {', '.join(twice)} is listed twice: give each cluster one name and one connection")
         return self
 
 

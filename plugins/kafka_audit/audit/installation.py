@@ -26,6 +26,8 @@ _MOST_MINUTES = 7 * 24 * 60
 _STALE_HOURS = 26  # a daily audit and two hours for it to run
 _MOST_STALE_HOURS = 10 * 366 * 24
 _MOST_SHARDS = 64
+_RETRIES = 2
+_MOST_RETRIES = 100
 
 
 def audit_root() -> Path:
@@ -105,8 +107,14 @@ def _folders(variable: str, value: str, *, several: bool = True) -> tuple[Path, 
 
 
 def snapshot_retries() -> int:
-    """How often an unreachable cluster is tried again: ``KAFKA_AUDIT_SNAPSHOT_RETRIES``, else 2."""
-    return int(os.environ.get(RETRIES_VARIABLE, "2"))
+    """How often an unreachable cluster is tried again: ``KAFKA_AUDIT_SNAPSHOT_RETRIES``, else 2.
+
+    ConfigurationError (exit 2) unless it is a whole number from 0 to 100.
+    """
+    text = (os.environ.get(RETRIES_VARIABLE) or str(_RETRIES)).strip()
+    if not (text.isascii() and text.isdigit()) or int(text[:6]) > _MOST_RETRIES:
+        raise ConfigurationError(f"{RETRIES_VARIABLE}: {text!r:.40} is not usable: write a whole number from 0 to {_MOST_RETRIES}")
+    return int(text)
 
 
 def snapshot_shards() -> int:

@@ -13,7 +13,13 @@ from kafka_audit.cli.options import Bootstrap, Connection, Controls, PolicyFolde
 from kafka_audit.errors import ConfigurationError, IncompleteError
 
 RootUrl = Annotated[
-    str, typer.Option("--root", envvar="KAFKA_AUDIT_ROOT", help="Folder below which evidence, audits and reports are kept.")
+    str,
+    typer.Option(
+        "--root",
+        metavar="FOLDER|URL",
+        envvar="KAFKA_AUDIT_ROOT",
+        help="Folder, or URL of an object store, below which evidence, audits and reports are kept.",
+    ),
 ]
 
 
@@ -26,8 +32,9 @@ def doctor(
 ) -> None:
     """Check what an audit needs on this machine and, with --bootstrap or --connection, the cluster; reads only.
 
-    One line for each check: ok, missing (with the fix) or not known. Exit code 0: nothing is missing; 2: something is; 4: nothing is
-    missing, but something could not be found out.
+    One line for each check: ok; missing, which includes what is there and cannot be used, with the fix; not known; or not asked.
+
+    Exit code 0: nothing is missing. 2: something is. 4: nothing is missing, but something could not be found out.
     """
     found: Counter[str] = Counter()
     for check in _checks(bootstrap, connection, root, policy, controls or []):
@@ -46,7 +53,8 @@ def _checks(bootstrap: str | None, connection: Path | None, root: str, policy: P
     yield from doctor_installation.programs()
     yield from doctor_installation.packages()
     yield doctor_installation.clusters()
-    yield doctor_installation.rules(policy, controls)
+    yield from doctor_installation.settings()
+    yield from doctor_installation.rules(policy, controls)
     yield doctor_installation.root_folder(root)
     if bootstrap is not None or connection is not None:
         yield from doctor_cluster.cluster(lambda: connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))

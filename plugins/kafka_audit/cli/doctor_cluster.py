@@ -8,7 +8,7 @@ from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.brokers import describe_cluster
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.topics import list_topics
-from kafka_audit.errors import AuditError
+from kafka_audit.errors import AuditError, ConfigurationError
 
 DEADLINE_SECONDS = 60.0
 _ON_CLUSTER = ("Describe", "DescribeConfigs")
@@ -25,6 +25,8 @@ def cluster(keys: Callable[[], Mapping[str, Any]], *, where: str) -> Iterator[Ch
                 _cluster_rights(connected),
                 _topic_rights(connected),
             ]
+    except ConfigurationError as problem:
+        checks = [Check("cluster", MISSING, "the connection cannot be used", str(problem))]
     except AuditError as problem:
         checks = [Check("cluster", MISSING, "it does not answer", str(problem))]
     yield from checks

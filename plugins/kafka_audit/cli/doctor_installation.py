@@ -3,27 +3,66 @@
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, entry_points, requires, version
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from kafka_audit.audit.clusters import dag_clusters
-from kafka_audit.audit.notification import NOTIFY_VARIABLE, notifies
+from kafka_audit.audit.cluster_file import is_schedule
+from kafka_audit.audit.clusters import COMMITS_SCHEDULE_VARIABLE, OFFSETS_SCHEDULE_VARIABLE, SCHEDULE_VARIABLE, dag_clusters
+from kafka_audit.audit.installation import (
+    ROOT_VARIABLE,
+    SHARDS_VARIABLE,
+    audit_root,
+    finish_minutes,
+    open_folders,
+    snapshot_retries,
+    snapshot_shards,
+    stale_after,
+    start_minutes,
+)
+from kafka_audit.audit.notification import NOTIFY_VARIABLE, WATCH_SCHEDULE_VARIABLE, notifies, notify_settings
 from kafka_audit.audit.policy_fit import check_policy
-from kafka_audit.catalogue.load import load_catalogue, shipped_controls
-from kafka_audit.errors import AuditError
+from kafka_audit.audit.review_settings import review_settings
+from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_controls
+from kafka_audit.errors import AuditError, ConfigurationError
 from kafka_audit.policy import load_policy
 from kafka_audit.prerequisites import PYTHON_HELP, installed_java
-from kafka_audit.store.mirrors import remote_at
+from kafka_audit.store.mirrors import need_local, remote_at
 from kafka_audit.store.mirrors import root_folder as mirror_of
+from kafka_audit.store.signing_key import signing_key
 
 OK, MISSING, NOT_KNOWN = "ok", "missing", "not known"
 _CODECS = {"snappy": "snappy", "lz4": "lz4.frame", "zstd": "zstandard"}
 _NEWEST_PYTHON = (3, 13)
+_SCHEDULES = (SCHEDULE_VARIABLE, OFFSETS_SCHEDULE_VARIABLE, COMMITS_SCHEDULE_VARIABLE, WATCH_SCHEDULE_VARIABLE)
+
+
+def _schedule(variable: str) -> None:
+    text = os.environ.get(variable, "")
+    try:
+        if text and not text.startswith("@"):  # Airflow has more presets than the file of clusters may name
+            is_schedule(text)
+    except ValueError as problem:
+        raise ConfigurationError(f"{variable}: {text!r:.80} is not usable: {problem}") from None
+
+
+_SETTINGS: tuple[Callable[[], object], ...] = (
+    open_folders,
+    snapshot_retries,
+    snapshot_shards,
+    start_minutes,
+    finish_minutes,
+    stale_after,
+    review_settings,
+    signing_key,
+    *(partial(_schedule, variable) for variable in _SCHEDULES),
+)
+"""What reads the variables that no other check reads."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +162,46 @@ def clusters() -> Check:
     return Check("clusters", OK, f"{len(names)}: {shown}")
 
 
-def rules(policy: Path | None, controls: Sequence[Path]) -> Check:
-    """The policy and the controls, and whether they fit each other."""
+def settings() -> Iterator[Check]:
+    """One line for each variable of this environment that cannot be used; one in all if every one can."""
+    problems = {}
+    for read in (*_SETTINGS, notify_settings) if notifies() else _SETTINGS:
+        try:
+            read()
+        except AuditError as problem:
+            problems[str(problem)] = Check("settings", MISSING, "a variable cannot be used", str(problem))
+    yield from problems.values() or [Check("settings", OK, "the other KAFKA_AUDIT_ variables can be used")]
+
+
+def rules(policy: Path | None, controls: Sequence[Path]) -> Iterator[Check]:
+    """The policy and the controls, and whether they fit each other; then each policy that the list of clusters names."""
     try:
-        catalogue, found = load_catalogue([shipped_controls(), *controls]), load_policy(policy)
+        catalogue = load_catalogue([shipped_controls(), *controls])
+    except AuditError as problem:
+        yield Check("controls", MISSING, "they cannot be used", str(problem))
+        return
+    yield _policy("policy", policy, catalogue)
+    for name, listed in _listed_policies():
+        yield _policy(f"policy: {name}", listed, catalogue)
+
+
+def _listed_policies() -> Iterator[tuple[str, Path]]:
+    """Each policy folder of the list of clusters once, with the first cluster that has it; none of a list that cannot be read."""
+    try:
+        own = [one for one in dag_clusters() if one.policy is not None]
+    except AuditError:
+        return
+    first = {Path(str(one.policy)): one.name for one in reversed(own)}
+    yield from sorted((name, folder) for folder, name in first.items())
+
+
+def _policy(name: str, policy: Path | None, catalogue: Catalogue) -> Check:
+    try:
+        found = load_policy(policy)
         check_policy(found, catalogue)
     except AuditError as problem:
-        return Check("policy", MISSING, "it cannot be used", str(problem))
-    return Check("policy", OK, f"{found.folder} ({len(catalogue.controls)} controls)")
+        return Check(name, MISSING, "it cannot be used", str(problem))
+    return Check(name, OK, f"{found.folder} ({len(catalogue.controls)} controls)")
 
 
 def root_folder(root: str) -> Check:
@@ -151,12 +222,17 @@ def root_folder(root: str) -> Check:
             f"{place} cannot be written by this user",
             f"Give this user the right to write, or name another folder: {folder}",
         )
-    return Check("root", OK, f"{folder}{'' if place == folder else ' (will be made)'}")
+    made = "" if place == folder else " (will be made)"
+    elsewhere = "" if os.environ.get(ROOT_VARIABLE) else f"; {ROOT_VARIABLE} is not set, so Airflow's tasks use {audit_root()}"
+    return Check("root", OK, f"{folder}{made}{elsewhere}")
 
 
 def _store(url: str) -> Check:
     try:
-        remote = remote_at(mirror_of(url, "--root or KAFKA_AUDIT_ROOT"))
+        mirror = mirror_of(url, "--root or KAFKA_AUDIT_ROOT")
+        if snapshot_shards() > 1:
+            need_local(mirror, f"{SHARDS_VARIABLE}: a snapshot that several tasks read")
+        remote = remote_at(mirror)
         if remote is not None:
             next(iter(remote.objects.names("manifests")), None)
     except AuditError as problem:

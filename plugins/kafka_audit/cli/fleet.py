@@ -11,6 +11,7 @@ from kafka_audit.errors import ConfigurationError
 from kafka_audit.report.fleet import FORMATS, read_fleet, read_formats, write_fleet
 from kafka_audit.safe_text import visible
 from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.mirrors import root_name
 from kafka_audit.store.signing import read_public_key
 
 
@@ -36,7 +37,7 @@ def fleet(
         remote.bring_clusters()
     found = read_fleet(place, expected, keys)
     if not found.clusters:
-        raise ConfigurationError(f"{place.path} has no folder of a cluster: name the root folder of the audits with --root")
+        raise ConfigurationError(f"{root_name(place.path)} has no audit of any cluster: name the root of the audits with --root")
     for file in write_fleet(found, place, chosen, to):
         typer.echo(options.printable(str(file)))
     for cluster in found.clusters:

@@ -52,7 +52,8 @@ def verify(
 ) -> None:
     """Recompute the sha256 of sealed evidence and of everything it refers to, and print each result.
 
-    Exit code 5: something was changed or is gone. Exit code 4: what is in an unpacked evidence package is intact, and it names more.
+    Exit code 5: something was changed or is gone. Exit code 4: all files of an unpacked evidence package are intact, and it refers to
+    others that are not in it.
     """
     if (path is None) == (chain is None):
         raise ConfigurationError("name one thing to verify: the folder of a snapshot or an audit, or --chain CLUSTER")

@@ -10,17 +10,17 @@ from kafka_audit.errors import ConfigurationError
 from kafka_audit.store.mirrors import remote_at, root_folder
 from kafka_audit.store.root_check import DENIED, check_root
 
-app = typer.Typer(help="A root in an object store.", no_args_is_help=True)
+app = typer.Typer(help="Try out whether an object store can hold the evidence.", no_args_is_help=True)
 
 
 @app.callback()
 def _root() -> None:
-    """A root in an object store."""
+    """Try out whether an object store can hold the evidence."""
 
 
 @app.command()
 def check(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The root: s3://, gs:// or abfss://, with a bucket and a folder.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The root: s3://, gs:// or abfss:// with a bucket and, if wanted, a folder.")],
 ) -> None:
     """Try out whether a store is reachable, refuses a second object of a name, keeps versions, and which rights are wider than needed.
 

@@ -162,4 +162,4 @@ def unknown_key_advice(key: str) -> str:
         return "callbacks are refused. Remove it"
     if key.startswith("ssl."):
         return "has no counterpart in kafka-python. TLS is set by ssl.{ca,certificate,key}.location and ssl.key.password"
-    return "is not a key this tool knows, and a key that is silently ignored is a mistake that nobody sees. Check its spelling or remove it"
+    return "is not a key this tool knows. Check its spelling or remove it"

@@ -81,7 +81,7 @@ def explain(path: Path, problem: ValidationError) -> list[str]:
             message = "is missing: add it"
         elif error["type"] in _FIXES:
             message = f"{message}: {_FIXES[error['type']]} (found {error['input']!r:.80})"
-        else:
+        elif error["type"] != "value_error" or not isinstance(error["input"], dict | list):
             message = f"{message} (found {error['input']!r:.80})"
         lines.append(f"{path}: {visible(f'{field}: {message}')}")
     if len(errors) > _LISTED:

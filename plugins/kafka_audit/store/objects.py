@@ -44,6 +44,7 @@ _RETRIES: Any = {
 }
 _WRONG_KEYS = ("SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "AuthenticationFailed")
 _HINTS = (
+    (("169.254.169.254",), "no credentials are in the environment, and this machine has no role that gives any: set those of the cloud"),
     (("nosuchbucket", "containernotfound", "bucket does not exist"), "there is no such bucket: make it, or correct the URL of the root"),
     (("insufficientstorage", "507", "quota", "storagefull", "no space left"), "the store has no space left: free some, or raise its quota"),
     (("timed out",), "the store did not answer in time: try again"),
@@ -87,7 +88,8 @@ class Objects:
         try:
             return from_url(self.url, config=config, client_options=client, retry_config=_RETRIES)
         except (exceptions.BaseError, ValueError, TypeError) as problem:
-            raise ConfigurationError(f"{OPTIONS_VARIABLE} or the environment of {self.url}: {self._said(problem)}") from None
+            told = self._said(problem).partition(" Debug source:")[0]
+            raise ConfigurationError(f"{OPTIONS_VARIABLE} or the environment cannot be used for {self.url}: {told}") from None
 
     def create_new(self, name: str, data: bytes) -> Put | None:
         """Make an object that was not there; None when the store refused because one is there. Errors as of :meth:`read`."""
