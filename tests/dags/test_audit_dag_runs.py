@@ -200,7 +200,7 @@ def test_the_seal_is_in_the_log_and_in_the_xcom_of_report_and_gate(dag, root: Pa
     assert run.returned("report") == {"report": str(audit / "report" / "report.html"), **seal}
     assert seal.items() <= run.returned("gate").items()
     told = [record for record in caplog.records if seal["manifest_sha256"] in record.getMessage()]
-    assert {record.name.rsplit(".", 1)[-1] for record in told} >= {"tasks", "gate"}
+    assert {record.name.rsplit(".", 1)[-1] for record in told} >= {"results", "gate"}
 
 
 def test_a_format_that_is_missing_keeps_the_run_green_and_is_named_by_the_seal_and_as_a_warning_of_the_gate(

@@ -56,7 +56,12 @@ def test_with_several_shards_tasks_share_the_cluster_out_and_the_others_stay_the
 def test_a_split_run_ends_green(dag, root: Path, parts: Steps) -> None:
     run = Run(dag)
     assert (run.state, run.failed) == ("success", set())
-    assert parts.calls[:5] == ["groups-01-of-02", "groups-02-of-02", "topics-01-of-02", "topics-02-of-02", "snapshot"]
+    of_groups, of_topics, joined = parts.calls[:2], parts.calls[2:4], parts.calls[4]
+    assert (set(of_groups), set(of_topics), joined) == (
+        {"groups-01-of-02", "groups-02-of-02"},
+        {"topics-01-of-02", "topics-02-of-02"},
+        "snapshot",
+    )
 
 
 def test_the_gate_says_why_a_part_was_not_read_and_a_later_try_can_still_succeed(dag, load_dag, root: Path, parts: Steps) -> None:

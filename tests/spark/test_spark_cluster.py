@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_jobs.engine.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, with_class_data
 from standalone import SparkCluster, spark_cluster
 from test_small_and_large_clusters import evidence_of_groups, outputs
 
 from kafka_audit.store.layout import Audit
+from kafka_audit.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, with_class_data
 from spark_jobs import verify
 
 pytestmark = pytest.mark.spark
