@@ -5,7 +5,7 @@
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,9 @@ from kafka_audit.store.signing_key import signing_key
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
+
+    from kafka_audit.report.recorded_review import Recorded
+    from kafka_audit.report.review_request import Question
 
 log = logging.getLogger(__name__)
 
@@ -127,12 +130,10 @@ class RiskReview(ApprovalOperator):
 
     def execute(self, context: "Context") -> Any:  # noqa: ANN401  (Airflow's)
         """Write the question, keep which seal it is about, and wait."""
-        from kafka_audit.report.review_request import ask  # noqa: PLC0415 - pyarrow: not at DAG parse
-
         plan = checked_plan(self.plan, context)
         with final_errors():
             seal = intact_seal(plan)
-            question = ask(plan.audit, plan.cluster, seal, review_settings() or ReviewSettings())
+            question = _of_reports()[0](plan.audit, plan.cluster, seal, review_settings() or ReviewSettings())
             reviews.keep_question(plan.evidence_root, plan.cluster, seal)
         self.subject, self.body = question.subject, question.body
         return super().execute(context)
@@ -162,16 +163,21 @@ def record_review(plan: dict[str, Any]) -> dict[str, Any]:
 
     The log and the XCom get the sha256 of the record's manifest: a witness outside of the folder.
     """
-    from kafka_audit.report.recorded_review import record_answer  # noqa: PLC0415 - pyarrow: not at DAG parse
-
     made = checked_plan(plan)
     about = {"dag_id": made.dag_id, "run_id": made.run_id, "task_id": TASK_ID}
     with final_errors():
         max_days = (review_settings() or ReviewSettings()).max_days
-        done = record_answer(made.evidence_root, made.cluster, made.audit_id, max_days=max_days, about=about)
+        done = _of_reports()[1](made.evidence_root, made.cluster, made.audit_id, max_days=max_days, about=about)
     who, sealed = done.answer.reviewer.text if done.answer.reviewer else "nobody", done.sealed
     log.info("%s by %s: %s%s", done.answer.decision, visible(who), sealed.path, "" if done.new else ", which was recorded before")
     log.info("sealed: review %s, number %s of its cluster, manifest sha256 %s", sealed.path.name, sealed.sequence, sealed.manifest_sha256)
     log.info("the verdict of the audit stays FAILED")
     place = {"review_id": sealed.path.name, "sequence": sealed.sequence, "manifest_sha256": sealed.manifest_sha256}
     return {"decision": done.answer.decision, "folder": where(sealed.path), "waivers": done.waivers, **place}
+
+
+def _of_reports() -> "tuple[Callable[..., Question], Callable[..., Recorded]]":
+    """The functions that write the question and record the answer."""
+    from kafka_audit.report import recorded_review, review_request  # noqa: PLC0415 - pyarrow: not at DAG parse
+
+    return review_request.ask, recorded_review.record_answer

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import javaproperties
-
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.read import read_input
 
@@ -55,6 +53,8 @@ def _text(path: Path, raw: bytes) -> str:
 
 
 def _java_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    import javaproperties  # noqa: PLC0415 - with the XML and HTTP modules it loads; most policies name no such file
+
     _refuse_endless_lines(path, text)
     number = 1
     try:
