@@ -44,8 +44,9 @@ _PARTS = {
     # First the modules that look at the cluster as it was seeded.
     "faulty cluster": ("test_sandbox.py", "test_collection.py", "test_offsets_snapshot.py", "test_remediation.py", "test_whole_audit.py"),
     "healthy cluster": ("test_empty_cluster.py", "test_healthy_cluster.py", "test_airflow.py", "test_interrupted_audit.py"),
-    # Each starts a Spark session for itself: the second one and the third find a JVM that has planned such queries before.
-    "warm JVM": ("test_flipped_settings.py", "test_lag_truth.py", "test_tiered_storage.py"),
+    # Each starts a Spark session for itself: the second one and the third find a JVM that has planned such queries before. The Spark
+    # cluster's test mostly waits for other processes: among the others of spark, which end last, it would keep one core idle.
+    "warm JVM": ("test_flipped_settings.py", "test_lag_truth.py", "test_tiered_storage.py", "test_spark_cluster.py"),
     "job process": ("test_offsets_topic.py", "test_transaction_state.py", "test_versions.py"),
 }
 
@@ -55,11 +56,10 @@ def _part(path: PurePath) -> str:
 
     Else the module.
     """
-    if path.parent.name in ("spark", "dags"):
-        return path.parent.name
-    if path.name.startswith("test_gate_"):
-        return "gates"
-    return next((part for part, modules in _PARTS.items() if path.name in modules), str(path))
+    named = next((part for part, modules in _PARTS.items() if path.name in modules), "")
+    if named or path.parent.name in ("spark", "dags"):
+        return named or path.parent.name
+    return "gates" if path.name.startswith("test_gate_") else str(path)
 
 
 class _Parts(LoadScopeScheduling):

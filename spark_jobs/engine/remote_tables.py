@@ -6,6 +6,7 @@ and a task that runs twice leaves nothing behind. Whatever an executor holds can
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial, reduce
 from io import BytesIO
@@ -24,6 +25,7 @@ from kafka_audit.store.layout import Snapshot
 from kafka_audit.store.remote import url_of
 from kafka_audit.submit import is_local, sees_files
 from spark_jobs.engine.on_executors import ROWS_OF_A_GROUP, SentFile, decoded, encoded
+from spark_jobs.engine.session import with_settings
 from spark_jobs.engine.tables import SmallTables, Tables, parts_of, snapshot_id_of_file
 
 SENT_BYTES = 8 << 20
@@ -77,6 +79,10 @@ class RemoteTables(Tables):
 
     address_of: Callable[[Path], str | None]
     _sent: dict[tuple[object, ...], list[_Pack]] = field(default_factory=dict)
+
+    def settings(self) -> AbstractContextManager[None]:
+        # Spark 4.2 would make one partition of the union of several that are one partition each: a single task would get all packs.
+        return with_settings(self.spark, {"spark.sql.unionOutputPartitioning": "false"})
 
     def read(self, schema: StructType, files: Sequence[Path]) -> DataFrame:
         return self._read(schema, [(part, None) for part in parts_of(files)])

@@ -191,8 +191,9 @@ def roll_up(spark: SparkSession, root: EvidenceRoot, cluster: str, until: date, 
 
 def _write(spark: SparkSession, folder: Path, samples: Samples, previous: LagDay | None, manifest: Mapping[str, Any]) -> None:
     tables = tables_of(spark)
-    built = group_partition_rows(tables, samples.used, previous, manifest["interval_seconds"] * 1000)
-    write_one_file(tables, built, [*KEYS, "taken_ms"], folder / lag_days.GROUP_PARTITIONS)
-    written = tables.read(schema_of(GROUP_PARTITIONS), [folder / lag_days.GROUP_PARTITIONS])
-    write_one_file(tables, group_rows(written), ["group_id", "topic", "taken_ms"], folder / lag_days.GROUPS)
+    with tables.settings():
+        built = group_partition_rows(tables, samples.used, previous, manifest["interval_seconds"] * 1000)
+        write_one_file(tables, built, [*KEYS, "taken_ms"], folder / lag_days.GROUP_PARTITIONS)
+        written = tables.read(schema_of(GROUP_PARTITIONS), [folder / lag_days.GROUP_PARTITIONS])
+        write_one_file(tables, group_rows(written), ["group_id", "topic", "taken_ms"], folder / lag_days.GROUPS)
     seal(folder, manifest)
