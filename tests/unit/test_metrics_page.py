@@ -15,6 +15,7 @@ from metrics_root import AT, Samples, offsets_snapshot, samples
 from report_audit import AUDIT_ID, HOSTILE_GROUPS, FakeAudit, control, finding, group_partition
 from sealed_audits import forge
 
+from kafka_audit.audit.clusters import CLUSTERS_VARIABLE
 from kafka_audit.audit.installation import POLICY_VARIABLE
 from kafka_audit.policy import load_policy
 from kafka_audit.report import openmetrics, read_report
@@ -124,11 +125,7 @@ def test_values_that_contradict_each_other_are_not_shown(root: EvidenceRoot) -> 
 
 
 def test_a_group_is_within_its_limits_or_not(root: EvidenceRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    policy = tmp_path / "policy"
-    policy.mkdir()
-    (policy / "tiers.yaml").write_text((load_policy().folder / "tiers.yaml").read_text())
-    rules = [{"pattern": "*", "name": "small", "max_lag_records": 50}]
-    (policy / "slas.yaml").write_text(json.dumps({"version": 1, "groups": rules}))
+    policy = policy_of(tmp_path / "policy", "small", 50)
     monkeypatch.setenv(POLICY_VARIABLE, str(policy))
     take(root, shop())
     found = page(root)
@@ -140,6 +137,25 @@ def test_a_group_is_within_its_limits_or_not(root: EvidenceRoot, tmp_path: Path,
     assert not [key for key in found if key[0] == "kafka_audit_sla_within_limits"]
     assert found["kafka_audit_up", "prod", "slas"] == 0
     assert found["kafka_audit_group_lag_records", "prod", "behind"] == 80
+
+
+def test_the_slas_are_those_of_the_clusters_own_policy(root: EvidenceRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, file = policy_of(tmp_path / "own", "large", 5_000), tmp_path / "clusters.yaml"
+    file.write_text(json.dumps({"version": 1, "clusters": [{"name": "prod", "connection": "c", "policy": str(own)}]}))
+    monkeypatch.setenv(CLUSTERS_VARIABLE, str(file))
+    monkeypatch.setenv(POLICY_VARIABLE, str(policy_of(tmp_path / "policy", "small", 50)))
+    take(root, shop())
+    within = {key[2:]: value for key, value in page(root).items() if key[0] == "kafka_audit_sla_within_limits"}
+    assert within == {("behind", "large"): 1, ("level", "large"): 1}
+
+
+def policy_of(folder: Path, name: str, max_lag_records: int) -> Path:
+    """A folder with a policy of one SLA, for all groups."""
+    folder.mkdir()
+    (folder / "tiers.yaml").write_text((load_policy().folder / "tiers.yaml").read_text())
+    rules = [{"pattern": "*", "name": name, "max_lag_records": max_lag_records}]
+    (folder / "slas.yaml").write_text(json.dumps({"version": 1, "groups": rules}))
+    return folder
 
 
 def test_the_worst_groups_are_shown_and_the_others_counted(root: EvidenceRoot) -> None:

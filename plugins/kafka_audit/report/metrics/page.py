@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from kafka_audit.audit.installation import policy_folder
+from kafka_audit.audit.clusters import cluster_policy
 from kafka_audit.errors import AuditError
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.report.metrics.audits import NO_GROUPS, AuditFigures, read_audit
@@ -36,8 +37,8 @@ def render_metrics(root: EvidenceRoot, clusters: Sequence[str], *, limit: int = 
     """The metrics (``definitions.LIVE``) of the newest evidence of each cluster, in OpenMetrics text of the type ``CONTENT_TYPE``.
 
     Lag is of the newest sealed snapshot with offsets; verdict, results, time to loss, time to expiry and error budgets are of the newest
-    sealed audit; SLAs are those of the installation's policy. What cannot be read, or is not as it was sealed, has ``kafka_audit_up`` 0,
-    and the log says why; other clusters and other evidence are not affected. ``limit``: see ``LIMIT``.
+    sealed audit; SLAs are those of the cluster's own policy, or else of the installation's. What cannot be read, or is not as it was
+    sealed, has ``kafka_audit_up`` 0, and the log says why; other clusters and other evidence are not affected. ``limit``: see ``LIMIT``.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Page(root, tuple(dict.fromkeys(clusters)), limit))
@@ -51,8 +52,9 @@ class _Page(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         page = Samples()
-        policy = _tried("the policy of the installation", lambda: load_policy(policy_folder()))
+        policies: dict[Path | None, Policy | None] = {}
         for name in self._clusters:
+            policy = _tried(f"the policy of {name}", partial(_policy, name, policies))
             audit = _tried(f"the newest audit of {name}", partial(self._audit, name))
             groups = audit[0].groups if audit is not None else NO_GROUPS
             offsets = _tried(f"the newest offsets of {name}", partial(self._offsets, name, groups, policy))
@@ -80,6 +82,14 @@ class _Page(Collector):
         figures, samples = read_offsets(snapshot, groups, None if policy is None else policy.lag_sla, self._limit), Samples()
         add_offsets(samples, cluster, figures, self._limit)
         return figures, samples
+
+
+def _policy(cluster: str, loaded: dict[Path | None, Policy | None]) -> Policy | None:
+    """The policy of scheduled audits of a cluster; ``loaded``: by folder, None where it cannot be used, so that each is read once."""
+    folder = cluster_policy(cluster)
+    if folder not in loaded:
+        loaded[folder] = _tried(f"the policy in {folder or 'this release'}", partial(load_policy, folder))
+    return loaded[folder]
 
 
 def _tried(what: str, read: Callable[[], _Made | None]) -> _Made | None:
