@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_audit.collect.contradictions import CLOCKS_APART_MS, by_one_clock, clock_skew_ms, consistent, looked_at
+from kafka_audit.collect.clocks import clocks_apart_ms
+from kafka_audit.collect.contradictions import by_one_clock, consistent, looked_at
 from kafka_audit.collect.datasets import DATASETS, ERRORS, QUORUM
 from kafka_audit.store.durable_files import FOLDER_MODE, write_failed
 from kafka_audit.store.layout import Snapshot
@@ -111,8 +112,7 @@ def _read(snapshot: Snapshot, name: str, columns: Sequence[str]) -> pa.Table | N
 def _skew(snapshot: Snapshot) -> int | None:
     """How far the clocks are apart, if that is too far; else None."""
     quorum = _read(snapshot, QUORUM.name, QUORUM.schema.names)
-    skew = clock_skew_ms(quorum) if quorum is not None and quorum.column_names == QUORUM.schema.names else None
-    return skew if skew is not None and abs(skew) > CLOCKS_APART_MS else None
+    return clocks_apart_ms(quorum) if quorum is not None and quorum.column_names == QUORUM.schema.names else None
 
 
 def _window(snapshot: Snapshot) -> tuple[datetime, datetime] | None:

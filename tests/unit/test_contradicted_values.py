@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_audit.collect.contradictions import by_one_clock, clock_skew_ms, consistent, looked_at
+from kafka_audit.collect.clocks import clock_skew_ms
+from kafka_audit.collect.contradictions import by_one_clock, consistent, looked_at
 from kafka_audit.collect.datasets import DATASETS, QUORUM
 
 AT = datetime(2026, 11, 20, 23, 15, tzinfo=timezone.utc)

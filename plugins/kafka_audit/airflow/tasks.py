@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.step import checked_plan, own_plan
 from kafka_audit.audit.inputs import policy_files
-from kafka_audit.audit.installation import SHARDS_VARIABLE, snapshot_shards
+from kafka_audit.audit.installation import check_shards
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.audit.request import AuditPlan, AuditRequest
 from kafka_audit.collect.scope import Scope
@@ -19,7 +19,6 @@ from kafka_audit.policy import load_policy
 from kafka_audit.shipped import provide
 from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import unseal_audit
-from kafka_audit.store.mirrors import need_local
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.sweep import sweep
 
@@ -40,8 +39,7 @@ def plan() -> dict[str, Any]:
         check_policy(policy, _catalogue(made))
         policy_files(policy)
         signing_key()
-        if snapshot_shards() > 1:
-            need_local(made.evidence_root.path, f"{SHARDS_VARIABLE}: a snapshot that several tasks read")
+        check_shards(made.evidence_root.path)
         audit = made.evidence_root.bring_audit(made.cluster, made.audit_id)
     sweep(made.evidence_root, made.cluster, log.warning)
     with final_errors():

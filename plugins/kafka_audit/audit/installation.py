@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.store.mirrors import root_folder
+from kafka_audit.store.mirrors import need_local, root_folder
 
 ROOT_VARIABLE = "KAFKA_AUDIT_ROOT"
 RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
@@ -111,10 +111,7 @@ def snapshot_retries() -> int:
 
     ConfigurationError (exit 2) unless it is a whole number from 0 to 100.
     """
-    text = (os.environ.get(RETRIES_VARIABLE) or str(_RETRIES)).strip()
-    if not (text.isascii() and text.isdigit()) or int(text[:6]) > _MOST_RETRIES:
-        raise ConfigurationError(f"{RETRIES_VARIABLE}: {text!r:.40} is not usable: write a whole number from 0 to {_MOST_RETRIES}")
-    return int(text)
+    return _whole_number(RETRIES_VARIABLE, _RETRIES, least=0, most=_MOST_RETRIES)
 
 
 def snapshot_shards() -> int:
@@ -122,9 +119,19 @@ def snapshot_shards() -> int:
 
     ConfigurationError (exit 2) unless it is a whole number from 1 to 64.
     """
-    text = (os.environ.get(SHARDS_VARIABLE) or "1").strip()
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:6]) <= _MOST_SHARDS:
-        raise ConfigurationError(f"{SHARDS_VARIABLE}: {text!r:.40} is not usable: write a whole number from 1 to {_MOST_SHARDS}")
+    return _whole_number(SHARDS_VARIABLE, 1, least=1, most=_MOST_SHARDS)
+
+
+def check_shards(root: Path) -> None:
+    """ConfigurationError (exit 2) when ``KAFKA_AUDIT_SHARDS`` is not usable, or above 1 with a root in an object store."""
+    if snapshot_shards() > 1:
+        need_local(root, f"{SHARDS_VARIABLE}: a snapshot that several tasks read")
+
+
+def _whole_number(variable: str, default: int, *, least: int, most: int) -> int:
+    text = (os.environ.get(variable) or str(default)).strip()
+    if not (text.isascii() and text.isdigit() and len(text) < 10) or not least <= int(text) <= most:
+        raise ConfigurationError(f"{variable}: {text!r:.40} is not usable: write a whole number from {least} to {most}")
     return int(text)
 
 

@@ -16,8 +16,8 @@ from kafka_audit.audit.cluster_file import is_schedule
 from kafka_audit.audit.clusters import COMMITS_SCHEDULE_VARIABLE, OFFSETS_SCHEDULE_VARIABLE, SCHEDULE_VARIABLE, dag_clusters
 from kafka_audit.audit.installation import (
     ROOT_VARIABLE,
-    SHARDS_VARIABLE,
     audit_root,
+    check_shards,
     finish_minutes,
     open_folders,
     snapshot_retries,
@@ -32,7 +32,7 @@ from kafka_audit.catalogue.load import Catalogue, load_catalogue, shipped_contro
 from kafka_audit.errors import AuditError, ConfigurationError
 from kafka_audit.policy import load_policy
 from kafka_audit.prerequisites import PYTHON_HELP, installed_java
-from kafka_audit.store.mirrors import need_local, remote_at
+from kafka_audit.store.mirrors import remote_at
 from kafka_audit.store.mirrors import root_folder as mirror_of
 from kafka_audit.store.signing_key import signing_key
 
@@ -230,8 +230,7 @@ def root_folder(root: str) -> Check:
 def _store(url: str) -> Check:
     try:
         mirror = mirror_of(url, "--root or KAFKA_AUDIT_ROOT")
-        if snapshot_shards() > 1:
-            need_local(mirror, f"{SHARDS_VARIABLE}: a snapshot that several tasks read")
+        check_shards(mirror)
         remote = remote_at(mirror)
         if remote is not None:
             next(iter(remote.objects.names("manifests")), None)

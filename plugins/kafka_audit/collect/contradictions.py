@@ -11,13 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_audit.collect.clocks import CLOCKS_APART_MS
 from kafka_audit.collect.datasets import DATASETS, ERRORS, Dataset
 
 CONTRADICTION = "CONTRADICTION"
 _API = "comparison of answers"
-CLOCKS_APART_MS = 60_000
-"""From so many milliseconds between the auditor's clock and the cluster's on, no time of one is compared with a time of the other."""
-
 _ROUNDING = timedelta(seconds=1)  # of the manifest's times
 _ITEM = ("broker_id", "topic", "partition", "group_id")
 _ALSO = {"groups": ("members", "committed_offsets")}
@@ -278,14 +276,6 @@ def _error(dataset: str, message: str, **item: object) -> dict[str, Any]:
         "message": message[:_WIDEST],
         **item,
     }
-
-
-def clock_skew_ms(quorum: pa.Table) -> int | None:
-    """The auditor's clock minus that of the leader of the metadata quorum, which reports its own time (KIP-836); None where it did not."""
-    for row in quorum.to_pylist():
-        if row["is_leader"] and row["read_at"] is not None and (row["last_caught_up_timestamp_ms"] or -1) >= 0:
-            return round(float(row["read_at"].timestamp() * 1000 - row["last_caught_up_timestamp_ms"]))
-    return None
 
 
 def by_one_clock(name: str, rows: pa.Table, skew_ms: int) -> tuple[pa.Table, list[dict[str, Any]]]:

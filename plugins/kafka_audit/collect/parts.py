@@ -15,8 +15,9 @@ from pydantic import TypeAdapter
 from kafka_audit.cluster.bootstrap import Cluster
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.routing import TopicPartition
+from kafka_audit.collect.clocks import clocks_apart_ms
 from kafka_audit.collect.collection import SECOND_LOOK_SECONDS, Collection
-from kafka_audit.collect.contradictions import CLOCKS_APART_MS, by_one_clock, clock_skew_ms
+from kafka_audit.collect.contradictions import by_one_clock
 from kafka_audit.collect.datasets import COMMITTED_OFFSETS, DATASETS, ERRORS, GROUPS, TRANSACTIONS, Dataset
 from kafka_audit.collect.facts import Facts, joined_facts
 from kafka_audit.collect.groups import KnownCommits
@@ -82,8 +83,8 @@ def read_part(
 
 def _by_one_clock(collection: Collection, dataset: str, rows: pa.Table) -> pa.Table:
     """The rows without times that cannot be compared; ``quorum`` tells so of the machine of one part only."""
-    skew_ms = None if collection.quorum is None else clock_skew_ms(collection.quorum)
-    if skew_ms is None or abs(skew_ms) <= CLOCKS_APART_MS:
+    skew_ms = None if collection.quorum is None else clocks_apart_ms(collection.quorum)
+    if skew_ms is None:
         return rows
     left, errors = by_one_clock(dataset, rows, skew_ms)
     collection.errors.add_rows(pa.Table.from_pylist(errors, ERRORS.schema))

@@ -31,7 +31,7 @@ from kafka_audit.store import chain
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.manifest import MANIFEST, FileHashes
-from kafka_audit.store.mirrors import bring, remote_at, root_folder, root_name, where
+from kafka_audit.store.mirrors import bring, bring_manifest, remote_at, root_folder, root_name, where
 from kafka_audit.store.sealed import AUDIT, LAG_DAY, OFFSETS, REVIEW, SCHEMA_VERSION, SNAPSHOT, Place, Sealed, SnapshotWriter
 from kafka_audit.store.signing_key import signing_key
 from kafka_audit.store.unfinished import hidden_name
@@ -197,8 +197,7 @@ class EvidenceRoot:
     def find_snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot | None:
         """The sealed snapshot of that id, or None; hashes are not checked. IntegrityError when the folder holds another one."""
         folder = self.snapshot_dir(cluster, snapshot_id, kind)
-        if remote := self.remote:
-            remote.manifest(folder)
+        bring_manifest(folder)
         return Snapshot.open(folder, self.place(cluster, kind)) if (folder / MANIFEST).is_file() else None
 
     def snapshot(self, cluster: str, snapshot_id: str, kind: str = SNAPSHOT) -> Snapshot:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_audit.errors import IntegrityError
-from kafka_audit.store.mirrors import bring, remote_at
+from kafka_audit.store.mirrors import bring, bring_manifest
 
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.dsse.json"
@@ -149,8 +149,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def manifest_sha256(folder: Path, hashes: FileHashes | None = None) -> str | None:
     """The sha256 of a folder's manifest; None when there is none. IntegrityError when it is no regular file."""
-    if (remote := remote_at(folder)) and remote.is_place(folder):
-        remote.manifest(folder)
+    bring_manifest(folder)
     return (hashes or FileHashes()).of(folder / MANIFEST)[0] if os.path.lexists(folder / MANIFEST) else None
 
 

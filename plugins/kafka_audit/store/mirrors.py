@@ -85,6 +85,12 @@ def bring(folder: Path, inside: tuple[str, ...] = ("",)) -> None:
         remote.whole(folder, inside)
 
 
+def bring_manifest(folder: Path) -> None:
+    """Copy the manifest of a sealed folder of a root in a store here; nothing for a local root, or for a folder inside of a sealed one."""
+    if (remote := remote_at(folder)) and remote.is_place(folder):
+        remote.manifest(folder)
+
+
 def is_in_store(folder: Path, name: str) -> bool:
     """Whether a sealed folder of a root in a store has a file of that name; False for a local root."""
     remote = remote_at(folder)

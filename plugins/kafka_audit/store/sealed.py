@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.durable_files import FOLDER_MODE, make_folder, sync_folder, sync_tree, write_failed, write_json
 from kafka_audit.store.manifest import MANIFEST, FileHashes, file_problems, manifest_sha256, read_manifest, tree_files
-from kafka_audit.store.mirrors import remote_at
+from kafka_audit.store.mirrors import bring_manifest, remote_at
 from kafka_audit.store.unfinished import hold_new
 from kafka_audit.times import is_id, parse_time, stamp
 
@@ -132,8 +132,7 @@ class Sealed:
         """
         if folder.is_symlink():
             raise IntegrityError(f"{folder} is a link; name the folder itself")
-        if (remote := remote_at(folder)) and remote.is_place(folder):
-            remote.manifest(folder)
+        bring_manifest(folder)
         if not (folder / MANIFEST).exists():
             raise IntegrityError(f"{folder} has no {MANIFEST}: it is not finished, or not the folder of a snapshot or an audit")
         manifest = read_manifest(folder)

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.rows.groups import GROUP_BEHAVIOUR, PARTITION_BEHAVIOUR
-from kafka_audit.collect.contradictions import CLOCKS_APART_MS
+from kafka_audit.collect.clocks import CLOCKS_APART_MS
 from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, MOST_HOURS_OLD, Behaviour
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.rows.tiers import matches_any

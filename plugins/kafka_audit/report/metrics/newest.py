@@ -6,7 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_audit.collect.contradictions import CLOCKS_APART_MS, by_one_clock, clock_skew_ms, consistent
+from kafka_audit.collect.clocks import clocks_apart_ms
+from kafka_audit.collect.contradictions import by_one_clock, consistent
 from kafka_audit.collect.datasets import DATASETS, ERRORS, QUORUM
 from kafka_audit.errors import IntegrityError
 from kafka_audit.lag.standings import READ
@@ -55,7 +56,7 @@ def _check(sealed: Sealed, read: tuple[str, ...]) -> None:
 def consistent_tables(snapshot: Snapshot) -> dict[str, pa.Table]:
     """The datasets that lag is computed from, without values that contradict each other, as audits judge them (collect.contradictions)."""
     window = tuple(parse_time(snapshot.manifest[name]) for name in ("started_at", "finished_at"))
-    skew = _skew(snapshot)
+    skew = clocks_apart_ms(_read(snapshot, QUORUM.name)) if snapshot.kind == SNAPSHOT else None
     found: dict[str, pa.Table] = {}
     errors: list[dict[str, object]] = []
     for name in READ:
@@ -76,9 +77,3 @@ def _read(snapshot: Snapshot, name: str) -> pa.Table:
             return file.read(columns=schema.names).select(schema.names).cast(schema).combine_chunks()
     except (OSError, pa.ArrowException, ValueError, KeyError) as problem:
         raise IntegrityError(f"{path}: cannot be read as the dataset {name} ({problem})") from problem
-
-
-def _skew(snapshot: Snapshot) -> int | None:
-    """How many milliseconds the clocks of the auditor and the cluster are apart, if that is too far to compare times; else None."""
-    skew = clock_skew_ms(_read(snapshot, QUORUM.name)) if snapshot.kind == SNAPSHOT else None
-    return skew if skew is not None and abs(skew) > CLOCKS_APART_MS else None
