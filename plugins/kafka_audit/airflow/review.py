@@ -7,7 +7,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.providers.standard.operators.branch import BaseBranchOperator
 from airflow.providers.standard.operators.hitl import ApprovalOperator, HITLOperator
@@ -133,7 +133,7 @@ class RiskReview(ApprovalOperator):
         plan = checked_plan(self.plan, context)
         with final_errors():
             seal = intact_seal(plan)
-            question = _of_reports()[0](plan.audit, plan.cluster, seal, review_settings() or ReviewSettings())
+            question = _review().ask(plan.audit, plan.cluster, seal, review_settings() or ReviewSettings())
             reviews.keep_question(plan.evidence_root, plan.cluster, seal)
         self.subject, self.body = question.subject, question.body
         return super().execute(context)
@@ -167,7 +167,7 @@ def record_review(plan: dict[str, Any]) -> dict[str, Any]:
     about = {"dag_id": made.dag_id, "run_id": made.run_id, "task_id": TASK_ID}
     with final_errors():
         max_days = (review_settings() or ReviewSettings()).max_days
-        done = _of_reports()[1](made.evidence_root, made.cluster, made.audit_id, max_days=max_days, about=about)
+        done = _review().record_answer(made.evidence_root, made.cluster, made.audit_id, max_days=max_days, about=about)
     who, sealed = done.answer.reviewer.text if done.answer.reviewer else "nobody", done.sealed
     log.info("%s by %s: %s%s", done.answer.decision, visible(who), sealed.path, "" if done.new else ", which was recorded before")
     log.info("sealed: review %s, number %s of its cluster, manifest sha256 %s", sealed.path.name, sealed.sequence, sealed.manifest_sha256)
@@ -176,8 +176,14 @@ def record_review(plan: dict[str, Any]) -> dict[str, Any]:
     return {"decision": done.answer.decision, "folder": where(sealed.path), "waivers": done.waivers, **place}
 
 
-def _of_reports() -> "tuple[Callable[..., Question], Callable[..., Recorded]]":
+class _Review(NamedTuple):
     """The functions that write the question and record the answer."""
+
+    ask: "Callable[..., Question]"
+    record_answer: "Callable[..., Recorded]"
+
+
+def _review() -> _Review:
     from kafka_audit.report import recorded_review, review_request  # noqa: PLC0415 - pyarrow: not at DAG parse
 
-    return review_request.ask, recorded_review.record_answer
+    return _Review(review_request.ask, recorded_review.record_answer)

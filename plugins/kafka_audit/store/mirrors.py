@@ -221,7 +221,7 @@ def _remote_in(mirror: str) -> "RemoteRoot | None":
             url = (Path(mirror) / _URL_FILE).read_text(encoding="utf-8")
         except OSError:
             return None
-        # obstore: only a root in a store needs it
+        # Loaded by name: only a root in a store needs obstore, and that module builds on this one.
         _remotes[mirror] = import_module("kafka_audit.store.remote_root").RemoteRoot(url=url, mirror=Path(mirror))
     return _remotes[mirror]
 
