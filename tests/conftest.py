@@ -99,6 +99,15 @@ def object_store() -> Iterator[Any]:
         yield made
 
 
+@pytest.fixture(scope="session")
+def azure_store() -> Iterator[Any]:
+    """An Azure server for all tests of this process."""
+    from azure_store import served
+
+    with served() as made:
+        yield made
+
+
 _RUN = pytest.StashKey[str]()
 
 

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 import pytest
@@ -18,6 +19,21 @@ from kafka_audit.jars.fetch import cache_directory, exclusive
 
 _VERSION = "1.8.0"
 _USER, _KEY = "test", "testtesttest"
+EVERYWHERE = pytest.mark.parametrize("store", ["object_store", "azure_store"], indirect=True, ids=["s3", "azure"])
+"""A test that asks for the fixture ``store`` runs on each."""
+
+
+class Store(Protocol):
+    """A server that runs, of any cloud."""
+
+    def new_root(self) -> str:
+        """The URL of an empty root in a bucket or container of its own."""
+        ...
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a process needs in its environment to use it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -66,20 +82,21 @@ def served() -> Iterator[ObjectStore]:
         ]
         process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            yield ObjectStore(endpoint=f"http://127.0.0.1:{_port_of(process)}", program=program)
+            yield ObjectStore(endpoint=f"http://127.0.0.1:{port_of(process)}", program=program)
         finally:
             process.terminate()
             process.wait()
 
 
-def _port_of(process: "subprocess.Popen[bytes]") -> int:
+def port_of(process: "subprocess.Popen[bytes]") -> int:
+    """The port that a server listens on, as soon as it does."""
     for _ in range(600):
-        assert process.poll() is None, "versitygw ended at once"
+        assert process.poll() is None, f"{process.args} ended at once"
         for one in psutil.Process(process.pid).net_connections(kind="tcp"):
             if one.status == psutil.CONN_LISTEN:
                 return int(one.laddr.port)
         time.sleep(0.05)
-    raise AssertionError("versitygw does not listen")
+    raise AssertionError(f"{process.args} does not listen")
 
 
 def _program() -> Path:
