@@ -20,7 +20,7 @@ from object_store import port_of
 from kafka_audit.jars.fetch import cache_directory, exclusive
 
 _LOCKED = Path(__file__).parent / "tools" / "azurite"
-_ACCOUNT, _KEY = "audits", base64.b64encode(b"a key of tests").decode()
+_ACCOUNT, KEY = "audits", base64.b64encode(b"a key of tests").decode()
 _VERSION, _END = "2021-12-02", "2100-01-01T00:00:00Z"
 
 
@@ -40,13 +40,13 @@ class AzureStore:
     @property
     def environment(self) -> dict[str, str]:
         """What a process needs in its environment to use it."""
-        return {"AZURE_STORAGE_ACCOUNT_KEY": _KEY, "KAFKA_AUDIT_STORE_OPTIONS": f"endpoint={self.endpoint}"}
+        return {"AZURE_STORAGE_ACCOUNTKEY": KEY, "KAFKA_AUDIT_STORE_OPTIONS": f"endpoint={self.endpoint}"}
 
 
 def signature(rights: str) -> str:
     """A shared access signature for every container, with the letters of Azure's rights, such as ``rl``: read and list."""
     signed = "\n".join((_ACCOUNT, rights, "b", "co", "", _END, "", "", _VERSION, "", ""))
-    digest = hmac.digest(base64.b64decode(_KEY), signed.encode(), "sha256")
+    digest = hmac.digest(base64.b64decode(KEY), signed.encode(), "sha256")
     return urlencode({"sv": _VERSION, "ss": "b", "srt": "co", "sp": rights, "se": _END, "sig": base64.b64encode(digest).decode()})
 
 
@@ -55,7 +55,7 @@ def served() -> Iterator[AzureStore]:
     """A server for the block; the test is skipped where it cannot be installed."""
     program = _program()
     line = ["node", program, "--silent", "--inMemoryPersistence", "--skipApiVersionCheck", "--blobHost", "127.0.0.1", "--blobPort", "0"]
-    environment = {**os.environ, "AZURITE_ACCOUNTS": f"{_ACCOUNT}:{_KEY}"}
+    environment = {**os.environ, "AZURITE_ACCOUNTS": f"{_ACCOUNT}:{KEY}"}
     process = subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield AzureStore(endpoint=f"http://127.0.0.1:{port_of(process)}/{_ACCOUNT}")
