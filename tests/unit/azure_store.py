@@ -40,7 +40,7 @@ class AzureStore:
     @property
     def environment(self) -> dict[str, str]:
         """What a process needs in its environment to use it."""
-        return {"AZURE_STORAGE_ACCOUNTKEY": KEY, "KAFKA_AUDIT_STORE_OPTIONS": f"endpoint={self.endpoint}"}
+        return {"AZURE_STORAGE_ACCOUNT_KEY": KEY, "KAFKA_AUDIT_STORE_OPTIONS": f"endpoint={self.endpoint}"}
 
 
 def signature(rights: str) -> str:
