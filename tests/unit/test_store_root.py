@@ -132,9 +132,13 @@ TAMPERED = {
 }
 
 
-@EVERYWHERE
-@pytest.mark.parametrize("what", TAMPERED)
-@pytest.mark.parametrize("deleted", [False, True], ids=["forged", "deleted"])
+CASES = [
+    *(("object_store", what, deleted) for what in TAMPERED for deleted in (False, True)),
+    *((store, what, deleted) for store in ("azure_store", "google_store") for what, deleted in (("a table", False), ("the number", True))),
+]
+
+
+@pytest.mark.parametrize(("store", "what", "deleted"), CASES, indirect=["store"])
 def test_a_forged_newer_version_and_a_deleted_object_are_found(machine: Machine, url: str, what: str, deleted: bool) -> None:
     whole = WholeAudit(machine("one").path)
     seal(machine("two"), 5)

@@ -52,10 +52,12 @@ _RETRIES: Any = {
     "backoff": {"init_backoff": timedelta(milliseconds=200), "max_backoff": timedelta(seconds=10), "base": 2},
 }
 _WRONG_KEYS = ("SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "failed to authenticate")
+_NO_OBJECT = ("NoSuchKey", "BlobNotFound")
 _NO_BUCKET = ("nosuchbucket", "containernotfound", "resourcenotfound", "bucket does not exist")
 _HINTS = (
     (("169.254.169.254",), "no credentials are in the environment, and this machine has no role that gives any: set those of the cloud"),
     (_NO_BUCKET, "there is no such bucket or container: make it, or correct the URL of the root"),
+    (("404 not found",), "the endpoint does not answer as a store does: correct it"),
     (("insufficientstorage", "507", "quota", "storagefull", "no space left"), "the store has no space left: free some, or raise its quota"),
     (("timed out",), "the store did not answer in time: try again"),
     (("error sending request", "connect", "dns"), "the store cannot be reached: check its endpoint and the network, then try again"),
@@ -112,6 +114,10 @@ class Objects:
             return self._put(name, data, "create")
         except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
             return None
+        except exceptions.PermissionDeniedError as problem:  # Azure says so to whoever may create and not replace, when one is there
+            if self._read(name, 0) is not None:
+                return None
+            raise self._failed("write", name, problem) from None
         except (exceptions.BaseError, FileNotFoundError, OSError) as problem:
             if "conditionalrequestconflict" in str(problem).lower():  # S3: another writer was at it at the same moment
                 return None
@@ -229,7 +235,8 @@ class Objects:
 
     @staticmethod
     def _is_missing(problem: Exception) -> bool:
-        return isinstance(problem, FileNotFoundError) and not any(word in str(problem).lower() for word in _NO_BUCKET)
+        """Whether a store says that it has no such object; whatever else answers 404 is no store of ours, and tells nothing."""
+        return isinstance(problem, FileNotFoundError) and any(code in str(problem) for code in _NO_OBJECT)
 
     def _failed(self, what: str, name: str, problem: Exception) -> CollectionError | ConfigurationError:
         """The error for a refused request."""
