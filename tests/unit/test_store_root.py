@@ -351,7 +351,7 @@ def test_root_check_names_each_right_that_is_missing(azure_store: AzureStore, mo
     assert "proved     create-only" in text
     assert re.search("denied     work/: .*no right to do so; docs/storage.md lists the rights", text)
     assert "proved     these credentials may not replace objects outside of work/" in text
-    assert "proved     these credentials may not remove objects outside of work/" in text
+    assert "not known  whether these credentials may remove objects outside of work/" in text  # Azurite answers 500 to a signature's batch
     monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", signature("rl"))
     with pytest.raises(RefusedError, match="no right to do so") as refused:
         Objects(url=url).create("x", b"")
