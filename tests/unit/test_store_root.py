@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from azure_store import KEY, AzureStore, signature
-from google_store import TOKEN
+from google_store import TOKEN, GoogleStore
 from object_store import EVERYWHERE, ObjectStore, Store
 from reviewed_audits import FailedAudit, kept, rejection
 from sealed_audits import CLUSTER, WholeAudit, audit_id, seal, sealed_folder, snapshot
@@ -341,6 +341,12 @@ def test_the_variables_that_the_docs_name_are_enough(store: Store, given: dict[s
     assert objects.create("a/50%25 ü.json", b"{}")
     assert [one.name for one in objects.names("a")] == ["a/50%25 ü.json"]
     assert objects.read("a/50%25 ü.json") == b"{}"
+
+
+def test_an_endpoint_that_is_no_store_is_no_empty_root(google_store: GoogleStore) -> None:
+    objects = Objects(url=google_store.new_root(), options={"base_url": f"http://127.0.0.1:{google_store.port}", "bearer_token": TOKEN})
+    with pytest.raises(CollectionError, match="the endpoint does not answer as a store does"):
+        objects.read("manifests/audits/prod/x.json")
 
 
 def test_root_check_names_each_right_that_is_missing(azure_store: AzureStore, monkeypatch: pytest.MonkeyPatch) -> None:
