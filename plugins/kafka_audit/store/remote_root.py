@@ -4,7 +4,7 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,19 @@ class RemoteRoot(Remote):
                 self.write(noted, etag.encode())
 
         self.each(bring, self.sealed_names(parent).items())
+
+    def bring_parts(self, folders: Iterable[Path]) -> None:
+        """Bring the manifests of parts of a snapshot; a copy of a part that the store does not have, or has another of, is removed."""
+
+        def bring(folder: Path) -> None:
+            raw, known = self.objects.read(self.manifest_object(folder), MOST_BYTES), folder / MANIFEST
+            if raw is not None and known.is_file() and known.read_bytes() == raw:
+                return
+            shutil.rmtree(folder, ignore_errors=True)
+            if raw is not None:
+                self.keep_manifest(folder, raw)
+
+        self.each(bring, folders)
 
     def seal_audit(self, audit: Path, identity: Mapping[str, Any], files: Mapping[str, Any], pending: Path) -> Seal:
         """Seal an open audit (remote_chain.seal_audit_in_store)."""
