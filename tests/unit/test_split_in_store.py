@@ -23,6 +23,7 @@ from kafka_audit.store.objects import Objects
 from kafka_audit.store.parts import SnapshotPart, parts_folder
 from kafka_audit.store.remote_names import files_of, is_place, manifests_of
 from kafka_audit.store.sealed import Sealed
+from kafka_audit.store.sweep import OLDEST_SECONDS, sweep
 
 CLUSTER = "split.parts"  # a name like that of a folder of parts
 COUNT = 2
@@ -242,7 +243,7 @@ def test_only_parts_lie_in_work_whatever_a_cluster_is_called():
     )
 
 
-def test_copies_of_parts_do_not_fill_the_mirror(shop, machine, monkeypatch):  # noqa: F811
+def test_copies_of_parts_go_from_the_mirror_and_nobody_is_told(shop, machine, monkeypatch):  # noqa: F811
     root = machine("one")
     shop.read(root, OF_GROUPS[0])
     folder = parts_folder(root, CLUSTER, SNAPSHOT) / OF_GROUPS[0].name
@@ -252,4 +253,9 @@ def test_copies_of_parts_do_not_fill_the_mirror(shop, machine, monkeypatch):  # 
     limit_mirror(root.path, now=used)
     assert [path.name for path in folder.iterdir()] == [MANIFEST]
     shop.read(root, *OF_GROUPS[1:], *OF_TOPICS)
+    for path in (*folder.parent.rglob("*"), folder.parent):
+        os.utime(path, (used - 2 * OLDEST_SECONDS, used - 2 * OLDEST_SECONDS))
+    told = []
+    sweep(root, CLUSTER, told.append)
+    assert (told, folder.parent.exists()) == ([], False)
     assert shop.join(root).problems() == []

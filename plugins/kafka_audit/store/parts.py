@@ -51,7 +51,7 @@ def remove_parts(folder: Path) -> None:
     """Remove the parts of a snapshot that is sealed. Those that a store does not let go are left to its lifecycle rules."""
     if remote := remote_at(folder):
         try:
-            remote.objects.remove([one.name for one in remote.objects.names(f"work/{remote.name_of(folder)}")])
+            remote.remove_parts(folder)
         except AuditError as problem:
             log.warning("the snapshot is sealed, and its parts are left in the store: %s", problem)
     shutil.rmtree(folder, ignore_errors=True)
