@@ -125,6 +125,21 @@ def test_of_two_tasks_that_read_a_part_at_once_the_first_that_is_done_counts(sho
     assert len(pq.read_table(shop.join(machine("four")).dataset("groups"))) == 6
 
 
+def test_another_task_of_the_machine_may_copy_a_part_at_the_moment_at_which_it_is_sealed(shop, machine, monkeypatch):  # noqa: F811
+    root, create = machine("one"), Objects.create
+
+    def create_and_copy(self, name, data):
+        made = create(self, name, data)
+        if name.endswith(".json"):
+            missing(root)
+        return made
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Objects, "create", create_and_copy)
+        shop.read(root, *parts_of(COUNT))
+    assert shop.join(root).problems() == []
+
+
 def test_a_part_whose_object_was_changed_is_not_read_until_it_is_restored(shop, machine, url):  # noqa: F811
     objects = Objects(url=url)
     shop.read(machine("one"), *OF_GROUPS)
