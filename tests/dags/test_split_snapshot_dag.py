@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from dag_run import Run
 from steps import Steps
+from test_audit_in_store import url  # noqa: F401  (fixture)
 
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import CollectionError
@@ -64,7 +65,9 @@ def test_a_split_run_ends_green(dag, root: Path, parts: Steps) -> None:
     )
 
 
-def test_the_gate_says_why_a_part_was_not_read_and_a_later_try_can_still_succeed(dag, load_dag, root: Path, parts: Steps) -> None:
+@pytest.mark.parametrize("place", ["root", "url"], ids=["in a folder", "in a store, each task on a machine of its own"])
+def test_the_gate_says_why_a_part_was_not_read_and_a_later_try_can_still_succeed(dag, load_dag, parts: Steps, request, place) -> None:
+    request.getfixturevalue(place)
     parts.raises["topics-02-of-02"] = CollectionError("no bootstrap server could be reached")
     run = Run(dag)
     assert run.failed == {"read_topics", "snapshot", "gate"}

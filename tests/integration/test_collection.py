@@ -37,12 +37,29 @@ def snapshot(keys, folder):
     )
 
 
-def split_snapshot(keys, folder, count):
-    """The same as :func:`snapshot`, read in parts."""
-    where = {"root": EvidenceRoot(path=folder), "cluster": "real", "snapshot_id": new_id(now(), str(folder)), "scope": Scope(), "now": now}
+def split_snapshot(keys, root_on, count):
+    """The same as :func:`snapshot`, read in parts, and each part on a machine of its own; ``root_on``: the root as a machine sees it."""
+    where = {"cluster": "real", "snapshot_id": new_id(now(), "split"), "scope": Scope(), "now": now}
     for part in parts_of(count):
-        read_part(part, settings=ConnectionSettings.from_mapping(keys), second_look_seconds=1, **where)
-    return join_parts(count, **where)
+        read_part(part, root=root_on(part.name), settings=ConnectionSettings.from_mapping(keys), second_look_seconds=1, **where)
+    return join_parts(count, root=root_on("joins"), **where)
+
+
+@pytest.fixture
+def root_on(request, tmp_path, monkeypatch):
+    """A folder that all machines share, or a root in an object store, of which each machine has a mirror."""
+    if request.param == "folder":
+        return lambda machine: EvidenceRoot(path=tmp_path / "split")
+    store = request.getfixturevalue("object_store")
+    for name, value in store.environment.items():
+        monkeypatch.setenv(name, value)
+    url = store.new_root()
+
+    def root(machine):
+        monkeypatch.setenv("KAFKA_AUDIT_MIRROR", str(tmp_path / machine))
+        return EvidenceRoot.at(url)
+
+    return root
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +105,12 @@ MOVING = {
 """Columns that differ between two snapshots of one cluster at rest, apart from ``read_at``."""
 
 
-@pytest.mark.parametrize("which", ["restricted", "faulty"])
-def test_a_split_snapshot_is_the_same_as_one_that_is_not_split(which, request, secured, tmp_path):
+@pytest.mark.parametrize(("which", "root_on"), [("restricted", "folder"), ("faulty", "store")], indirect=["root_on"])
+def test_a_split_snapshot_is_the_same_as_one_that_is_not_split(which, root_on, request, secured, tmp_path):
     keys = connection(secured, AUDITOR) if which == "restricted" else request.getfixturevalue("faulty_keys")
-    whole, split = snapshot(keys, tmp_path / "whole"), split_snapshot(keys, tmp_path / "split", 3)
+    whole, split = snapshot(keys, tmp_path / "whole"), split_snapshot(keys, root_on, 3)
 
-    assert [path.name for path in (tmp_path / "split" / "evidence" / "real").iterdir()] == [split.path.name]
+    assert [path.name for path in split.path.parent.iterdir()] == [split.path.name]
     for dataset in DATASETS.values():
         one, other = (pq.read_table(found.path / f"{dataset.name}.parquet") for found in (whole, split))
         assert other.schema == one.schema == dataset.schema

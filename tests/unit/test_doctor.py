@@ -97,18 +97,12 @@ def test_each_variable_and_each_policy_of_a_listed_cluster_that_cannot_be_used_i
     assert [one.fix.split(":")[0] for one in found][:2] == ["KAFKA_AUDIT_SHARDS", "KAFKA_AUDIT_STALE_HOURS"]
 
 
-def test_where_tasks_look_for_the_root_and_whether_a_split_snapshot_fits_it_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_tasks_look_for_the_root_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
     monkeypatch.delenv("KAFKA_AUDIT_ROOT", raising=False)
     assert f"tasks use {tmp_path / 'audit-root'}" in doctor_installation.root_folder(str(tmp_path)).detail
     monkeypatch.setenv("KAFKA_AUDIT_ROOT", str(tmp_path))
     assert doctor_installation.root_folder(str(tmp_path)).detail == str(tmp_path)
-    monkeypatch.setenv("KAFKA_AUDIT_MIRROR", str(tmp_path / "mirror"))
-    monkeypatch.setenv("KAFKA_AUDIT_SHARDS", "2")
-    found = doctor_installation.root_folder("s3://bucket/audits")
-    assert found.state == MISSING and "KAFKA_AUDIT_SHARDS: a snapshot that several tasks read needs a root in a local folder" in found.fix
 
 
 def test_a_package_outside_of_its_range_is_missing_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

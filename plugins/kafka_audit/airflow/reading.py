@@ -15,7 +15,7 @@ from kafka_audit.collect.scope import Scope
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.policy import load_policy
 from kafka_audit.store.durable_files import read_json
-from kafka_audit.store.parts import parts_folder
+from kafka_audit.store.parts import has_note, note_of, parts_folder, send_note
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,7 @@ class ClusterReading:
             parts.read_part(part, **self._where(), **self._how())
         except Exception as problem:
             note_failure(note, part.name, problem)
+            send_note(note)
             raise
         note.unlink(missing_ok=True)
 
@@ -53,13 +54,13 @@ class ClusterReading:
     def _why_missing(self, missing: list[Part]) -> AuditError:
         told = f"the snapshot was not sealed, because parts of it are missing ({', '.join(part.name for part in missing)})"
         for part in missing:
-            if (note := self._note(part)).is_file():
+            if has_note(note := self._note(part)):
                 failure = read_json(note)
                 return _ERRORS.get(str(failure.get("error")), CollectionError)(f"{told}; {part.name}: {failure.get('message')}")
         return CollectionError(f"{told}: the logs of the tasks read_groups and read_topics say why")
 
     def _note(self, part: Part) -> Path:
-        return parts_folder(self.plan.evidence_root, self.plan.cluster, self.plan.snapshot_id) / f"{part.name}.failed.json"
+        return note_of(parts_folder(self.plan.evidence_root, self.plan.cluster, self.plan.snapshot_id), part.name)
 
     @property
     def _scope(self) -> Scope:

@@ -44,7 +44,7 @@ def snapshot(plan: dict[str, Any]) -> dict[str, Any]:
 
 @task(**while_unreachable(), multiple_outputs=False)
 def read_part(plan: dict[str, Any], shards: int, groups: bool, index: int) -> str:
-    """Read the share ``index`` of the cluster's groups, or of its topics, into a folder that all tasks of the run see; returns its name."""
+    """Read the share ``index`` of the cluster's groups, or of its topics, to where all tasks of the run find it; returns its name."""
     made = checked_plan(plan)
     part = Part(groups=groups, topics=not groups, index=index, count=shards)
     with final_errors():

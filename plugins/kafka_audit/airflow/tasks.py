@@ -10,7 +10,6 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.step import checked_plan, own_plan
 from kafka_audit.audit.inputs import policy_files
-from kafka_audit.audit.installation import check_shards
 from kafka_audit.audit.policy_fit import check_policy
 from kafka_audit.audit.request import AuditPlan, AuditRequest
 from kafka_audit.collect.scope import Scope
@@ -39,7 +38,6 @@ def plan() -> dict[str, Any]:
         check_policy(policy, _catalogue(made))
         policy_files(policy)
         signing_key()
-        check_shards(made.evidence_root.path)
         audit = made.evidence_root.bring_audit(made.cluster, made.audit_id)
     sweep(made.evidence_root, made.cluster, log.warning)
     with final_errors():

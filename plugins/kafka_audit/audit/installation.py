@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.store.mirrors import need_local, root_folder
+from kafka_audit.store.mirrors import root_folder
 
 ROOT_VARIABLE = "KAFKA_AUDIT_ROOT"
 RETRIES_VARIABLE = "KAFKA_AUDIT_SNAPSHOT_RETRIES"
@@ -120,12 +120,6 @@ def snapshot_shards() -> int:
     ConfigurationError (exit 2) unless it is a whole number from 1 to 64.
     """
     return _whole_number(SHARDS_VARIABLE, 1, least=1, most=_MOST_SHARDS)
-
-
-def check_shards(root: Path) -> None:
-    """ConfigurationError (exit 2) when ``KAFKA_AUDIT_SHARDS`` is not usable, or above 1 with a root in an object store."""
-    if snapshot_shards() > 1:
-        need_local(root, f"{SHARDS_VARIABLE}: a snapshot that several tasks read")
 
 
 def _whole_number(variable: str, default: int, *, least: int, most: int) -> int:

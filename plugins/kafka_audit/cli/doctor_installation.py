@@ -17,7 +17,6 @@ from kafka_audit.audit.clusters import COMMITS_SCHEDULE_VARIABLE, OFFSETS_SCHEDU
 from kafka_audit.audit.installation import (
     ROOT_VARIABLE,
     audit_root,
-    check_shards,
     finish_minutes,
     open_folders,
     snapshot_retries,
@@ -230,7 +229,6 @@ def root_folder(root: str) -> Check:
 def _store(url: str) -> Check:
     try:
         mirror = mirror_of(url, "--root or KAFKA_AUDIT_ROOT")
-        check_shards(mirror)
         remote = remote_at(mirror)
         if remote is not None:
             next(iter(remote.objects.names("manifests")), None)

@@ -1,7 +1,6 @@
 """Reads one part of a snapshot, and joins the parts: the snapshot is the same as if one process had read it."""
 
-import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
@@ -26,11 +25,10 @@ from kafka_audit.collect.part import Part, parts_of
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import DEADLINE_SECONDS, about_snapshot
 from kafka_audit.collect.tables import ErrorLog, table
-from kafka_audit.errors import CollectionError
+from kafka_audit.errors import AuditError, CollectionError
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
-from kafka_audit.store.manifest import MANIFEST
-from kafka_audit.store.parts import SnapshotPart, part_writer, parts_folder
-from kafka_audit.store.sealed import SNAPSHOT
+from kafka_audit.store.parts import SnapshotPart, part_writer, parts_folder, read_already, remove_parts
+from kafka_audit.store.sealed import SNAPSHOT, SnapshotWriter
 from kafka_audit.times import parse_time
 
 _FACTS: TypeAdapter[Facts] = TypeAdapter(Facts)
@@ -55,10 +53,10 @@ def read_part(
     refuses the files.
     """
     folder = parts_folder(root, cluster, snapshot_id)
-    if root.find_snapshot(cluster, snapshot_id) is not None or (folder / part.name / MANIFEST).is_file():
+    if root.find_snapshot(cluster, snapshot_id) is not None or read_already(folder, [part.name]):
         progress(f"{part.name} of snapshot {snapshot_id} was read already; nothing was read")
         return
-    before = [] if part.groups else _opened(folder, (one for one in parts_of(part.count) if one.groups))
+    before = [] if part.groups else _opened(folder, snapshot_id, [one for one in parts_of(part.count) if one.groups])
     started_at = now()
     with (
         Cluster(settings, deadline_seconds=DEADLINE_SECONDS[SNAPSHOT]) as connected,
@@ -96,42 +94,50 @@ def join_parts(count: int, *, root: EvidenceRoot, cluster: str, snapshot_id: str
 
     It began when the first part did. CollectionError when a part is missing: a snapshot is never sealed without one.
     """
-    existing = root.find_snapshot(cluster, snapshot_id)
-    if existing is not None:
-        return existing
     folder = parts_folder(root, cluster, snapshot_id)
-    parts = _opened(folder, parts_of(count))
+    if root.find_snapshot(cluster, snapshot_id) is None:
+        try:
+            with root.snapshot_writer(cluster, snapshot_id) as writer:
+                _join(_opened(folder, snapshot_id, parts_of(count)), count, writer, scope, now)
+        except (AuditError, OSError):
+            if root.find_snapshot(cluster, snapshot_id) is None:
+                raise  # otherwise another process has joined the parts at the same time, and removed them
+    remove_parts(folder)
+    return root.snapshot(cluster, snapshot_id)
+
+
+def _join(parts: Sequence[SnapshotPart], count: int, writer: SnapshotWriter, scope: Scope, now: Callable[[], datetime]) -> None:
     facts = joined_facts([_FACTS.validate_python(part.manifest["facts"]) for part in parts])
     errors = ErrorLog()
-    with root.snapshot_writer(cluster, snapshot_id) as writer:
-        for part in parts:
-            errors.add_rows(pq.read_table(part.path / f"{ERRORS.name}.parquet"))
-        of_topics = parts[count:]
-        told = {**dict(facts.datasets()), ERRORS: errors.to_table(), TRANSACTIONS: _transactions(of_topics)}
-        for dataset in DATASETS.values():
-            # Each commit was read again by one part of the topics.
-            having = of_topics if dataset is COMMITTED_OFFSETS else parts
-            writer.write(dataset.name, told[dataset] if dataset in told else _joined(dataset, having))
-        started_at = min(parse_time(part.manifest["started_at"]) for part in parts)
-        writer.seal(about_snapshot(facts, errors, scope, started_at=started_at, finished_at=now()))
-    shutil.rmtree(folder, ignore_errors=True)
-    return root.snapshot(cluster, snapshot_id)
+    for part in parts:
+        errors.add_rows(pq.read_table(part.path / f"{ERRORS.name}.parquet"))
+    of_topics = parts[count:]
+    told = {**dict(facts.datasets()), ERRORS: errors.to_table(), TRANSACTIONS: _transactions(of_topics)}
+    for dataset in DATASETS.values():
+        # Each commit was read again by one part of the topics.
+        having = of_topics if dataset is COMMITTED_OFFSETS else parts
+        writer.write(dataset.name, told[dataset] if dataset in told else _joined(dataset, having))
+    started_at = min(parse_time(part.manifest["started_at"]) for part in parts)
+    writer.seal(about_snapshot(facts, errors, scope, started_at=started_at, finished_at=now()))
 
 
 def missing_parts(count: int, *, root: EvidenceRoot, cluster: str, snapshot_id: str) -> list[Part]:
     """The parts of a snapshot that were not read, or not yet; none when it is whole."""
-    if root.find_snapshot(cluster, snapshot_id) is not None:
-        return []
-    folder = parts_folder(root, cluster, snapshot_id)
-    return [part for part in parts_of(count) if not (folder / part.name / MANIFEST).is_file()]
+    missing = _missing(parts_folder(root, cluster, snapshot_id), parts_of(count))
+    # In this order: whoever seals the snapshot removes its parts afterwards.
+    return missing if missing and root.find_snapshot(cluster, snapshot_id) is None else []
 
 
-def _opened(folder: Path, parts: Iterable[Part]) -> list[SnapshotPart]:
-    wanted = [folder / part.name for part in parts]
-    missing = [one.name for one in wanted if not (one / MANIFEST).is_file()]
-    if missing:
-        raise CollectionError(f"{folder} lacks {', '.join(missing)}: clear the tasks that read these parts and run them again")
-    return [SnapshotPart.verified(one) for one in wanted]
+def _missing(folder: Path, parts: Sequence[Part]) -> list[Part]:
+    there = read_already(folder, [part.name for part in parts])
+    return [part for part in parts if part.name not in there]
+
+
+def _opened(folder: Path, snapshot_id: str, parts: Sequence[Part]) -> list[SnapshotPart]:
+    if missing := _missing(folder, parts):
+        names = ", ".join(part.name for part in missing)
+        raise CollectionError(f"snapshot {snapshot_id} lacks {names}: clear the tasks that read these parts and run them again")
+    return [SnapshotPart.verified(folder / part.name) for part in parts]
 
 
 def _joined(dataset: Dataset, parts: Sequence[SnapshotPart]) -> pa.Table:

@@ -7,8 +7,8 @@ Below the URL of the root::
     manifests/evidence/<cluster>/<id>.json              the manifest of that folder, created once and last: with it the folder exists
     manifests/evidence/<cluster>/<id>.<sha16>.dsse.json its signature, where the installation signs; <sha16> is of the manifest
     chain/audits/<cluster>/<number>.json                the manifest of the audit with that number, created once (store/remote_chain.py)
-    work/...                                            what is replaced: open audits (store/open_audits.py), and manifests of rolled-up
-                                                        days, which can be made again
+    work/...                                            what is replaced or removed: open audits (store/open_audits.py), parts of a snapshot
+                                                        until they are joined, and manifests of rolled-up days, which can be made again
 
 The mirror looks like a local root. Files are copied into it when they are asked for, and checked against their manifest.
 """
@@ -33,7 +33,7 @@ from kafka_audit.store.manifest import MANIFEST, MOST_BYTES, SIGNATURE, list_fil
 from kafka_audit.store.mirror_size import limit_mirror
 from kafka_audit.store.mirrors import AS_FOUND_FILE, remote_at, where
 from kafka_audit.store.objects import Objects
-from kafka_audit.store.remote_names import is_inside, listed_after, manifests_of, object_name, sealed_name
+from kafka_audit.store.remote_names import files_of, is_inside, is_place, listed_after, manifests_of, object_name, sealed_name
 from kafka_audit.times import stamp
 
 _AT_ONCE = 16
@@ -149,7 +149,7 @@ class Remote:
         return self.is_place(folder) and self.manifest(folder) and name in _files_of(folder, (folder / MANIFEST).stat().st_mtime_ns)
 
     def _fetch(self, folder: Path, name: str, entry: dict[str, Any]) -> None:
-        named = f"{self.name_of(folder)}/{object_name(name, entry['sha256'])}"
+        named = self.file_object(folder, name, entry["sha256"])
         partial = self._partial()
         try:
             found = self.objects.copy(named, partial, entry["bytes"])
@@ -191,8 +191,8 @@ class Remote:
 
     def send_files(self, fresh: Path, final: Path, raw: bytes) -> None:
         """Send all that a manifest, ``raw``, names, and its signature; IntegrityError when an object of that name has other bytes."""
-        files, name = parse_object(final / MANIFEST, raw)["files"], self.name_of(final)
-        self.each(lambda one: self._create(f"{name}/{object_name(one, files[one]['sha256'])}", fresh / one), list(files))
+        files = parse_object(final / MANIFEST, raw)["files"]
+        self.each(lambda one: self._create(self.file_object(final, one, files[one]["sha256"]), fresh / one), list(files))
         if (fresh / SIGNATURE).is_file():
             self._create(self._signature_object(final, hashlib.sha256(raw).hexdigest()), fresh / SIGNATURE)
 
@@ -204,6 +204,10 @@ class Remote:
         """The name of the object that is the manifest of a sealed folder."""
         return f"{manifests_of(self.name_of(folder.parent))}/{folder.name}.json"
 
+    def file_object(self, folder: Path, name: str, sha256: str) -> str:
+        """The name of the object that is a file of a sealed folder."""
+        return f"{files_of(self.name_of(folder))}/{object_name(name, sha256)}"
+
     def _signature_object(self, folder: Path, manifest_sha256: str) -> str:
         return f"{manifests_of(self.name_of(folder.parent))}/{folder.name}.{manifest_sha256[:16]}.dsse.json"
 
@@ -212,9 +216,8 @@ class Remote:
         return path.relative_to(self.mirror).as_posix()
 
     def is_place(self, folder: Path) -> bool:
-        """Whether a folder of the mirror is where a sealed folder lies, and not one inside of it."""
-        parts = folder.relative_to(self.mirror).parts
-        return len(parts) == (4 if parts[:1] == ("history",) else 3) and not any(one.startswith(".") for one in parts)
+        """Whether a folder of the mirror is where a sealed folder or a part of a snapshot lies, and not one inside of it."""
+        return is_place(self.name_of(folder))
 
     def each(self, work: Callable[[_Item], object], items: Iterable[_Item]) -> None:
         """Do the work for every item, several at a time; the first error ends it."""
@@ -268,7 +271,7 @@ def url_of(path: Path) -> str | None:
         return None
     name = path.relative_to(folder).as_posix()
     entry = _files_of(folder, (folder / MANIFEST).stat().st_mtime_ns).get(name)
-    return f"{remote.url}/{remote.name_of(folder)}/{object_name(name, str(entry['sha256']))}" if entry else None
+    return f"{remote.url}/{remote.file_object(folder, name, str(entry['sha256']))}" if entry else None
 
 
 def _can_be_file(name: str, files: Mapping[str, Any]) -> bool:

@@ -6,9 +6,11 @@ Whoever may write to the bucket chooses names: one that is not ours is passed ov
 import re
 from datetime import datetime, timedelta, timezone
 
+from kafka_audit.store.unfinished import PARTS
 from kafka_audit.times import is_id, stamp
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_PARTS_OF_A_SNAPSHOT = re.compile(rf"evidence/[^/]+/\.[^/]+{re.escape(PARTS)}")
 _OUT_OF_ORDER = timedelta(days=1)
 """Between whole listings only names from so long before the newest one are listed: a run may end long after the time in its id."""
 _LONGEST = 255
@@ -22,8 +24,23 @@ def object_name(name: str, sha256: str) -> str:
     return f"{folder}{slash}{stem}.{sha256[:16]}{dot}{kind}" if dot else f"{name}.{sha256[:16]}"
 
 
+def is_place(folder: str) -> bool:
+    """Whether a folder below the root is where a sealed folder or a part of a snapshot lies, and not one inside of it."""
+    parent, _, name = folder.rpartition("/")
+    if _PARTS_OF_A_SNAPSHOT.fullmatch(parent):
+        return not name.startswith(".")
+    return folder.count("/") == (3 if folder.startswith("history/") else 2) and not folder.startswith(".") and "/." not in folder
+
+
+def files_of(folder: str) -> str:
+    """The folder of the objects that are the files of a sealed folder; those of a part of a snapshot are removed, so they lie in work/."""
+    return f"work/{folder}" if _PARTS_OF_A_SNAPSHOT.fullmatch(folder.rpartition("/")[0]) else folder
+
+
 def manifests_of(parent: str) -> str:
-    """The folder of the manifests of the sealed folders in ``parent``."""
+    """The folder of the manifests of the sealed folders in ``parent``. Those of parts lie beside the parts."""
+    if _PARTS_OF_A_SNAPSHOT.fullmatch(parent):
+        return f"work/{parent}"
     return f"{'work/' if parent.startswith('history/') else ''}manifests/{parent}"
 
 

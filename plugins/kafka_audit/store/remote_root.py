@@ -4,7 +4,7 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from kafka_audit.store import open_audits, remote_chain
 from kafka_audit.store.chain_state import Seal
 from kafka_audit.store.manifest import MANIFEST, MOST_BYTES
 from kafka_audit.store.remote import Remote
-from kafka_audit.store.remote_names import is_inside
+from kafka_audit.store.remote_names import is_inside, manifests_of
 from kafka_audit.times import is_id
 
 log = logging.getLogger(__name__)
@@ -65,6 +65,23 @@ class RemoteRoot(Remote):
                 self.write(noted, etag.encode())
 
         self.each(bring, self.sealed_names(parent).items())
+
+    def bring_parts(self, folders: Iterable[Path]) -> None:
+        """Bring the manifests of parts of a snapshot; a copy of a part that the store does not have, or has another of, is removed."""
+
+        def bring(folder: Path) -> None:
+            raw, known = self.objects.read(self.manifest_object(folder), MOST_BYTES), folder / MANIFEST
+            here = known.read_bytes() if known.is_file() else None
+            if here not in (raw, None):  # without a manifest another task of this machine may be copying the part
+                shutil.rmtree(folder, ignore_errors=True)
+            if raw not in (here, None):
+                self.keep_manifest(folder, raw)
+
+        self.each(bring, folders)
+
+    def remove_parts(self, folder: Path) -> None:
+        """Remove all objects of the parts of a snapshot, also those that no manifest names."""
+        self.objects.remove([one.name for one in self.objects.names(manifests_of(self.name_of(folder)))])
 
     def seal_audit(self, audit: Path, identity: Mapping[str, Any], files: Mapping[str, Any], pending: Path) -> Seal:
         """Seal an open audit (remote_chain.seal_audit_in_store)."""

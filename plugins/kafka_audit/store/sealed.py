@@ -4,6 +4,7 @@ The place of a folder decides which kind, cluster and name its manifest must hav
 forges one would choose the kind that is checked least.
 """
 
+import contextlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -251,7 +252,10 @@ class SnapshotWriter:
             if self.key is not None:
                 self.key.sign(self.folder, self.folder / MANIFEST)
             sync_folder(self.folder)
-            if (remote := remote_at(self.final)) and not (remote.publish(self.folder, self.final) and not self.final.exists()):
+            if remote := remote_at(self.final):
+                if remote.publish(self.folder, self.final):
+                    with contextlib.suppress(OSError):  # another process of this machine has copied it here meanwhile
+                        self.folder.rename(self.final)
                 remote.whole(self.final)
                 return self.final
             self.folder.rename(self.final)

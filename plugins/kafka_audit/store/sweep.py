@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kafka_audit.store.layout import EvidenceRoot, check_cluster_name
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.mirrors import remote_at
 from kafka_audit.store.unfinished import HIDDEN, PARTS, is_at, is_free, is_of_this_boot
 
 OLDEST_SECONDS = 24 * 3600.0
@@ -45,7 +46,7 @@ def _sweep_name(folder: Path, name: str, say: Callable[[str], None]) -> None:
         _remove(path, say)
     elif name.endswith(PARTS):
         if _is_old(path):
-            _remove(path, say)
+            _remove(path, (lambda _: None) if remote_at(path) else say)  # in a mirror they are copies
     elif found and found["old"]:
         _restore(path, folder / found["name"], folder / f".{found['name']}.{found['token']}", found["boot"], say)
     elif found:
