@@ -88,6 +88,13 @@ def test_the_image_has_the_versions_that_are_tested_and_nothing_that_only_tests_
     assert {pin for pin in versions if pin.split("==")[0] in names} <= tested
 
 
+def test_the_image_keeps_no_tool_that_builds_packages_and_removes_only_what_is_locked() -> None:
+    locks = {name: {requirement.split("==")[0] for requirement in locked(read(name))} for name in LOCKS.values()}
+    kubernetes, build = (set(names.split()) for names in re.findall(r"pip uninstall --yes (.+)", read("docker/Dockerfile")))
+    assert build - {"pip"} == locks["build-constraints.txt"] - locks["docker/constraints.txt"]
+    assert kubernetes <= locks["docker/constraints.txt"], "pip says nothing of a package that it does not find"
+
+
 def test_make_and_the_image_install_nothing_without_a_hash() -> None:
     for name in ("Makefile", "docker/Dockerfile"):
         installs = re.findall(r"pip install.*", read(name))
