@@ -33,7 +33,7 @@ from kafka_audit.store.manifest import MANIFEST, MOST_BYTES, SIGNATURE, list_fil
 from kafka_audit.store.mirror_size import limit_mirror
 from kafka_audit.store.mirrors import AS_FOUND_FILE, remote_at, where
 from kafka_audit.store.objects import Objects
-from kafka_audit.store.remote_names import is_inside, listed_after, manifests_of, object_name, sealed_name
+from kafka_audit.store.remote_names import is_inside, is_place, listed_after, manifests_of, object_name, sealed_name
 from kafka_audit.times import stamp
 
 _AT_ONCE = 16
@@ -213,8 +213,7 @@ class Remote:
 
     def is_place(self, folder: Path) -> bool:
         """Whether a folder of the mirror is where a sealed folder lies, and not one inside of it."""
-        parts = folder.relative_to(self.mirror).parts
-        return len(parts) == (4 if parts[:1] == ("history",) else 3) and not any(one.startswith(".") for one in parts)
+        return is_place(self.name_of(folder))
 
     def each(self, work: Callable[[_Item], object], items: Iterable[_Item]) -> None:
         """Do the work for every item, several at a time; the first error ends it."""
