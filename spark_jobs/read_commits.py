@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_audit.cluster.connection_file import read_keys
@@ -24,7 +24,7 @@ from kafka_audit.submit import READ_COMMITS_CONF
 from spark_jobs.commit_history.decode.batch import TRANSACTIONS
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.history import History
-from spark_jobs.commit_history.read.source import Bounds, bounds, check_files, check_transport, records
+from spark_jobs.commit_history.read.source import Bounds, bounds, check_transport, records
 from spark_jobs.engine.exit_code import exit_code_of, failure_of, say
 from spark_jobs.engine.remote_tables import tables_of
 from spark_jobs.engine.session import spark_session
@@ -77,9 +77,7 @@ def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, beha
     further = {name: str(value) for name, value in read_keys(client_file, pipe=True).items()} if client_file else {}
     client = {**further, "bootstrap.servers": bootstrap}
     spark = spark_session(f"kafka_audit {NAME}", {**READ_COMMITS_CONF, **_jars()})
-    conf = dict(spark.sparkContext.getConf().getAll())
-    check_transport(conf, client)
-    check_files(conf, folder)
+    check_transport(dict(spark.sparkContext.getConf().getAll()), client)
     bring_up_to_date(spark, folder, client, now, most=most, described=timedelta(hours=behaviour_hours))
 
 
@@ -159,8 +157,13 @@ def holding_back(spark: SparkSession, history: Path, topic: str, partitions: Col
         return []
     for batch in batches:
         bring(batch)
-    tables = [batch / "transactions.parquet" for batch in batches]
-    records = tables_of(spark).read_whole(*tables)
+    transactions = tables_of(spark)
+    with transactions.settings():
+        found = _open_at_newest(transactions.read_whole(*[batch / "transactions.parquet" for batch in batches]), topic, partitions)
+    return None if not found and has_deleted(history) else found
+
+
+def _open_at_newest(records: DataFrame, topic: str, partitions: Collection[int]) -> list[dict[str, Any]]:
     newest = F.max_by(F.struct("append_time", "state", "start", "partitions"), "log_offset")  # the broker's clock may go back
     of_partition = records.groupBy("transactional_id", "log_partition").agg(newest.alias("newest"))
     # An id has records in two partitions only if the topic got more of them meanwhile.
@@ -171,8 +174,7 @@ def holding_back(spark: SparkSession, history: Path, topic: str, partitions: Col
     )
     held = F.array_sort(F.array_intersect("of.partitions", F.array(*map(F.lit, partitions))))
     rows = written.select("transactional_id", "state", F.date_format("start", _ISO).alias("since"), held.alias("partitions"))
-    found = [row.asDict() for row in rows.where(F.size("partitions") > 0).orderBy("transactional_id").collect()]
-    return None if not found and has_deleted(history) else found
+    return [row.asDict() for row in rows.where(F.size("partitions") > 0).orderBy("transactional_id").collect()]
 
 
 def _summary(history: History, accounted: str) -> dict[str, Any]:

@@ -22,10 +22,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.store.commit_batches import (
-    FIRST_BATCH,
     REPAIR_OF_RAW,
     batches_in,
     kept_source,
+    next_name,
     published_folder,
     raw_manifest,
     reached,
@@ -94,15 +94,14 @@ class History:
 
         A partition that was never read begins at its log start. Of more than ``most`` offsets each partition gives the same share.
         """
-        kept, names = reached(self.path), self.raw_batches()
+        kept = reached(self.path)
         start = {partition: kept.get(partition, first) for partition, first in bounds.log_start.items()}
         left = {partition: max(0, bounds.last_stable[partition] - at) for partition, at in start.items()}
         total = sum(left.values())
         if not total:
             return None
         share = {partition: min(new, max(1, new * most // total)) for partition, new in left.items()}
-        number = int(names[-1]) + 1 if names else FIRST_BATCH
-        return Planned(batch=f"{number:08d}", start=start, end={partition: at + share[partition] for partition, at in start.items()})
+        return Planned(batch=next_name(self.path), start=start, end={partition: at + share[partition] for partition, at in start.items()})
 
     def check_source(self, bounds: Bounds) -> None:
         """Write source.json at the first run; IntegrityError when this is the history of another topic, or the

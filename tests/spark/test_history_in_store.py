@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from coordinator_records import recorded
+from landed_history import RECORDED, rows_below
 from object_store import ObjectStore
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,8 +28,6 @@ from spark_jobs.commit_history.read.source import TOPIC, Bounds
 
 pytestmark = pytest.mark.spark
 
-RECORDED = datetime(2026, 11, 20, 22, 10, tzinfo=timezone.utc)
-"""After the newest of the recorded records."""
 DAY = timedelta(hours=24)
 
 
@@ -82,14 +81,6 @@ def machines(spark: SparkSession, object_store: ObjectStore, tmp_path: Path, mon
     for name, value in object_store.environment.items():
         monkeypatch.setenv(name, value)
     return Machines(spark=spark, url=object_store.new_root(), folder=tmp_path, patch=monkeypatch)
-
-
-def rows_below(folder: Path) -> dict[str, list[str]]:
-    """The rows of every table in a folder, by its path there."""
-    found: dict[str, list[str]] = {}
-    for part in sorted(folder.glob("**/*.parquet/*.parquet")):
-        found.setdefault(part.parent.relative_to(folder).as_posix(), []).extend(map(str, pq.read_table(part).to_pylist()))
-    return {name: sorted(rows) for name, rows in found.items()}
 
 
 def raw_rows(batch: Path) -> list[tuple[int, int]]:

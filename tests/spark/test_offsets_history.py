@@ -186,6 +186,12 @@ def test_a_batch_that_does_not_say_how_far_it_was_read_is_refused(tmp_path: Path
         History(path=tmp_path).next_batch(bounds(), 1)
 
 
+def test_a_batch_with_the_last_number_was_added_by_somebody(tmp_path: Path) -> None:
+    keep(tmp_path, "99999999", p0=1)
+    with pytest.raises(IntegrityError, match="99999999: no run has made so many batches, so it was added: remove it"):
+        History(path=tmp_path).next_batch(bounds(), 1)
+
+
 def test_a_history_refuses_another_cluster_and_a_topic_that_lost_its_end(tmp_path: Path) -> None:
     history = History(path=tmp_path)
     keep(tmp_path, "00000001", p0=500)

@@ -28,7 +28,7 @@ REPAIR_OF_RAW = "its records cannot be had again, restore it from a copy"
 REPAIR_OF_DECODED = "remove this decoded batch, it is decoded anew from raw/"
 SOURCE = "source.json"
 
-FIRST_BATCH = 1
+FIRST_BATCH, _LAST_BATCH = 1, 99_999_999
 _NUMBER = re.compile(r"[0-9]{8}")
 
 
@@ -52,6 +52,16 @@ def reached(history: Path) -> dict[int, int]:
         return {int(partition): int(offset) for partition, offset in raw_manifest(history, names[-1])["reached"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise IntegrityError(f"{where(history / 'raw' / names[-1])}: its manifest does not say what was read; {REPAIR_OF_RAW}") from problem
+
+
+def next_name(history: Path) -> str:
+    """The name of the batch after the newest one; IntegrityError when that has the last number that there is."""
+    names = batches_in(history / "raw")
+    if not names:
+        return f"{FIRST_BATCH:08d}"
+    if int(names[-1]) == _LAST_BATCH:
+        raise IntegrityError(f"{where(history / 'raw' / names[-1])}: no run has made so many batches, so it was added: remove it")
+    return f"{int(names[-1]) + 1:08d}"
 
 
 def read_at(history: Path, batch: str) -> datetime:

@@ -8,14 +8,13 @@ import re
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.errors import CollectionError, ConfigurationError, NothingToReadError
-from kafka_audit.submit import SECRET_SETTINGS, SHARED_FILES, is_local, sees_files
+from kafka_audit.submit import SECRET_SETTINGS, is_local
 
 TOPIC = "__consumer_offsets"
 
@@ -151,15 +150,6 @@ def check_transport(conf: Mapping[str, str], client: Mapping[str, str]) -> None:
             f"the connection's {', '.join(secrets)} would travel to the executors of {master} unprotected: set {' and '.join(missing)} "
             "in spark-defaults.conf where the job is submitted and on the Spark cluster (Spark's documentation: Security), "
             "or use a local master"
-        )
-
-
-def check_files(conf: Mapping[str, str], history: Path) -> None:
-    """ConfigurationError when the executors do not see the history's folder, into which they write the records."""
-    if not sees_files(conf):
-        raise ConfigurationError(
-            f"the executors of {conf['spark.master']} would write the commit history to their own disks: use a local master, such as "
-            f"local[2], for this job; or, if every executor sees {history} at this path and may write there, set {SHARED_FILES}=true"
         )
 
 
