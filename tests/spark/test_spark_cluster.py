@@ -1,4 +1,4 @@
-"""The verification and the commit history on a Spark cluster whose executors have Python and pyarrow, no file of the driver, and no right to write its results."""
+"""Jobs on a Spark cluster whose executors have Python and pyarrow, no file of the driver, and no right to write results."""
 
 import shutil
 import subprocess
