@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, read_as_parquet, verify_batch
+from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, batches_in, read_as_parquet, verify_batch
 from kafka_audit.store.mirrors import where
-from kafka_audit.store.sealed import sealed_in
 
 _COMMIT_COLUMNS = ["log_offset", "append_time", "group_id", "topic", "partition", "tombstone", "committed", "metadata", "topic_id"]
 _RECORDS = {
@@ -52,7 +51,7 @@ def timeline(history: Path, group: str, *, quiet: timedelta) -> list[Entry]:
     ConfigurationError when nothing is decoded yet, or no record is of this group. IntegrityError (exit 5) when a batch lacks files of its
     manifest or has others, and when a batch with rows of this group was changed.
     """
-    batches = [history / "decoded" / name for name in sealed_in(history / "decoded")]
+    batches = [history / "decoded" / name for name in batches_in(history / "decoded")]
     if not batches:
         raise ConfigurationError(f"{where(history)} holds no decoded commits: let read_commits (DAG kafka_commit_history) run first")
     found = [_of_group(batch, group) for batch in batches]
