@@ -40,8 +40,10 @@ from pathlib import Path
 
 sys.path += sys.argv[2:]
 from landed_history import land
+from spark_jobs.commit_history.describe import behaviour_tables
 from spark_jobs.engine.session import spark_session
 
+behaviour_tables.SMALL_ROWS = 0
 land(spark_session("history"), Path(sys.argv[1]))
 """
 
