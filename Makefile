@@ -13,7 +13,7 @@ CLASSES := $(VENV)/share/kafka-audit/spark-classes.bytes
 export KAFKA_AUDIT_ROOT := $(abspath $(ROOT))
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites install jars demo ui test test-fast test-versions lint types record bench conformance docs sbom lock lock-jars lock-images clean
+.PHONY: help prerequisites install jars demo ui test test-fast test-versions test-stores lint types record bench conformance docs sbom lock lock-jars lock-images clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -59,6 +59,9 @@ test-fast: $(STAMP) ## Run only the tests that start no broker, Spark, Airflow o
 
 test-versions: jars ## Run a short story on every release of Kafka that the sandbox can start
 	@KAFKA_AUDIT_TEST_RELEASES="3.9 4.3 4.4" PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest tests/integration/test_versions.py
+
+test-stores: $(STAMP) ## Run the tests of object stores on Google's kind, too (the first time this builds fake-gcs-server: two CPU minutes)
+	@KAFKA_AUDIT_TEST_GOOGLE=1 $(BIN)/pytest tests/unit/test_store_root.py tests/unit/test_store_steps.py
 
 record: jars ## Record what real clients commit, for tests/recorded (two minutes, on a machine with nothing else to do)
 	@$(BIN)/python tests/integration/commit_clients.py tests/recorded/commits_of_real_clients.parquet

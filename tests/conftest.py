@@ -99,6 +99,24 @@ def object_store() -> Iterator[Any]:
         yield made
 
 
+@pytest.fixture(scope="session")
+def azure_store() -> Iterator[Any]:
+    """An Azure server for all tests of this process."""
+    from azure_store import served
+
+    with served() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def google_store() -> Iterator[Any]:
+    """A Google server for all tests of this process."""
+    from google_store import served
+
+    with served() as made:
+        yield made
+
+
 _RUN = pytest.StashKey[str]()
 
 

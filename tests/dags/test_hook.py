@@ -1,8 +1,10 @@
 """The Kafka hook: which Airflow connections it accepts, and its errors for the others."""
 
 import json
+import re
 
 import pytest
+import typer
 
 from kafka_audit.errors import ConfigurationError
 
@@ -56,9 +58,21 @@ def test_an_unusable_connection_is_refused_without_repeating_a_secret(monkeypatc
     assert "hunter2" not in str(refused.value)
 
 
-def test_testing_a_connection_answers_and_does_not_raise(monkeypatch) -> None:
-    reached, message = connect(monkeypatch, conn_type="kafka", extra={"bootstrap.servers": "127.0.0.1:1"}).test_connection()
-    assert reached is False
-    assert "127.0.0.1:1" in message
-    reached, message = connect(monkeypatch, conn_type="kafka").test_connection()
-    assert (reached, "is empty" in message) == (False, True)
+def test_the_command_says_of_each_clusters_connection_whether_it_leads_there(monkeypatch, capsys) -> None:
+    from kafka_audit.cli.connections import connections
+
+    extra = {"bootstrap.servers": "127.0.0.1:1", "sasl.password": "hunter2"}
+    monkeypatch.setenv("AIRFLOW_CONN_ORDERS", json.dumps({"conn_type": "kafka", "extra": {"bootstrap.servers": "127.0.0.1:1"}}))
+    monkeypatch.setenv("AIRFLOW_CONN_SECRET", json.dumps({"conn_type": "kafka", "password": "hunter2", "extra": extra}))
+    monkeypatch.setenv("KAFKA_AUDIT_CLUSTERS", "orders=orders,payments=nowhere,stock=secret")
+    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
+    with pytest.raises(typer.Exit) as ended:
+        connections()
+    said = capsys.readouterr().out
+    assert ended.value.exit_code == ConfigurationError.exit_code
+    assert re.search(r"missing +cluster +it does not answer \(orders, by orders\)\n +.*127\.0\.0\.1:1", said)
+    assert re.search(
+        r"missing +cluster +the connection cannot be used \(payments, by nowhere\)\n +there is no Airflow connection 'nowhere'", said
+    )
+    assert re.search(r"missing +cluster +the connection cannot be used \(stock, by secret\)\n +.* fills password", said)
+    assert "hunter2" not in said

@@ -64,7 +64,7 @@ class Job:
         self.log = folder / "log"
         with self.log.open("w") as log:
             self.supervisor = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
-        end = time.monotonic() + 120
+        end = time.monotonic() + 300
         while len(list(folder.glob("row-*"))) < 2:
             assert time.monotonic() < end, self.log.read_text()[-3000:]
             assert self.supervisor.poll() is None, self.log.read_text()[-3000:]
@@ -85,7 +85,7 @@ class Job:
 
     def gone(self) -> list[str]:
         """What still runs ten seconds later; empty when nothing does."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while (left := self.processes) and time.monotonic() < end:
             time.sleep(0.1)
         return [" ".join(one.cmdline())[:200] for one in left]

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 DAG = "kafka_reliability_audit"
-_SECONDS = 60_000
+_MILLISECONDS = 300_000
 
 
 class Person:
@@ -16,7 +16,7 @@ class Person:
         self.address = address
         self.context = browser.new_context(viewport={"width": 1280, "height": 1000})
         self.page = self.context.new_page()
-        self.page.set_default_timeout(_SECONDS)
+        self.page.set_default_timeout(_MILLISECONDS)
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(f"{address}/")

@@ -75,7 +75,7 @@ def one_process() -> Iterator[None]:
         finally:
             process = _shared.pop().process
             try:
-                process.communicate(timeout=60)
+                process.communicate(timeout=300)
             finally:
                 process.kill()
 

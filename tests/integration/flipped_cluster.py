@@ -27,7 +27,7 @@ from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
 
 CLUSTER = "flipped"
-_IN_SYNC_TIMEOUT_S = 180
+_IN_SYNC_TIMEOUT_S = 600
 
 # Topics beside the seed's, by what happens to them.
 OWN_TOPICS = ("grown", "led", "read", "recreated", "spare", "thinned")

@@ -15,7 +15,7 @@ from kafka.errors import KafkaConnectionError
 from kafka_audit.sandbox.members import FOR_NOW
 
 Answer = TypeVar("Answer")
-_TIMEOUT_S = 60
+_TIMEOUT_S = 300
 # Writes argv[3] records into a transaction, says so, and waits for the kill that leaves it open.
 _HANGING = """
 import sys

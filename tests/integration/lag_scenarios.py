@@ -260,7 +260,7 @@ class Story:
     def _create(self, *topics: str) -> None:
         wanted = {name: {"assignments": {0: _REPLICAS.get(name, [3, 1, 2])}, "configs": _CONFIGS.get(name, {})} for name in topics}
         administer(self.cluster.bootstrap, lambda admin: admin.create_topics(wanted))
-        administer(self.cluster.bootstrap, lambda admin: admin.wait_for_topics(list(topics), timeout_ms=60_000))
+        administer(self.cluster.bootstrap, lambda admin: admin.wait_for_topics(list(topics), timeout_ms=300_000))
 
     def _delete_topics(self, *topics: str) -> None:
         administer(self.cluster.bootstrap, lambda admin: admin.delete_topics(list(topics)))

@@ -26,7 +26,7 @@ from kafka_audit.sandbox.brokers import free_ports
 ADMIN, AUDITOR, VISITOR = "admin", "auditor", "visitor"
 PASSWORDS = {ADMIN: "admin-geheim", AUDITOR: "auditor-geheim", VISITOR: "visitor-geheim"}
 _JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-_START_SECONDS = 60
+_START_SECONDS = 300
 # What the auditor may do: topic "open" is described with its configuration, "closed" without, "hidden" not at all. The visitor may nothing.
 _GRANTS = (
     (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE),
@@ -123,7 +123,7 @@ def commit(admin: AdminClient, group: str, *offsets: TopicPartition) -> None:
     while True:
         try:
             (future,) = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, list(offsets))]).values()
-            failure = next((part.error for part in future.result(timeout=30).topic_partitions if part.error), None)
+            failure = next((part.error for part in future.result(timeout=120).topic_partitions if part.error), None)
             if failure is None:
                 return
             raise KafkaException(failure)
@@ -135,4 +135,4 @@ def commit(admin: AdminClient, group: str, *offsets: TopicPartition) -> None:
 
 def _done(futures: dict) -> None:
     for future in futures.values():
-        future.result(timeout=30)
+        future.result(timeout=120)

@@ -64,7 +64,7 @@ class Cluster:
 
     def stop(self) -> None:
         self._stop.set()
-        self._working.join(60)
+        self._working.join(300)
 
     def commit(self, group: str, offset: int) -> None:
         commit(self.admin, group, TopicPartition("open", 0, offset))
@@ -72,8 +72,8 @@ class Cluster:
     def ends(self) -> list[int]:
         consumer = Consumer({**self.keys, "group.id": "none"})
         with contextlib.closing(consumer):
-            partitions = consumer.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions
-            return [consumer.get_watermark_offsets(TopicPartition(TOPIC, one), timeout=30)[1] for one in sorted(partitions)]
+            partitions = consumer.list_topics(TOPIC, timeout=120).topics[TOPIC].partitions
+            return [consumer.get_watermark_offsets(TopicPartition(TOPIC, one), timeout=120)[1] for one in sorted(partitions)]
 
 
 class Airflow:

@@ -70,9 +70,9 @@ class Transactions:
 
     def wait_for_tombstones(self, expired: set[str]) -> None:
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "none", "enable.auto.commit": False})
-        partitions = consumer.list_topics(TRANSACTIONS, timeout=30).topics[TRANSACTIONS].partitions
+        partitions = consumer.list_topics(TRANSACTIONS, timeout=120).topics[TRANSACTIONS].partitions
         consumer.assign([TopicPartition(TRANSACTIONS, partition, 0) for partition in partitions])
-        left, deadline = set(expired), time.monotonic() + 90
+        left, deadline = set(expired), time.monotonic() + 300
         while left:
             assert time.monotonic() < deadline, left
             for message in consumer.consume(100, 0.5):

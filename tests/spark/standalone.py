@@ -90,7 +90,7 @@ def _daemon(folder: Path, kind: str, *options: str, log: str = "Master") -> Iter
 
 
 def _said(log: Path, pattern: str) -> str:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not (found := re.search(pattern, log.read_text(errors="replace"))):
         assert time.monotonic() < end, log.read_text(errors="replace")[-3000:]
         time.sleep(0.1)

@@ -141,7 +141,7 @@ def _disable_unclean_elections(admin: KafkaAdminClient, bootstrap: str) -> None:
     request = IncrementalAlterConfigsRequest(resources=[whole_cluster], validate_only=False)
     (answer,) = admin._manager.run(admin._manager.send, request).responses
     assert answer.error_code == 0, answer
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     with Cluster(ConnectionSettings.from_mapping({"bootstrap.servers": bootstrap})) as cluster:
         while True:
             (described,) = describe_broker_configs(cluster, ["unclean.leader.election.enable"])

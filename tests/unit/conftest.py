@@ -2,8 +2,12 @@
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from object_store import Store
 
 
 def _not_synced(descriptor: int) -> None:
@@ -24,3 +28,9 @@ def without_data_docs() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("expectations.gate.build_docs", lambda out: None)
         yield
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest) -> "Store":
+    """The S3 store, or with object_store.EVERYWHERE each store in turn."""
+    return request.getfixturevalue(getattr(request, "param", "object_store"))  # type: ignore[no-any-return]

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 import pytest
@@ -18,6 +19,26 @@ from kafka_audit.jars.fetch import cache_directory, exclusive
 
 _VERSION = "1.8.0"
 _USER, _KEY = "test", "testtesttest"
+EVERYWHERE = pytest.mark.parametrize("store", ["object_store", "azure_store", "google_store"], indirect=True, ids=["s3", "azure", "google"])
+"""A test that asks for the fixture ``store`` runs on each."""
+
+
+class Store(Protocol):
+    """A server that runs, of any cloud."""
+
+    @property
+    def endpoint(self) -> str:
+        """Its address."""
+        ...
+
+    def new_root(self) -> str:
+        """The URL of an empty root in a bucket or container of its own."""
+        ...
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a process needs in its environment to use it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -45,7 +66,7 @@ class ObjectStore:
 @contextlib.contextmanager
 def served() -> Iterator[ObjectStore]:
     """A server for the block; the test is skipped where it cannot be built."""
-    program = _program()
+    program = built("github.com/versity/versitygw/cmd/versitygw", _VERSION)
     with tempfile.TemporaryDirectory(prefix="kafka-audit-store-") as folder:
         data, versions = Path(folder) / "data", Path(folder) / "versions"
         data.mkdir()
@@ -66,32 +87,33 @@ def served() -> Iterator[ObjectStore]:
         ]
         process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            yield ObjectStore(endpoint=f"http://127.0.0.1:{_port_of(process)}", program=program)
+            yield ObjectStore(endpoint=f"http://127.0.0.1:{port_of(process)}", program=program)
         finally:
             process.terminate()
             process.wait()
 
 
-def _port_of(process: "subprocess.Popen[bytes]") -> int:
+def port_of(process: "subprocess.Popen[bytes]") -> int:
+    """The port that a server listens on, as soon as it does."""
     for _ in range(600):
-        assert process.poll() is None, "versitygw ended at once"
+        assert process.poll() is None, f"{process.args} ended at once"
         for one in psutil.Process(process.pid).net_connections(kind="tcp"):
             if one.status == psutil.CONN_LISTEN:
                 return int(one.laddr.port)
         time.sleep(0.05)
-    raise AssertionError("versitygw does not listen")
+    raise AssertionError(f"{process.args} does not listen")
 
 
-def _program() -> Path:
+def built(module: str, version: str) -> Path:
+    """A program that Go builds, of the module's last name; the test is skipped where Go is missing."""
+    name = module.rpartition("/")[2]
     if shutil.which("go") is None:
-        pytest.skip("go is not installed: it builds versitygw, the S3 server of these tests")
-    folder = cache_directory() / "tools" / f"versitygw-{_VERSION}"
-    with exclusive(folder.parent / "versitygw.lock", wait=True):
-        if not (folder / "versitygw").is_file():
-            module = f"github.com/versity/versitygw/cmd/versitygw@v{_VERSION}"
-            built = subprocess.run(
-                ["go", "install", module], check=False, env={**os.environ, "GOBIN": str(folder)}, capture_output=True, text=True
-            )
-            if built.returncode:
-                pytest.skip(f"go could not build versitygw: {built.stderr.strip()[-300:]}")
-    return folder / "versitygw"
+        pytest.skip(f"go is not installed: it builds {name}, a server of these tests")
+    folder = cache_directory() / "tools" / f"{name}-{version}"
+    with exclusive(folder.parent / f"{name}.lock", wait=True):
+        if not (folder / name).is_file():
+            environment = {**os.environ, "GOBIN": str(folder)}
+            done = subprocess.run(["go", "install", f"{module}@v{version}"], check=False, env=environment, capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip(f"go could not build {name}: {done.stderr.strip()[-300:]}")
+    return folder / name

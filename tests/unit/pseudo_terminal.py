@@ -10,7 +10,7 @@ import termios
 import time
 from collections.abc import Mapping
 
-_SECONDS = 60
+_SECONDS = 300
 
 
 class PseudoTerminal:

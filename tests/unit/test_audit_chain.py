@@ -57,7 +57,7 @@ def test_audits_sealed_by_several_processes_at_once_make_one_chain(root: Evidenc
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(300)
         assert process.exitcode == 0
     found = links(root)
     assert sorted(number for number, _ in found.values()) == list(range(1, 21))

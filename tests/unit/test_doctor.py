@@ -11,6 +11,7 @@ from kafka_audit.cli import doctor_installation
 from kafka_audit.cli.doctor import doctor
 from kafka_audit.cli.doctor_cluster import cluster
 from kafka_audit.cli.doctor_installation import MISSING, NOT_KNOWN, OK, Check
+from kafka_audit.cluster.connection import ConnectionSettings
 
 READ, DESCRIBE, DESCRIBE_CONFIGS = 3, 8, 10
 
@@ -20,7 +21,7 @@ def by_name(checks) -> dict[str, Check]:
 
 
 def looked_at(fake: FakeCluster) -> dict[str, Check]:
-    return by_name(cluster(lambda: {"bootstrap.servers": fake.bootstrap}, where="prod.properties"))
+    return by_name(cluster(lambda: ConnectionSettings.from_mapping({"bootstrap.servers": fake.bootstrap}, where="prod.properties")))
 
 
 def outcome(capsys: pytest.CaptureFixture[str], **options) -> tuple[int, str]:
@@ -51,9 +52,9 @@ def test_rights_that_the_brokers_do_not_tell_are_not_known() -> None:
 
 
 def test_a_cluster_that_does_not_answer_and_a_file_that_is_wrong_are_missing_with_the_fix(tmp_path: Path) -> None:
-    (only,) = cluster(lambda: {"bootstrap.servers": "127.0.0.1:1"}, where="prod.properties")
+    (only,) = cluster(lambda: ConnectionSettings.from_mapping({"bootstrap.servers": "127.0.0.1:1"}, where="prod.properties"))
     assert only.state == MISSING and "127.0.0.1:1" in only.fix
-    (only,) = cluster(lambda: {"bootstrap.server": "x:1"}, where="prod.properties")
+    (only,) = cluster(lambda: ConnectionSettings.from_mapping({"bootstrap.server": "x:1"}, where="prod.properties"))
     assert (only.state, only.detail) == (MISSING, "the connection cannot be used") and "bootstrap.server: " in only.fix
 
 

@@ -1,7 +1,9 @@
 """A root in an object store: one whole snapshot and one chain whoever writes, and every forged or missing object is found."""
 
+import base64
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +12,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from object_store import ObjectStore
+from azure_store import KEY, AzureStore, signature
+from google_store import TOKEN, GoogleStore
+from object_store import EVERYWHERE, ObjectStore, Store
 from reviewed_audits import FailedAudit, kept, rejection
 from sealed_audits import CLUSTER, WholeAudit, audit_id, seal, sealed_folder, snapshot
 from test_audit_check import said
@@ -24,7 +28,7 @@ from kafka_audit.store.layout import EvidenceRoot, Snapshot, seal_audit, unseal_
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.mirror_size import limit_mirror
 from kafka_audit.store.mirrors import root_folder
-from kafka_audit.store.objects import Objects
+from kafka_audit.store.objects import Objects, RefusedError
 from kafka_audit.store.remote import url_of
 from kafka_audit.store.remote_root import RemoteRoot
 from kafka_audit.store.sealed import OFFSETS, Sealed
@@ -35,11 +39,11 @@ Machine = Callable[[str], EvidenceRoot]
 
 
 @pytest.fixture
-def url(object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> str:
+def url(store: Store, monkeypatch: pytest.MonkeyPatch) -> str:
     """The URL of an empty root, which this process may use."""
-    for name, value in object_store.environment.items():
+    for name, value in store.environment.items():
         monkeypatch.setenv(name, value)
-    return object_store.new_root()
+    return store.new_root()
 
 
 @pytest.fixture
@@ -53,6 +57,7 @@ def machine(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machin
     return go_on_as
 
 
+@EVERYWHERE
 def test_an_object_is_created_once_whoever_else_tries(url: str) -> None:
     objects = Objects(url=url)
     with ThreadPoolExecutor(64) as pool:
@@ -63,6 +68,7 @@ def test_an_object_is_created_once_whoever_else_tries(url: str) -> None:
     assert not objects.create("race", b"another")
 
 
+@EVERYWHERE
 def test_of_64_racing_writers_one_whole_snapshot_stays(url: str, machine: Machine, tmp_path: Path) -> None:
     reader = machine("reader")
     final = reader.snapshot_dir(CLUSTER, audit_id(0))
@@ -85,6 +91,7 @@ def test_of_64_racing_writers_one_whole_snapshot_stays(url: str, machine: Machin
     assert (final / "topics.parquet").read_text() == f"topics of {won[0]}"
 
 
+@EVERYWHERE
 def test_a_snapshot_of_one_machine_is_read_on_another(machine: Machine, url: str) -> None:
     taken = snapshot(machine("one"), 0)
     other = machine("other")
@@ -101,6 +108,7 @@ def test_a_snapshot_of_one_machine_is_read_on_another(machine: Machine, url: str
     assert url_of(other.path / "audits" / CLUSTER / "new.txt") is None
 
 
+@EVERYWHERE
 def test_an_audit_of_one_machine_is_verified_on_another(machine: Machine, url: str) -> None:
     whole = WholeAudit(machine("one").path)
     machine("other")
@@ -124,8 +132,13 @@ TAMPERED = {
 }
 
 
-@pytest.mark.parametrize("what", TAMPERED)
-@pytest.mark.parametrize("deleted", [False, True], ids=["forged", "deleted"])
+CASES = [
+    *(("object_store", what, deleted) for what in TAMPERED for deleted in (False, True)),
+    *((store, what, deleted) for store in ("azure_store", "google_store") for what, deleted in (("a table", False), ("the number", True))),
+]
+
+
+@pytest.mark.parametrize(("store", "what", "deleted"), CASES, indirect=["store"])
 def test_a_forged_newer_version_and_a_deleted_object_are_found(machine: Machine, url: str, what: str, deleted: bool) -> None:
     whole = WholeAudit(machine("one").path)
     seal(machine("two"), 5)
@@ -143,6 +156,7 @@ def test_a_forged_newer_version_and_a_deleted_object_are_found(machine: Machine,
     assert not deleted or "missing" in text or "gone" in text
 
 
+@EVERYWHERE
 def test_audits_of_several_machines_make_one_chain(machine: Machine, url: str) -> None:
     seals = [seal(machine(name), hour) for hour, name in enumerate(("one", "two", "one", "three"))]
     assert [one.sequence for one in seals] == [1, 2, 3, 4]
@@ -197,6 +211,7 @@ def test_a_number_that_is_gone_is_not_given_again_by_a_machine_that_saw_it(machi
         seal(machine("one"), 1)
 
 
+@EVERYWHERE
 def test_an_open_audit_goes_from_machine_to_machine(machine: Machine, url: str) -> None:
     root = machine("one")
     audit = root.bring_audit(CLUSTER, audit_id(0))
@@ -246,6 +261,7 @@ def test_the_mirror_is_kept_small_and_filled_again(machine: Machine, monkeypatch
     assert root.path.stat().st_mode & 0o777 == 0o700
 
 
+@EVERYWHERE
 def test_the_newest_of_many_is_found_in_one_request(machine: Machine, url: str) -> None:
     remote = machine("one").remote
     assert remote is not None
@@ -261,6 +277,9 @@ def test_the_newest_of_many_is_found_in_one_request(machine: Machine, url: str) 
         ("s3://key:secret@bucket/x", "KAFKA_AUDIT_ROOT: the URL of a root holds a bucket and a folder only"),
         ("s3://bucket/x?region=a", "KAFKA_AUDIT_ROOT: the URL of a root holds a bucket and a folder only"),
         ("s3:///x", "names no bucket"),
+        ("abfss://container/x", "write abfss://container@account.dfs.core.windows.net/folder"),
+        ("abfss://container@account.blob.core.windows.net/x", "is no name of a bucket"),
+        ("abfss://container:secret@account.dfs.core.windows.net/x", "no key and no option"),
         ("s3://bucket/*", "holds \\*"),
         ("file://host/x", "a file:// URL has no host"),
     ],
@@ -271,13 +290,19 @@ def test_a_url_that_cannot_be_a_root_is_refused(named: str, told: str) -> None:
     assert "secret" not in str(refused.value)
 
 
+@EVERYWHERE
 def test_errors_of_a_store_say_what_to_do_and_hold_no_secret(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigurationError, match="there is no such bucket"):
-        Objects(url="s3://missing-bucket/root").read("x")
-    wrong = Objects(url=url, options={**Objects(url=url).options, "secret_access_key": "guessed-wrong"})
+    missing = Objects(url=re.sub("evidence-[0-9a-f]+", "missing-bucket", url))
+    for ask in (lambda: missing.read("x"), lambda: list(missing.names("x")), lambda: missing.create("x", b"")):
+        with pytest.raises(ConfigurationError, match="there is no such bucket"):
+            ask()
+    scheme = url.partition(":")[0]
+    secret = {"s3": "secret_access_key", "abfss": "account_key", "gs": "bearer_token"}[scheme]
+    guessed = base64.b64encode(b"guessed wrong").decode()
+    wrong = Objects(url=url, options={**Objects(url=url).options, secret: guessed})
     with pytest.raises(CollectionError, match="does not accept the credentials") as refused:
         wrong.read("x")
-    assert "guessed-wrong" not in str(refused.value)
+    assert guessed not in str(refused.value)
     with pytest.raises(ConfigurationError, match="KAFKA_AUDIT_STORE_OPTIONS"):
         Objects(url=url, options={"endpiont": "x"}).read("x")
     monkeypatch.setenv("KAFKA_AUDIT_STORE_OPTIONS", "my-secret-value")
@@ -286,14 +311,57 @@ def test_errors_of_a_store_say_what_to_do_and_hold_no_secret(url: str, monkeypat
     assert "my-secret-value" not in str(refused.value)
 
 
+@EVERYWHERE
 def test_root_check_proves_what_it_can_and_says_what_it_cannot(url: str, machine: Machine) -> None:
     machine("one")
     text = said("root", "check", url)
     assert "proved     create-only: a second object of the same name was refused" in text
-    assert "proved     versions: the bucket keeps them" in text
     assert "too wide   these credentials may replace objects outside of work/" in text
-    assert "not known  lock:" in text
+    if url.startswith("s3:"):
+        assert "proved     versions: the bucket keeps them" in text
+        assert "not known  lock: whether objects are retained cannot be asked" in text
+    else:
+        assert re.search("not known  versions: the store does not tell whether replaced objects are kept; ask (az|gcloud) storage", text)
     assert "only a URL of an object store is checked" in said("root", "check", "audit-root", code=2)
+
+
+BY_VARIABLES = {
+    "key": ("azure_store", {"AZURE_STORAGE_ENDPOINT": "{}", "AZURE_STORAGE_ACCOUNT_KEY": KEY}),
+    "signature": ("azure_store", {"AZURE_ENDPOINT": "{}", "AZURE_STORAGE_SAS_TOKEN": signature("rwdlc")}),
+    "options": ("azure_store", {"KAFKA_AUDIT_STORE_OPTIONS": f"endpoint={{}},account_key={KEY}"}),
+    "token": ("google_store", {"GOOGLE_BASE_URL": "{}", "GOOGLE_BEARER_TOKEN": TOKEN}),
+}
+
+
+@pytest.mark.parametrize(("store", "given"), BY_VARIABLES.values(), ids=BY_VARIABLES, indirect=["store"])
+def test_the_variables_that_the_docs_name_are_enough(store: Store, given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value.format(store.endpoint))
+    objects = Objects(url=store.new_root())
+    assert objects.create("a/50%25 ü.json", b"{}")
+    assert [one.name for one in objects.names("a")] == ["a/50%25 ü.json"]
+    assert objects.read("a/50%25 ü.json") == b"{}"
+
+
+def test_an_endpoint_that_is_no_store_is_no_empty_root(google_store: GoogleStore) -> None:
+    objects = Objects(url=google_store.new_root(), options={"base_url": f"http://127.0.0.1:{google_store.port}", "bearer_token": TOKEN})
+    with pytest.raises(CollectionError, match="the endpoint does not answer as a store does"):
+        objects.read("manifests/audits/prod/x.json")
+
+
+def test_root_check_names_each_right_that_is_missing(azure_store: AzureStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", azure_store.endpoint)
+    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", signature("rcl"))
+    url = azure_store.new_root()
+    text = said("root", "check", url, code=2)
+    assert "proved     create-only" in text
+    assert re.search("denied     work/: .*no right to do so; docs/storage.md lists the rights", text)
+    assert "proved     these credentials may not replace objects outside of work/" in text
+    assert "not known  whether these credentials may remove objects outside of work/" in text  # Azurite answers 500 to a signature's batch
+    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", signature("rl"))
+    with pytest.raises(RefusedError, match="no right to do so") as refused:
+        Objects(url=url).create("x", b"")
+    assert "sig=" not in str(refused.value)
 
 
 def test_what_a_store_cannot_do_is_refused(url: str, machine: Machine) -> None:

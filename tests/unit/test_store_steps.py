@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from object_store import ObjectStore
+from object_store import EVERYWHERE, Store
 from test_audit_check import said
 
 from kafka_audit.airflow.step import audit_step, clock_of
@@ -91,12 +91,13 @@ class Run:
 
 
 @pytest.fixture
-def run(object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    for name, value in object_store.environment.items():
+def run(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    for name, value in store.environment.items():
         monkeypatch.setenv(name, value)
-    return Run(object_store.new_root(), tmp_path / "machines", monkeypatch)
+    return Run(store.new_root(), tmp_path / "machines", monkeypatch)
 
 
+@EVERYWHERE
 def test_steps_on_different_machines_make_one_sealed_audit(run: Run) -> None:
     run.plan_and_snapshot()
     run.judge()
@@ -134,6 +135,7 @@ def test_a_step_of_a_sealed_audit_leaves_it_as_it_is(run: Run) -> None:
     assert Sealed.verified(plan.audit.path).manifest["sequence"] == 1
 
 
+@EVERYWHERE
 def test_what_was_told_is_known_on_another_machine(run: Run) -> None:
     root = EvidenceRoot.at(run.machine().root)
     with told_record(root, "kafka") as record:

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -49,6 +50,14 @@ def test_every_line_of_a_lock_is_an_exact_version_with_its_hashes(lock: str) -> 
         assert hashes, requirement
     assert "--hash" in read(lock)
     assert not re.search(r"://|--(extra-)?index|--find-links|--trusted", read(lock)), "a lock says what, not from where"
+
+
+@pytest.mark.parametrize("lock", sorted(ROOT.glob("tests/*/tools/*/package-lock.json")), ids=lambda path: path.parent.name)
+def test_every_package_that_npm_installs_has_an_exact_version_and_its_hash(lock: Path) -> None:
+    packages = json.loads(lock.read_text(encoding="utf-8"))["packages"]
+    for name, version in packages.pop("")["dependencies"].items():
+        assert packages[f"node_modules/{name}"]["version"] == version
+    assert all(one["integrity"].startswith("sha512-") and "resolved" not in one for one in packages.values())
 
 
 @pytest.mark.parametrize(("requirements", "lock"), LOCKS.items())

@@ -26,6 +26,16 @@ from kafka_audit.shipped import shipped_folder
 from kafka_audit.store.mirrors import root_name
 
 _MOST_CORES = 4
+_PATIENCE_SECONDS = 120
+_PATIENCE = {
+    # A machine that is busy answers late. With Airflow's own limits (5 seconds for an answer of the API server, 30 for reading a DAG file)
+    # a task fails there before it begins, without a word of why in its log.
+    "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": str(_PATIENCE_SECONDS),
+    "AIRFLOW__WORKERS__EXECUTION_API_RETRIES": "12",
+    "AIRFLOW__WORKERS__EXECUTION_API_RETRY_WAIT_MAX": "10",
+    "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": str(_PATIENCE_SECONDS),
+    "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": str(2 * _PATIENCE_SECONDS),
+}
 _NOT_INSTALLED = Path(__file__).parent / "not_installed"
 """Modules that fail to import, in place of packages whose import takes seconds and that no process here uses."""
 
@@ -50,9 +60,10 @@ def audit_environment(*, root: Path, connection: Mapping[str, Any] | None) -> di
         environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": environment.get("SPARK_LOCAL_IP", "127.0.0.1")}
     environment |= {
         "AIRFLOW_HOME": str(home),
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}?timeout={_PATIENCE_SECONDS}",
         "AIRFLOW__CORE__DAGS_FOLDER": str(shipped_folder("dags")),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        **_PATIENCE,
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
         # Signs only the calls of this one process to itself.
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(64),

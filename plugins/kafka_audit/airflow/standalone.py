@@ -23,7 +23,7 @@ from kafka_audit.errors import CollectionError, ConfigurationError
 from kafka_audit.store.mirrors import need_local, root_folder
 
 _GRACE_SECONDS = 30
-_START_SECONDS = 300
+_START_SECONDS = 600
 _USERS = {"admin": "admin", "viewer": "viewer"}
 
 

@@ -1,7 +1,7 @@
 """``kafka-audit doctor``: what an audit needs, whether it is there, and how to get it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +10,7 @@ import typer
 from kafka_audit.cli import doctor_cluster, doctor_installation
 from kafka_audit.cli.doctor_installation import MISSING, NOT_KNOWN, Check
 from kafka_audit.cli.options import Bootstrap, Connection, Controls, PolicyFolder, connection_keys, printable
+from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.errors import ConfigurationError, IncompleteError
 
 RootUrl = Annotated[
@@ -36,8 +37,13 @@ def doctor(
 
     Exit code 0: nothing is missing. 2: something is. 4: nothing is missing, but something could not be found out.
     """
+    tell(_checks(bootstrap, connection, root, policy, controls or []))
+
+
+def tell(checks: Iterable[Check]) -> None:
+    """Print a line for each check when it is done, with the fix below it; then end with exit code 2 or 4 if not all are ok."""
     found: Counter[str] = Counter()
-    for check in _checks(bootstrap, connection, root, policy, controls or []):
+    for check in checks:
         found[check.state] += 1
         typer.echo(printable(f"{check.state:<9}  {check.name:<20}  {check.detail}"))
         for line in check.fix.splitlines():
@@ -57,6 +63,8 @@ def _checks(bootstrap: str | None, connection: Path | None, root: str, policy: P
     yield from doctor_installation.rules(policy, controls)
     yield doctor_installation.root_folder(root)
     if bootstrap is not None or connection is not None:
-        yield from doctor_cluster.cluster(lambda: connection_keys(bootstrap, connection), where=str(connection or "--bootstrap"))
+        where = str(connection or "--bootstrap")
+        yield from doctor_cluster.cluster(lambda: ConnectionSettings.from_mapping(connection_keys(bootstrap, connection), where=where))
     else:
-        yield Check("cluster", "not asked", "name it by --bootstrap or --connection to check whether it answers, and the rights on it")
+        by = "--bootstrap or --connection; kafka-audit connections asks those of Airflow's connections"
+        yield Check("cluster", "not asked", f"to check whether it answers, and the rights on it, name it by {by}")

@@ -1,7 +1,6 @@
 """The checks of ``kafka-audit doctor`` that ask the cluster: does it answer, and may this principal read what an audit reads?"""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from kafka_audit.cli.doctor_installation import MISSING, NOT_KNOWN, OK, Check
 from kafka_audit.cluster.bootstrap import Cluster
@@ -15,13 +14,13 @@ _ON_CLUSTER = ("Describe", "DescribeConfigs")
 _ON_TOPICS = ("Describe", "DescribeConfigs", "Read")
 
 
-def cluster(keys: Callable[[], Mapping[str, Any]], *, where: str) -> Iterator[Check]:
+def cluster(settings: Callable[[], ConnectionSettings]) -> Iterator[Check]:
     """Whether it answers, then the rights on the cluster and on topics; only the first line where it does not answer. Sends only reads."""
     try:
-        settings = ConnectionSettings.from_mapping(keys(), where=where)
-        with Cluster(settings, deadline_seconds=DEADLINE_SECONDS) as connected:
+        found = settings()
+        with Cluster(found, deadline_seconds=DEADLINE_SECONDS) as connected:
             checks = [
-                Check("cluster", OK, f"{len(connected.brokers)} brokers answer to {settings.identity}"),
+                Check("cluster", OK, f"{len(connected.brokers)} brokers answer to {found.identity}"),
                 _cluster_rights(connected),
                 _topic_rights(connected),
             ]

@@ -30,6 +30,7 @@ COMMANDS = {
     "history": "retention:group_history",
     "demo": "demo:demo",
     "doctor": "doctor:doctor",
+    "connections": "connections:connections",
     "ui": "ui:ui",
     "version": "main:version",
     "lag": "lag:lag",

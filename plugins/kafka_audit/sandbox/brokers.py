@@ -25,7 +25,7 @@ from kafka_audit.sandbox.definition import Brokers
 from kafka_audit.sandbox.processes import ProcessRecord
 from kafka_audit.sandbox.state import BrokerState, Folder
 
-START_TIMEOUT_S = 120
+START_TIMEOUT_S = 300
 PORTS = range(20_000, 32_000)
 _HOST = "127.0.0.1"
 _LOG4J = Path(__file__).with_name("log4j2.properties")

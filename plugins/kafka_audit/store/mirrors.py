@@ -33,7 +33,8 @@ AS_FOUND_FILE = ".as-found"
 _URL_FILE = ".url"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ALMOST_URL = re.compile(rf"({'|'.join(SCHEMES)}|file):", re.IGNORECASE)
-_BUCKET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9.-]+)?")
+_BUCKET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_CONTAINER = re.compile(r"[a-z0-9][a-z0-9-]*@[a-z0-9]+\.dfs\.core\.windows\.net")
 
 
 def root_folder(where: str | Path, named: str = "the root") -> Path:
@@ -157,16 +158,17 @@ def _checked_url(text: str, named: str) -> str:
         raise ConfigurationError(
             f"{named}: a root cannot lie at {parts.scheme}://: write a folder or a URL of {', '.join(f'{one}://' for one in SCHEMES)} or file://"
         )
-    user = parts.netloc.rpartition("@")[0]
-    if parts.query or parts.fragment or ":" in user or (user and parts.scheme != "abfss"):
+    user, azure = parts.netloc.rpartition("@")[0], parts.scheme == "abfss"
+    form = f"{parts.scheme}://{'container@account.dfs.core.windows.net' if azure else 'bucket'}/folder"
+    if parts.query or parts.fragment or ":" in user or (user and not azure):
         raise ConfigurationError(
-            f"{named}: the URL of a root holds a bucket and a folder only, no key and no option: write {parts.scheme}://bucket/folder and "
+            f"{named}: the URL of a root holds a bucket and a folder only, no key and no option: write {form} and "
             "give keys by the cloud's own environment"
         )
     if not parts.netloc:
-        raise ConfigurationError(f"{named}: {text} names no bucket: write {parts.scheme}://bucket/folder")
-    if not _BUCKET.fullmatch(parts.netloc):
-        raise ConfigurationError(f"{named}: {parts.netloc!r:.80} is no name of a bucket: write {parts.scheme}://bucket/folder")
+        raise ConfigurationError(f"{named}: {text} names no bucket: write {form}")
+    if not (_CONTAINER if azure else _BUCKET).fullmatch(parts.netloc):
+        raise ConfigurationError(f"{named}: {parts.netloc!r:.80} is no name of a bucket: write {form}")
     odd = {repr(one) for one in parts.path if not one.isprintable()}
     if found := sorted(odd or {*parts.path} & {*"*?[]{}\\%"} or ({".", ".."} & {*parts.path.split("/")})):
         raise ConfigurationError(f"{named}: the folder in {text} holds {' '.join(found)}, which cannot be used: name another folder")

@@ -30,6 +30,15 @@ OPTIONS_VARIABLE = "KAFKA_AUDIT_STORE_OPTIONS"
 """``name=value`` pairs, separated by commas, beside the cloud's own environment: ``endpoint=https://minio:9000,region=eu-west-1``."""
 
 _CLIENT_OPTIONS = ("timeout", "connect_timeout", "proxy_url")
+_ENDPOINT_VARIABLES = (
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_ENDPOINT",
+    "AZURE_STORAGE_ENDPOINT",
+    "AZURE_ENDPOINT",
+    "GOOGLE_BASE_URL",
+)
+_ENDPOINT_OPTIONS = ("endpoint", "endpoint_url", "endpoint_url_s3", "base_url")
 _SECRET = re.compile(r"key|secret|token|password|sas|credential", re.IGNORECASE)
 _QUERY = re.compile(r"(?<=\w)\?\w[\w.-]*=[^\s\"<>)]*")
 _USER = re.compile(r"(?<=://)[^/\s@]+:[^/\s@]*@")
@@ -42,16 +51,23 @@ _RETRIES: Any = {
     "retry_timeout": timedelta(seconds=90),
     "backoff": {"init_backoff": timedelta(milliseconds=200), "max_backoff": timedelta(seconds=10), "base": 2},
 }
-_WRONG_KEYS = ("SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "AuthenticationFailed")
+_WRONG_KEYS = ("SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "failed to authenticate")
+_NO_OBJECT = ("NoSuchKey", "BlobNotFound")
+_NO_BUCKET = ("nosuchbucket", "containernotfound", "resourcenotfound", "bucket does not exist")
 _HINTS = (
     (("169.254.169.254",), "no credentials are in the environment, and this machine has no role that gives any: set those of the cloud"),
-    (("nosuchbucket", "containernotfound", "bucket does not exist"), "there is no such bucket: make it, or correct the URL of the root"),
+    (_NO_BUCKET, "there is no such bucket or container: make it, or correct the URL of the root"),
+    (("404 not found",), "the endpoint does not answer as a store does: correct it"),
     (("insufficientstorage", "507", "quota", "storagefull", "no space left"), "the store has no space left: free some, or raise its quota"),
     (("timed out",), "the store did not answer in time: try again"),
     (("error sending request", "connect", "dns"), "the store cannot be reached: check its endpoint and the network, then try again"),
     (("invalid path",), "an object there has a name that none of ours has, and hides the others: remove it"),
     (("slowdown", "503", "429"), "the store asks for fewer requests: try again later"),
 )
+
+
+class RefusedError(CollectionError):
+    """The store does not let these credentials do this."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +97,8 @@ class Objects:
     def _store(self) -> "ObjectStore":
         said = dict(self.options)
         client: Any = {name: said.pop(name) for name in _CLIENT_OPTIONS if name in said}
-        endpoints = [value for name, value in said.items() if name.endswith("endpoint")] + [os.environ.get("AWS_ENDPOINT_URL", "")]
+        endpoints = [value for name, value in said.items() if name.endswith(_ENDPOINT_OPTIONS)]
+        endpoints += [os.environ.get(name, "") for name in _ENDPOINT_VARIABLES]
         client["allow_http"] = any(value.startswith("http://") for value in endpoints)
         # A bucket with Object Lock asks for a checksum of each object; a manifest holds the same one.
         config: Any = {"aws_checksum_algorithm": "sha256", **said} if self.url.startswith("s3:") else said
@@ -97,6 +114,10 @@ class Objects:
             return self._put(name, data, "create")
         except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
             return None
+        except exceptions.PermissionDeniedError as problem:  # Azure says so to whoever may create and not replace, when one is there
+            if self._read(name, 0) is not None:
+                return None
+            raise self._failed("write", name, problem) from None
         except (exceptions.BaseError, FileNotFoundError, OSError) as problem:
             if "conditionalrequestconflict" in str(problem).lower():  # S3: another writer was at it at the same moment
                 return None
@@ -214,7 +235,8 @@ class Objects:
 
     @staticmethod
     def _is_missing(problem: Exception) -> bool:
-        return isinstance(problem, FileNotFoundError) and "nosuchbucket" not in str(problem).lower()
+        """Whether a store says that it has no such object; whatever else answers 404 is no store of ours, and tells nothing."""
+        return isinstance(problem, FileNotFoundError) and any(code in str(problem) for code in _NO_OBJECT)
 
     def _failed(self, what: str, name: str, problem: Exception) -> CollectionError | ConfigurationError:
         """The error for a refused request."""
@@ -223,8 +245,10 @@ class Objects:
         if isinstance(problem, exceptions.UnauthenticatedError) or any(word in said for word in _WRONG_KEYS):
             return CollectionError(f"{where}: the store does not accept the credentials; set those of the cloud's own environment. {said}")
         if isinstance(problem, exceptions.PermissionDeniedError):
-            return CollectionError(f"{where}: no right to do so; docs/storage.md lists the rights that are needed. {said}")
+            return RefusedError(f"{where}: no right to do so; docs/storage.md lists the rights that are needed. {said}")
         hint = next((text for words, text in _HINTS if any(word in said.lower() for word in words)), "")
+        if isinstance(problem, exceptions.AlreadyExistsError):  # Azure answers 409 for an object that an immutability policy keeps
+            return RefusedError(f"{where}: the store keeps the object that is there. {said}")
         kind = ConfigurationError if "no such bucket" in hint else CollectionError
         return kind(f"{where}: {hint + '. ' if hint else ''}{said}")
 

@@ -6,10 +6,28 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kafka_audit.errors import AuditError
-from kafka_audit.store.objects import Objects, Put
+from kafka_audit.store.objects import Objects, Put, RefusedError
 from kafka_audit.times import stamp
 
 PROVED, DENIED, WIDE, UNKNOWN = "proved", "denied", "too wide", "not known"
+
+_ASK = {  # what the client cannot ask -> the command of the cloud that tells it
+    "s3": {
+        "versions": "aws s3api get-bucket-versioning",
+        "lock": "aws s3api get-object-lock-configuration",
+        "delete": "deny s3:DeleteObjectVersion",
+    },
+    "gs": {
+        "versions": "gcloud storage buckets describe, versioning_enabled",
+        "lock": "gcloud storage buckets describe, retention_policy",
+        "delete": "give no storage.objects.delete outside of work/",
+    },
+    "abfss": {
+        "versions": "az storage account blob-service-properties show, isVersioningEnabled",
+        "lock": "az storage container immutability-policy show",
+        "delete": "give no blobs/deleteBlobVersion/action",
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -37,14 +55,15 @@ def check_root(objects: Objects, now: datetime) -> Iterator[Answer]:
     yield _versions(objects, made)
     yield from _work(objects)
     yield from _rights(objects, name)
+    ask = _asked(objects)
     yield Answer(
-        UNKNOWN,
-        "lock: whether the bucket has a default retention cannot be asked through this client; ask the cloud's own tool, such as "
-        "aws s3api get-object-lock-configuration",
+        UNKNOWN, f"lock: whether objects are retained cannot be asked through this client; ask the cloud's own tool: {ask['lock']}"
     )
-    yield Answer(
-        UNKNOWN, "versions: whether these credentials may delete a version cannot be asked; deny s3:DeleteObjectVersion (docs/storage.md)"
-    )
+    yield Answer(UNKNOWN, f"versions: whether these credentials may delete a version cannot be asked; {ask['delete']} (docs/storage.md)")
+
+
+def _asked(objects: Objects) -> dict[str, str]:
+    return _ASK[objects.url.partition(":")[0]]
 
 
 def _create_only(objects: Objects, name: str) -> Answer:
@@ -57,8 +76,9 @@ def _create_only(objects: Objects, name: str) -> Answer:
 
 
 def _versions(objects: Objects, made: Put) -> Answer:
-    if not objects.url.startswith("s3:"):
-        return Answer(UNKNOWN, "versions: this store does not tell whether replaced objects are kept; see docs/storage.md")
+    """S3 and Azure tell the version of an object that they keep versions of; Google numbers each object, kept or not."""
+    if objects.url.startswith("gs:") or (objects.url.startswith("abfss:") and made.version is None):
+        return Answer(UNKNOWN, f"versions: the store does not tell whether replaced objects are kept; ask {_asked(objects)['versions']}")
     if made.version in (None, "null"):
         return Answer(DENIED, "versions: the bucket keeps none: switch versioning on, so that a forged or deleted object can be restored")
     return Answer(PROVED, "versions: the bucket keeps them")
@@ -81,7 +101,9 @@ def _rights(objects: Objects, name: str) -> Iterator[Answer]:
     for what, may in (("replace", lambda: objects.replace(name, b"third")), ("remove", lambda: objects.remove([name]))):
         try:
             may()
-        except AuditError:
+        except RefusedError:
             yield Answer(PROVED, f"these credentials may not {what} objects outside of work/")
+        except AuditError as problem:
+            yield Answer(UNKNOWN, f"whether these credentials may {what} objects outside of work/: {problem}")
         else:
-            yield Answer(WIDE, f"these credentials may {what} objects outside of work/: deny it by the bucket's policy (docs/storage.md)")
+            yield Answer(WIDE, f"these credentials may {what} objects outside of work/: take that right from them (docs/storage.md)")
