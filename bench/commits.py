@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from pathlib import Path
 from unittest.mock import patch
 
@@ -162,7 +163,7 @@ def main() -> None:
         def job(history: History) -> int:
             before = rows_of(history)
             with history.claimed():
-                read(spark, history, client)
+                read(spark, history, client, datetime.now(timezone.utc))
             return rows_of(history) - before
 
         def rows_of(history: History) -> int:

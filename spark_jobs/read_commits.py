@@ -6,25 +6,25 @@ After a kill at any point the next run continues without a missing or double rec
 import argparse
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.errors import AuditError, CollectionError, NothingToReadError
 from kafka_audit.jars.fetch import spark_connector_jars
-from kafka_audit.store.commit_batches import has_deleted
+from kafka_audit.store.commit_batches import batches_in, has_deleted
 from kafka_audit.store.durable_files import read_json, write_json
+from kafka_audit.store.mirrors import bring, remote_at
 from kafka_audit.submit import READ_COMMITS_CONF
 from spark_jobs.commit_history.decode.batch import TRANSACTIONS
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
 from spark_jobs.commit_history.history import History
-from spark_jobs.commit_history.read.source import Bounds, bounds, check_files, check_transport, stream
+from spark_jobs.commit_history.read.source import Bounds, bounds, check_transport, records
 from spark_jobs.engine.exit_code import exit_code_of, failure_of, say
 from spark_jobs.engine.remote_tables import tables_of
 from spark_jobs.engine.session import spark_session
@@ -41,11 +41,11 @@ _OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 _ISO = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
 
 
-def read(spark: SparkSession, history: History, client: Mapping[str, str], *, most: int = MOST_OFFSETS) -> Bounds:
+def read(spark: SparkSession, history: History, client: Mapping[str, str], now: datetime, *, most: int = MOST_OFFSETS) -> Bounds:
     """Copy and decode all new records of the history's topic; returns the topic's offsets as they were at the start.
 
-    NothingToReadError when the topic does not exist yet, CollectionError when it cannot be read or existed before, IntegrityError when the
-    history is not of this topic or its checkpoint does not fit it.
+    ``now``: when the run began, in UTC. NothingToReadError when the topic does not exist yet, CollectionError when it cannot be read or
+    existed before, IntegrityError when the history is not of this topic.
     """
     try:
         seen = bounds(spark, client, history.topic.name)
@@ -54,32 +54,9 @@ def read(spark: SparkSession, history: History, client: Mapping[str, str], *, mo
             raise CollectionError(f"{problem}; but {history.path} holds records of it: it was deleted") from problem
         raise
     history.check_source(seen)
-    failed: list[AuditError | OSError] = []  # Spark wraps it in an error of its own, without its type and with half of its text
-
-    def land(rows: DataFrame, number: int) -> None:
-        try:
-            history.land(rows, number, seen.log_start)
-        except (AuditError, OSError) as problem:
-            failed.append(problem)
-            raise
-
-    query = (
-        stream(spark, client, history.topic.name, history.next_offsets(seen), most=most)
-        .writeStream.foreachBatch(land)
-        .option("checkpointLocation", str(history.checkpoint.path))
-        .trigger(availableNow=True)
-        .start()
-    )
-    try:
-        query.awaitTermination()
-    except StreamingQueryException:
-        if failed:
-            raise failed[0] from None
-        raise
-    finally:
-        query.stop()
-    for batch in history.raw_batches():
-        history.decode(spark, batch)
+    while planned := history.next_batch(seen, most):
+        history.land(records(spark, client, history.topic.name, planned.start, planned.end), planned, seen.log_start, now)
+    history.decode(spark)
     return seen
 
 
@@ -100,22 +77,30 @@ def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, beha
     further = {name: str(value) for name, value in read_keys(client_file, pipe=True).items()} if client_file else {}
     client = {**further, "bootstrap.servers": bootstrap}
     spark = spark_session(f"kafka_audit {NAME}", {**READ_COMMITS_CONF, **_jars()})
-    conf = dict(spark.sparkContext.getConf().getAll())
-    check_transport(conf, client)
-    check_files(conf, folder)
+    check_transport(dict(spark.sparkContext.getConf().getAll()), client)
+    bring_up_to_date(spark, folder, client, now, most=most, described=timedelta(hours=behaviour_hours))
+
+
+def bring_up_to_date(
+    spark: SparkSession, folder: Path, client: Mapping[str, str], now: datetime, *, most: int = MOST_OFFSETS, described: timedelta
+) -> None:
+    """Read what is new of both topics into a history, write last_run.json, and describe the time of that length until ``now`` (UTC).
+
+    A step that fails does not keep the others from what they can do; its error comes last.
+    """
     history = History(path=folder)
     transactions = History(path=folder / "transactions", topic=TRANSACTIONS)
     with history.claimed():
-        seen = read(spark, history, client, most=most)
+        seen = read(spark, history, client, now, most=most)
         behind = {p: end - seen.last_stable[p] for p, end in seen.log_end.items() if end > seen.last_stable[p]}
         window = Window(
             end=now,
-            length=timedelta(hours=behaviour_hours),
+            length=described,
             retention_ms=seen.retention_ms,
             partitions=len(seen.log_end),
             held_back=frozenset(behind),
         )
-        unread = failure_of(NAME, lambda: _read_claimed(spark, transactions, client, most))
+        unread = failure_of(NAME, lambda: _read_claimed(spark, transactions, client, now, most))
         unwritten = failure_of(NAME, lambda: _write_last_run(spark, history, transactions, behind, unread))
         undescribed = failure_of(NAME, lambda: describe(spark, history.path, window))
     if isinstance(unread, CollectionError):
@@ -128,9 +113,9 @@ def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, beha
         raise failures[-1]
 
 
-def _read_claimed(spark: SparkSession, history: History, client: Mapping[str, str], most: int) -> None:
+def _read_claimed(spark: SparkSession, history: History, client: Mapping[str, str], now: datetime, most: int) -> None:
     with history.claimed():
-        read(spark, history, client, most=most)
+        read(spark, history, client, now, most=most)
 
 
 def _jars() -> dict[str, str]:
@@ -144,16 +129,21 @@ def _write_last_run(
 ) -> None:
     """Write last_run.json; ``behind``: how many offsets open transactions hold back, by partition."""
     file = history.path / "last_run.json"
-    accounted = _newest(read_json(file).get("accounted", ()) if file.is_file() else ())
-    summary = _summary(history, accounted)
-    of_transactions = {"not_read": str(unread)} if unread else _summary(transactions, accounted)
+    if remote := remote_at(file):
+        remote.bring_file(file)
+    accounted = read_json(file)["accounted"] if file.is_file() else {}
+    summary = _summary(history, accounted.get("batches", ""))
+    of_transactions = {"not_read": str(unread)} if unread else _summary(transactions, accounted.get("transactions", ""))
     summary |= {
         "held_back": sum(behind.values()),
         "held_back_by": None if unread else holding_back(spark, transactions.path, history.topic.name, behind),
         "transactions": of_transactions,
-        "accounted": sorted(_newest([*accounted.values(), *summary["batches"], *of_transactions.get("batches", ())]).values()),
     }
+    told = {"batches": summary["batches"], "transactions": of_transactions.get("batches")}
+    summary["accounted"] = {**accounted, **{name: batches[-1] for name, batches in told.items() if batches}}
     write_json(file, summary)
+    if remote:
+        remote.send_file(file)
 
 
 def holding_back(spark: SparkSession, history: Path, topic: str, partitions: Collection[int]) -> list[dict[str, Any]] | None:
@@ -162,10 +152,18 @@ def holding_back(spark: SparkSession, history: Path, topic: str, partitions: Col
     Each has transactional_id, state, since (start, ISO 8601, or None) and the ``partitions`` in question. None where none is found and
     batches were deleted, which may have held its record.
     """
-    tables = sorted(found.parent / "transactions.parquet" for found in history.glob("decoded/[!.]*/manifest.json"))
-    if not tables or not partitions:
+    batches = [history / "decoded" / name for name in batches_in(history / "decoded")]
+    if not batches or not partitions:
         return []
-    records = tables_of(spark).read_whole(*tables)
+    for batch in batches:
+        bring(batch)
+    transactions = tables_of(spark)
+    with transactions.settings():
+        found = _open_at_newest(transactions.read_whole(*[batch / "transactions.parquet" for batch in batches]), topic, partitions)
+    return None if not found and has_deleted(history) else found
+
+
+def _open_at_newest(records: DataFrame, topic: str, partitions: Collection[int]) -> list[dict[str, Any]]:
     newest = F.max_by(F.struct("append_time", "state", "start", "partitions"), "log_offset")  # the broker's clock may go back
     of_partition = records.groupBy("transactional_id", "log_partition").agg(newest.alias("newest"))
     # An id has records in two partitions only if the topic got more of them meanwhile.
@@ -176,22 +174,12 @@ def holding_back(spark: SparkSession, history: Path, topic: str, partitions: Col
     )
     held = F.array_sort(F.array_intersect("of.partitions", F.array(*map(F.lit, partitions))))
     rows = written.select("transactional_id", "state", F.date_format("start", _ISO).alias("since"), held.alias("partitions"))
-    found = [row.asDict() for row in rows.where(F.size("partitions") > 0).orderBy("transactional_id").collect()]
-    return None if not found and has_deleted(history) else found
+    return [row.asDict() for row in rows.where(F.size("partitions") > 0).orderBy("transactional_id").collect()]
 
 
-def _newest(batches: Iterable[str]) -> dict[str, str]:
-    """The newest of these batches of each Spark query. A batch is named after the id of its query and a number of eight digits."""
-    return {_query(batch): batch for batch in sorted(batches)}
-
-
-def _query(batch: str) -> str:
-    return batch.rpartition("-")[0]
-
-
-def _summary(history: History, accounted: Mapping[str, str]) -> dict[str, Any]:
-    """The batches of a topic that are in no earlier last_run.json, and how complete they are."""
-    batches = [batch for batch in history.raw_batches() if batch > accounted.get(_query(batch), "")]
+def _summary(history: History, accounted: str) -> dict[str, Any]:
+    """The batches of a topic that are in no earlier last_run.json, whose newest is ``accounted``, and how complete they are."""
+    batches = [batch for batch in history.raw_batches() if batch > accounted]
     sums = [history.raw_manifest(batch)["totals"] for batch in batches]
     totals = {name: sum(each[name] for each in sums) for name in ("expected", "rows", "lost", "skipped")}
     coverage = totals["rows"] / totals["expected"] if totals["expected"] else None  # nothing new: no coverage to speak of

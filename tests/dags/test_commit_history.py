@@ -78,6 +78,17 @@ def test_the_job_gets_its_history_the_jars_and_the_connection_but_no_password_on
     assert not Path(arguments[arguments.index("--client") + 1]).exists()
 
 
+def test_the_history_of_a_root_in_a_store_is_read_into_this_machines_mirror(
+    load_dag, submit: Submit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("CLUSTERS", "orders=kafka_secured"), ("ROOT", "s3://evidence/prod"), ("MIRROR", str(tmp_path / "mirror"))):
+        monkeypatch.setenv(f"KAFKA_AUDIT_{name}", value)
+    assert Run(load_dag(f"{DAG}__orders")).state == "success"
+    assert submit.seen is not None
+    history = Path(submit.seen["arguments"][submit.seen["arguments"].index("--history") + 1])
+    assert history.match("history/orders/commits") and history.parents[3] == tmp_path / "mirror"
+
+
 @pytest.mark.parametrize(
     ("conf", "message"),
     [

@@ -152,7 +152,7 @@ def test_an_edited_plan_is_refused_by_every_task_and_the_run_ends_red(*, load_da
     ids=["cluster", "policy", "today", "arguments"],
 )
 def test_an_edited_plan_deletes_nothing(*, load_dag, root: Path, steps: Steps, edit_xcom, key: str, change: Callable[[Any], Any]) -> None:
-    history = root / "history" / "payments" / "commits" / "raw" / "old"
+    history = root / "history" / "payments" / "commits" / "raw" / "00000001"
     history.mkdir(parents=True)
     manifest = history / "manifest.json"
     manifest.write_text('{"partitions": []}')

@@ -63,7 +63,7 @@ def test_a_snapshot_is_kept_as_long_as_its_day_is_not_rolled_up(dag, old_snapsho
 def commits(root: Path) -> Callable[[], set[str]]:
     """A history with a batch of the summer before and a new one; gives the names of those that are there."""
     history = EvidenceRoot(path=root).commit_history("kafka")
-    for name, when in (("old", datetime(2026, 7, 20, tzinfo=timezone.utc)), ("new", WHEN)):
+    for name, when in (("00000001", datetime(2026, 7, 20, tzinfo=timezone.utc)), ("00000002", WHEN)):
         for kind in ("raw", "decoded"):
             manifest = history / kind / name / "manifest.json"
             write_json(manifest, {"partitions": []})
@@ -73,7 +73,7 @@ def commits(root: Path) -> Callable[[], set[str]]:
 
 def test_old_batches_of_commits_are_deleted_in_the_same_step(dag, commits: Callable, steps: Steps, policy_copy: Path) -> None:
     assert Run(dag, policy_dir=str(policy_copy)).returned("delete_expired") == {"deleted": 1, "would_go": 0, "kept": 0}
-    assert commits() == {"new"}
+    assert commits() == {"00000002"}
 
 
 def test_nothing_is_deleted_by_the_shipped_policy_and_the_log_says_what_would_have_gone(
@@ -81,8 +81,8 @@ def test_nothing_is_deleted_by_the_shipped_policy_and_the_log_says_what_would_ha
 ) -> None:
     run = Run(dag)
     assert (run.state, run.returned("delete_expired")) == ("success", {"deleted": 0, "would_go": 1, "kept": 0})
-    assert commits() == {"old", "new"}
-    assert "dry run: commits/old goes: its newest record is older than" in caplog.text
+    assert commits() == {"00000001", "00000002"}
+    assert "dry run: commits/00000001 goes: its newest record is older than" in caplog.text
     assert "set KAFKA_AUDIT_POLICY in Airflow's environment" in caplog.text
 
 
@@ -92,7 +92,7 @@ def test_the_installations_policy_is_named_once_in_the_environment(
     monkeypatch.setenv("KAFKA_AUDIT_POLICY", str(policy_copy))
     assert Run(dag).returned("delete_expired") == {"deleted": 1, "would_go": 0, "kept": 0}
     assert steps.arguments[-2:] == ["--policy", str(policy_copy)]
-    assert commits() == {"new"}
+    assert commits() == {"00000002"}
 
 
 def test_a_policy_in_the_environment_that_is_no_folder_stops_the_run_before_anything_goes(
@@ -101,13 +101,13 @@ def test_a_policy_in_the_environment_that_is_no_folder_stops_the_run_before_anyt
     monkeypatch.setenv("KAFKA_AUDIT_POLICY", "policy")
     run = Run(dag)
     assert "KAFKA_AUDIT_POLICY: policy is not the absolute path of a folder" in str(run.errors["plan_roll_up"])
-    assert commits() == {"old", "new"}
+    assert commits() == {"00000001", "00000002"}
 
 
 def test_a_dry_run_deletes_nothing(dag, commits: Callable, steps: Steps, policy_copy: Path) -> None:
     run = Run(dag, policy_dir=str(policy_copy), dry_run=True)
     assert run.returned("delete_expired") == {"deleted": 0, "would_go": 1, "kept": 0}
-    assert commits() == {"old", "new"}
+    assert commits() == {"00000001", "00000002"}
 
 
 def test_nothing_is_deleted_when_the_roll_up_failed(dag, root: Path, steps: Steps) -> None:

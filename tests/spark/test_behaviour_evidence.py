@@ -40,14 +40,14 @@ def commits(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """A commit history of the recorded topic, as read_commits leaves it: one batch and the behaviour tables up to END."""
     history = History(path=tmp_path_factory.mktemp("commits") / "commits")
     rows = recorded(spark)
-    raw = history.path / "raw" / "b-00000000"
+    raw = history.path / "raw" / "00000001"
     write_parquet(rows.coalesce(1), raw / "records.parquet")
     ranges = rows.groupBy("partition").agg(F.min("offset"), F.max("offset"), F.count("*")).collect()
     start, last, read = ({row[0]: row[column] for row in ranges} for column in (1, 2, 3))
     found = coverage(start, {partition: at + 1 for partition, at in last.items()}, start, read)
-    seal(raw, partitions=found, totals=totals(found))
+    seal(raw, partitions=found, totals=totals(found), read_at=END.isoformat())
     write_json(history.path / "source.json", {"cluster_id": "cluster-id", "topic_id": "topic"})
-    history.decode(spark, raw.name)
+    history.decode(spark)
     window = Window(end=END, length=timedelta(hours=24), retention_ms=1_800_000, partitions=50)
     assert describe(spark, history.path, window) is not None
     return history.path

@@ -1,7 +1,7 @@
 """Behaviour tables of consecutive windows: what the newest window does not contain is taken from the previous one."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,9 @@ from spark_jobs.rows.group.commit_behaviour import group_table, with_group_behav
 pytestmark = pytest.mark.spark
 
 
-def batch(spark: SparkSession, history: Path, name: str, commits: DataFrame, records: DataFrame, **read: int) -> None:
+def batch(
+    spark: SparkSession, history: Path, name: str, commits: DataFrame, records: DataFrame, *, read_at: datetime = START, **read: int
+) -> None:
     """A decoded batch and the manifest of its raw one, of partition 0 as ``read`` says, and of partition 3, which lost records."""
     write_parquet(commits.coalesce(1), history / "decoded" / name / "offset_commits.parquet")
     write_parquet(records.coalesce(1), history / "decoded" / name / "group_records.parquet")
@@ -32,7 +34,7 @@ def batch(spark: SparkSession, history: Path, name: str, commits: DataFrame, rec
     lost = {"partition": 3, "start": 7, "end": 9, "lost": 2, "skipped": 0}
     whole = {"partition": 0, "start": 0, "end": 4, "lost": 0, "skipped": 0, **read}
     totals = {"expected": 12, "rows": 10, "lost": 2, "skipped": 0}
-    write_json(history / "raw" / name / "manifest.json", {"partitions": [whole, lost], "totals": totals})
+    write_json(history / "raw" / name / "manifest.json", {"partitions": [whole, lost], "totals": totals, "read_at": read_at.isoformat()})
     write_json(history / "source.json", {"cluster_id": "c", "topic_id": "t"})
 
 
@@ -45,7 +47,7 @@ def test_what_a_window_does_not_show_comes_from_the_tables_before(
     log.add("s-java-auto5", 0, 9)  # its members leave within two hours
     left = recorded_tables["group_records"].where("group_id = 's-java-auto5' or group_id = 's-kpy-auto5'")
     joined = left.where("group_id = 's-kpy-auto5' and size(group_metadata.members) > 0").limit(1)
-    batch(spark, tmp_path, "a", log.table(spark), left.where("group_id = 's-java-auto5'").union(joined))
+    batch(spark, tmp_path, "00000001", log.table(spark), left.where("group_id = 's-java-auto5'").union(joined))
     nothing = recorded_tables["group_records"].limit(0)
     day = timedelta(days=1)
 
@@ -58,7 +60,7 @@ def test_what_a_window_does_not_show_comes_from_the_tables_before(
 
     first = tables_at(0.5)
     assert (first[1]["idle"].commits, first[1]["idle"].committed, first[2]["before"]) == (3, 7, None)
-    assert (first[2]["totals"]["lost"], first[2]["gaps"]) == (2, [{"batch": "a", "partition": 3, "start": 7, "lost": 2}])
+    assert (first[2]["totals"]["lost"], first[2]["gaps"]) == (2, [{"batch": "00000001", "partition": 3, "start": 7, "lost": 2}])
     empty = first[0]["s-java-auto5"]
     assert (empty.member_count, empty.empty_since is not None, empty.session_timeout_ms) == (0, True, 45_000)
     assert first[0]["s-kpy-auto5"].empty_since is None
@@ -74,7 +76,7 @@ def test_what_a_window_does_not_show_comes_from_the_tables_before(
     later = Log(first_offset=4)
     later.add("idle", 7.3 * 86_400_000, 3)
     later.add("s-java-auto5", 7.3 * 86_400_000, None)
-    batch(spark, tmp_path, "b", later.table(spark), nothing, start=4, end=6)
+    batch(spark, tmp_path, "00000002", later.table(spark), nothing, read_at=START + 7.5 * day, start=4, end=6)
     last = tables_at(7.5)
     again = tables_at(7.6)
     idle, goes = last[1]["idle"], last[1]["s-java-auto5"]
@@ -82,7 +84,7 @@ def test_what_a_window_does_not_show_comes_from_the_tables_before(
     assert (goes.removed, goes.removed_at is not None) == ("expired", True)
     assert (again[1]["s-java-auto5"].removed, again[1]["s-java-auto5"].removed_reason) == (goes.removed, goes.removed_reason)
     assert (again[1]["idle"].rewinds, again[1]["idle"].committed) == (1, 3)
-    assert [source["batch"] for source in last[2]["sources"]] == ["b"]
+    assert [source["batch"] for source in last[2]["sources"]] == ["00000002"]
     assert "s-java-auto5" not in tables_of_carried(spark, tmp_path)
 
 
@@ -118,7 +120,7 @@ def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(
     for at in range(4):
         log.add("billing", at * 3_600_000, 10 + at)
     nothing = spark.createDataFrame([], recorded_tables["group_records"].schema)
-    batch(spark, tmp_path, "a", log.table(spark), nothing)
+    batch(spark, tmp_path, "00000001", log.table(spark), nothing)
     group, partition, _, shown = described(4)
     assert shown == (None, None, None)
     assert (group["behaviour"]["hours"], group["behaviour"]["window_hours"], partition["behaviour"]["hours"]) == (4.0, 24.0, 4.0)
@@ -126,11 +128,11 @@ def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(
 
     late = Log(first_offset=4)
     late.add("billing", 4.5 * 3_600_000, 20)
-    batch(spark, tmp_path, "b", late.table(spark), nothing, start=4, end=7, lost=2)
+    batch(spark, tmp_path, "00000002", late.table(spark), nothing, start=4, end=7, lost=2)
     group, partition, used, shown = described(5)
     assert shown == ("2026-11-21 01:00:00Z", "2026-11-21 01:00:00Z", None)
     assert (group["behaviour"]["hours"], partition["behaviour"]["lost_ms"], partition["behaviour"]["committed"]) == (0.0, 1_800_000, 20)
-    assert used.manifest["gaps"][0]["batch"] == "a"
+    assert used.manifest["gaps"][0]["batch"] == "00000001"
 
     group, partition, _, shown = described(6, 0)  # an open transaction, since the reading at 5 h
     assert (group["behaviour"]["as_of"], group["behaviour"]["hours"]) == ("2026-11-21 01:00:00Z", 0.0)
@@ -141,12 +143,12 @@ def test_a_hole_and_what_is_held_back_reach_the_groups_whose_partition_it_is(
 
     last = Log(first_offset=7)
     last.add("billing", 5.5 * 3_600_000, 7)  # it was held back until now, and it went back
-    batch(spark, tmp_path, "c", last.table(spark), nothing, start=7, end=8)
+    batch(spark, tmp_path, "00000003", last.table(spark), nothing, start=7, end=8)
     group, partition, *_ = described(40)
     assert (partition["behaviour"]["committed"], group["behaviour"]["hours"]) == (7, 0.0)  # the window has no record
     after = Log(first_offset=8)
     after.add("billing", 30 * 3_600_000, 8)
-    batch(spark, tmp_path, "d", after.table(spark), nothing, start=8, end=9)
+    batch(spark, tmp_path, "00000004", after.table(spark), nothing, start=8, end=9)
     group, partition, *_ = described(41)
     assert (partition["behaviour"]["commits"], group["behaviour"]["hours"]) == (1, 11.0)
 

@@ -239,14 +239,16 @@ def test_groups_deleted_together_are_not_taken_for_the_deletion_of_their_topic(s
 def test_the_groups_of_the_recorded_topic_are_described(spark: SparkSession, recorded_tables: dict[str, DataFrame], tmp_path: Path) -> None:
     history = History(path=tmp_path)
     for kind in ("raw", "decoded"):
-        (tmp_path / kind / "b").mkdir(parents=True)
-        (tmp_path / kind / "b" / "manifest.json").write_text(
-            json.dumps({"partitions": [], "totals": dict.fromkeys(("expected", "rows", "lost", "skipped"), 1)})
+        (tmp_path / kind / "00000001").mkdir(parents=True)
+        (tmp_path / kind / "00000001" / "manifest.json").write_text(
+            json.dumps(
+                {"partitions": [], "read_at": START.isoformat(), "totals": dict.fromkeys(("expected", "rows", "lost", "skipped"), 1)}
+            )
         )
     (tmp_path / "source.json").write_text('{"cluster_id": "c", "topic_id": "t"}')
     for name in ("offset_commits", "group_records"):
-        write_parquet(recorded_tables[name], tmp_path / "decoded" / "b" / f"{name}.parquet")
-    seal(tmp_path / "decoded" / "b", rows={"undecoded": 0})
+        write_parquet(recorded_tables[name], tmp_path / "decoded" / "00000001" / f"{name}.parquet")
+    seal(tmp_path / "decoded" / "00000001", rows={"undecoded": 0})
     lie_in = {
         row.group_id: row.log_partition for row in recorded_tables["group_records"].select("group_id", "log_partition").distinct().collect()
     }

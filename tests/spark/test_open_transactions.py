@@ -9,7 +9,6 @@ import pytest
 from coordinator_records import RAW_DDL, text, values
 from pyspark.sql import SparkSession
 
-from kafka_audit.store.commit_batches import note_reached
 from spark_jobs.commit_history.decode.batch import TRANSACTIONS, decode_batch
 from spark_jobs.engine.tables import write_parquet
 from spark_jobs.read_commits import holding_back
@@ -23,11 +22,11 @@ STARTED = datetime(2026, 11, 20, 20, 32, 57, tzinfo=timezone.utc)
 Log = list[tuple[int, int, datetime, str, bytes | None]]
 
 
-def kept(spark: SparkSession, history: Path, *batches: Log) -> None:
+def kept(spark: SparkSession, history: Path, *batches: Log, first: int = 1) -> None:
     """Decoded batches of records: partition, offset, time, transactional id, value."""
-    for number, log in enumerate(batches):
+    for number, log in enumerate(batches, first):
         rows = [(*place, struct.pack(">h", 0) + text(name), value) for *place, name, value in log]
-        folder = history / "decoded" / f"batch-{number}"
+        folder = history / "decoded" / f"{number:08d}"
         folder.mkdir(parents=True)
         write_parquet(spark.createDataFrame(rows, RAW_DDL), folder / "raw")
         (folder / "manifest.json").write_text(json.dumps(decode_batch(spark, TRANSACTIONS, folder / "raw", folder)))
@@ -64,8 +63,7 @@ def test_the_newest_record_of_a_partition_is_the_last_one_whatever_the_brokers_c
 def test_once_batches_were_deleted_no_transaction_that_is_found_open_does_not_mean_that_none_is(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    kept(spark, tmp_path, [(0, 0, STARTED, "open", ONGOING)])
-    note_reached(tmp_path)
+    kept(spark, tmp_path, [(0, 0, STARTED, "open", ONGOING)], first=2)
     assert holding_back(spark, tmp_path, "__consumer_offsets", [4]) is None
     assert holding_back(spark, tmp_path, "__consumer_offsets", []) == []
     assert len(holding_back(spark, tmp_path, "__consumer_offsets", [5]) or []) == 1

@@ -11,9 +11,7 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_audit.errors import ConfigurationError
-from kafka_audit.submit import LOOPBACK_CONF, READ_COMMITS_CONF, SHARED_FILES, job_path
-from spark_jobs.commit_history.read.source import check_files
+from kafka_audit.submit import LOOPBACK_CONF, READ_COMMITS_CONF, job_path
 
 pytestmark = pytest.mark.spark
 
@@ -68,14 +66,6 @@ def test_no_plan_shows_the_key_or_the_password_of_a_connection(spark: SparkSessi
         assert "broker:9093" in shown(spark)
     finally:
         spark.conf.unset(name)
-
-
-def test_the_commit_history_is_refused_where_executors_would_write_it_to_their_own_disks() -> None:
-    cluster, history = {"spark.master": "spark://master:7077"}, Path("/root/history")
-    with pytest.raises(ConfigurationError, match=r"/root/history .*set spark\.kafka_audit\.sharedFiles=true"):
-        check_files(cluster, history)
-    check_files({**cluster, SHARED_FILES: "true"}, history)
-    check_files({"spark.master": "local[2]"}, history)
 
 
 def test_credentials_are_not_sent_to_executors_of_a_cluster_without_encryption(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from kafka_audit.store.durable_files import write_json
 from spark_jobs.commit_history.describe.behaviour_tables import newest_record
 
 AT = datetime(2026, 11, 20, 20, tzinfo=timezone.utc)
+READ_AT = datetime(2026, 11, 20, 21, tzinfo=timezone.utc)
 TABLES = ("group_records", "offset_commits", "undecoded")
 COMMITS = "offset_commits.parquet/part-00000.parquet"
 Harm = Callable[[Path], object]
@@ -23,11 +24,12 @@ Harm = Callable[[Path], object]
 
 @pytest.fixture
 def batch(tmp_path: Path) -> Path:
-    folder = tmp_path / "decoded" / "b-00000000"
+    folder = tmp_path / "decoded" / "00000001"
     for table in TABLES:
         (folder / f"{table}.parquet").mkdir(parents=True)
         pq.write_table(pa.table({"append_time": [AT]}), folder / f"{table}.parquet" / "part-00000.parquet")
     seal(folder, rows=dict.fromkeys(TABLES, 1))
+    write_json(tmp_path / "raw" / "00000001" / "manifest.json", {"read_at": READ_AT.isoformat()})
     return folder
 
 
@@ -59,7 +61,7 @@ OTHER_FILES = [
 def test_a_batch_of_other_files_than_its_manifest_names_is_refused_before_its_age_is_asked(batch: Path, harm: Harm, named: str) -> None:
     harm(batch)
     for check in (partial(verify_batch, repair=REPAIR_OF_DECODED), newest_record):
-        with pytest.raises(IntegrityError, match=f"b-00000000.*{named}.*it is decoded anew from raw/"):
+        with pytest.raises(IntegrityError, match=f"00000001.*{named}.*it is decoded anew from raw/"):
             check(batch)
 
 
@@ -67,7 +69,7 @@ def test_a_changed_file_is_refused_though_its_name_and_size_are_the_same(batch: 
     verify_batch(batch, REPAIR_OF_DECODED)
     whole = (batch / COMMITS).read_bytes()
     (batch / COMMITS).write_bytes(whole[:4] + bytes([whole[4] ^ 1]) + whole[5:])
-    with pytest.raises(IntegrityError, match=f"b-00000000: {COMMITS}: its sha256 differs from the manifest's"):
+    with pytest.raises(IntegrityError, match=f"00000001: {COMMITS}: its sha256 differs from the manifest's"):
         verify_batch(batch, REPAIR_OF_DECODED)
 
 
@@ -77,7 +79,7 @@ def test_a_hidden_file_is_no_part_of_a_batch(batch: Path) -> None:
     assert newest_record(batch) == AT
 
 
-def test_a_batch_of_which_no_row_has_a_time_is_whole_and_as_old_as_its_writing(batch: Path) -> None:
+def test_a_batch_of_which_no_row_has_a_time_is_whole_and_as_old_as_its_reading(batch: Path) -> None:
     for table in TABLES[:2]:
         missing(f"{table}.parquet/part-00000.parquet")(batch)
     pq.write_table(
@@ -85,7 +87,7 @@ def test_a_batch_of_which_no_row_has_a_time_is_whole_and_as_old_as_its_writing(b
     )
     seal(batch)
     verify_batch(batch, REPAIR_OF_DECODED)
-    assert newest_record(batch).timestamp() == pytest.approx((batch / "manifest.json").stat().st_mtime, abs=1e-3)
+    assert newest_record(batch) == READ_AT
 
 
 def test_a_damaged_file_is_named(batch: Path) -> None:

@@ -57,10 +57,9 @@ def write(folder: Path, batch: str, commits: list[dict[str, Any]], records: list
 def root(tmp_path: Path) -> EvidenceRoot:
     found = EvidenceRoot(path=tmp_path)
     folder = found.commit_history("kafka")
-    # The newer batch has the name that sorts first: the order is that of the log.
-    write(folder, "a-00000000", [commit(20, 30, 130), commit(21, 31, None)], [generation(22, 32, 2, 0)])
+    write(folder, "00000002", [commit(20, 30, 130), commit(21, 31, None)], [generation(22, 32, 2, 0)])
     first = [commit(1, 0, 100), commit(2, 1, 150), commit(3, 2, 120), commit(4, 3, 5, topic_id="b"), commit(5, 3, 1, group=HOSTILE)]
-    write(folder, "b-00000000", first, [generation(0, 0, 1, 3), generation(6, 4, 7, 1, HOSTILE)])
+    write(folder, "00000001", first, [generation(0, 0, 1, 3), generation(6, 4, 7, 1, HOSTILE)])
     return found
 
 
@@ -114,13 +113,13 @@ def other_figures(part: Path) -> None:
 def test_a_batch_that_is_not_what_its_manifest_says_ends_with_exit_code_5_and_one_line_that_names_the_file(
     root: EvidenceRoot, capsys: pytest.CaptureFixture[str], harm: Callable[[Path], object], named: str
 ) -> None:
-    harm(root.commit_history("kafka") / "decoded" / "b-00000000" / "offset_commits.parquet" / "part-00000.parquet")
+    harm(root.commit_history("kafka") / "decoded" / "00000001" / "offset_commits.parquet" / "part-00000.parquet")
     with pytest.raises(SystemExit) as ended:
         main(lambda: app(["history", "billing", "--root", str(root.path)], standalone_mode=False))
     shown = capsys.readouterr()
     assert (ended.value.code, shown.out) == (5, "")
     (line,) = shown.err.splitlines()
-    assert "b-00000000" in line and f"offset_commits.parquet/{named}" in line
+    assert "00000001" in line and f"offset_commits.parquet/{named}" in line
 
 
 def test_only_batches_with_rows_of_the_group_are_hashed_and_each_file_once(root: EvidenceRoot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,4 +127,4 @@ def test_only_batches_with_rows_of_the_group_are_hashed_and_each_file_once(root:
     real = FileHashes.of
     monkeypatch.setattr(FileHashes, "of", lambda hashes, path: (hashed.append(Path(path)), real(hashes, path))[1])
     timeline(root.commit_history("kafka"), HOSTILE, quiet=timedelta(minutes=10))
-    assert sorted(hashed) == sorted(root.commit_history("kafka").glob("decoded/b-00000000/*/*.parquet"))
+    assert sorted(hashed) == sorted(root.commit_history("kafka").glob("decoded/00000001/*/*.parquet"))

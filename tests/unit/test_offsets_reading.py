@@ -38,7 +38,7 @@ def read(history: Path, *batches: Path, before: tuple[Reading, ...] = (), end: d
 
 
 def test_a_partition_that_is_read_from_its_first_offset_on_is_complete(tmp_path: Path) -> None:
-    found = read(tmp_path, batch(tmp_path, "a", {"start": 0, "end": 10}), batch(tmp_path, "b", {"start": 10, "end": 30}))
+    found = read(tmp_path, batch(tmp_path, "00000001", {"start": 0, "end": 10}), batch(tmp_path, "00000002", {"start": 10, "end": 30}))
     assert (found.next_offset, found.complete_since, found.lost_until, found.read_to) == (30, None, None, NOON)
 
 
@@ -47,9 +47,9 @@ def test_one_without_records_is_complete_too(tmp_path: Path) -> None:
 
 
 def test_what_was_compacted_before_a_history_began_makes_it_incomplete_but_loses_no_newest_record(tmp_path: Path) -> None:
-    first = read(tmp_path, batch(tmp_path, "a", {"start": 0, "end": 10, "skipped": 3}))
+    first = read(tmp_path, batch(tmp_path, "00000001", {"start": 0, "end": 10, "skipped": 3}))
     assert (first.complete_since, first.lost_until) == (NOON, None)
-    late = read(tmp_path, batch(tmp_path, "b", {"start": 5, "end": 10}))
+    late = read(tmp_path, batch(tmp_path, "00000002", {"start": 5, "end": 10}))
     assert (late.complete_since, late.lost_until) == (NOON, None)
 
 
@@ -63,16 +63,16 @@ def test_what_was_compacted_before_a_history_began_makes_it_incomplete_but_loses
     ],
 )
 def test_a_hole_counts_until_it_was_found_and_is_remembered(tmp_path: Path, ranges: list[dict[str, int]], undecoded: int) -> None:
-    first = read(tmp_path, batch(tmp_path, "a", {"start": 0, "end": 10}))
-    holed = read(tmp_path, batch(tmp_path, "b", *ranges, undecoded=undecoded), before=(first,), end=LATER)
+    first = read(tmp_path, batch(tmp_path, "00000001", {"start": 0, "end": 10}))
+    holed = read(tmp_path, batch(tmp_path, "00000002", *ranges, undecoded=undecoded), before=(first,), end=LATER)
     assert (holed.complete_since, holed.lost_until) == (LATER, LATER)
     much_later = LATER + timedelta(hours=1)
-    after = read(tmp_path, batch(tmp_path, "c", {"start": 20, "end": 21}), before=(holed,), end=much_later)
+    after = read(tmp_path, batch(tmp_path, "00000003", {"start": 20, "end": 21}), before=(holed,), end=much_later)
     assert (after.next_offset, after.complete_since, after.lost_until, after.read_to) == (21, LATER, LATER, much_later)
 
 
 def test_a_batch_is_judged_once(tmp_path: Path) -> None:
-    batches = [batch(tmp_path, "a", {"start": 0, "end": 10, "skipped": 1}), batch(tmp_path, "b", {"start": 10, "end": 12})]
+    batches = [batch(tmp_path, "00000001", {"start": 0, "end": 10, "skipped": 1}), batch(tmp_path, "00000002", {"start": 10, "end": 12})]
     first = read(tmp_path, *batches)
     assert new_batches(tmp_path, batches, (first,)) == []
     assert new_batches(tmp_path, batches, (Reading(partition=0, next_offset=10, read_to=NOON),)) == batches[1:]
@@ -80,14 +80,16 @@ def test_a_batch_is_judged_once(tmp_path: Path) -> None:
 
 
 def test_gaps_that_markers_of_the_transactions_that_were_read_explain_are_no_holes(tmp_path: Path) -> None:
-    first = read(tmp_path, batch(tmp_path, "a", {"start": 0, "end": 10, "skipped": 2}, transactional=2))
+    first = read(tmp_path, batch(tmp_path, "00000001", {"start": 0, "end": 10, "skipped": 2}, transactional=2))
     assert first.complete_since is None
-    second = read(tmp_path, batch(tmp_path, "b", {"start": 10, "end": 20, "skipped": 3}, transactional=2), before=(first,), end=LATER)
+    second = read(
+        tmp_path, batch(tmp_path, "00000002", {"start": 10, "end": 20, "skipped": 3}, transactional=2), before=(first,), end=LATER
+    )
     assert (second.complete_since, second.lost_until) == (LATER, None)
 
 
 def test_what_an_open_transaction_holds_back_ends_the_reading_at_the_newest_record(tmp_path: Path) -> None:
-    first = read(tmp_path, batch(tmp_path, "a", {"start": 0, "end": 10}))
+    first = read(tmp_path, batch(tmp_path, "00000001", {"start": 0, "end": 10}))
     record = NOON + timedelta(minutes=3)
     assert read(tmp_path, before=(first,), end=LATER, held=record).read_to == record
     assert read(tmp_path, before=(first,), end=LATER, held=None).read_to == NOON  # until then it was read to the end

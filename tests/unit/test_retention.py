@@ -1,12 +1,8 @@
 """Which batches of a commit history are deleted, and which are kept regardless of their age."""
 
-import errno
 import fcntl
-import json
 import os
-import shutil
 import threading
-from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -14,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.policy.tiers import CommitsHistory, History
-from kafka_audit.store import locks, retention
+from kafka_audit.store import locks
 from kafka_audit.store.commit_batches import has_deleted, reached
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot
@@ -24,7 +19,6 @@ from kafka_audit.store.retention import delete_expired
 from spark_jobs.commit_history.read.raw_writer import RAW
 
 TODAY = date(2026, 11, 21)
-QUERY = "11111111-2222-3333-4444-555555555555"
 KEEP_10_DAYS = History(commits=CommitsHistory(keep_days=10))
 
 
@@ -36,27 +30,20 @@ class Commits:
         self.path = self.root.commit_history("prod")
         self.said: list[str] = []
 
-    def batch(self, number: int, *ages_in_days: float, query: str = QUERY, decoded: bool = True, ends: Mapping[int, int] = {}) -> str:
-        """A batch with one record of each age, a part file for each; ``ends``: up to where it read each partition."""
-        name = f"{query}-{number:08d}"
+    def batch(self, number: int, *ages_in_days: float, decoded: bool = True, upto: int = 0) -> str:
+        """A batch with one record of each age, a part file for each; ``upto``: how far partition 0 was read with it."""
+        name = f"{number + 1:08d}"
         midnight = datetime(TODAY.year, TODAY.month, TODAY.day, tzinfo=timezone.utc)
         parts = self.path / "raw" / name / "records.parquet"
         parts.mkdir(parents=True)
         for age in ages_in_days:
             record = {"partition": 0, "offset": 1, "timestamp": midnight - timedelta(days=age), "key": b"", "value": None}
             pq.write_table(pa.Table.from_pylist([record], schema=RAW), parts / f"part-{len(list(parts.iterdir())):05d}.parquet")
-        write_json(parts.parent / "manifest.json", {"partitions": [{"partition": p, "end": end} for p, end in ends.items()]})
+        write_json(parts.parent / "manifest.json", {"reached": {"0": upto}})
         if decoded:
             (self.path / "decoded" / name).mkdir(parents=True)
             (self.path / "decoded" / name / "manifest.json").write_text("{}")
         return name
-
-    def checkpoint(self, last_planned: int, query: str = QUERY) -> None:
-        folder = self.path / "checkpoint"
-        (folder / "offsets").mkdir(parents=True)
-        (folder / "metadata").write_text(json.dumps({"id": query}))
-        for number in range(last_planned + 1):
-            (folder / "offsets" / str(number)).touch()
 
     def delete(self) -> list[str]:
         decided = delete_expired(self.root, "prod", KEEP_10_DAYS, TODAY, lambda one: self.said.append(str(one)))
@@ -104,22 +91,12 @@ def test_a_dry_run_names_what_would_go_and_touches_nothing_and_waits_for_nobody(
     assert not has_deleted(commits.path)
 
 
-def test_the_batch_that_the_checkpoint_is_at_stays(commits: Commits) -> None:
-    gone, current = commits.batch(0, 80), commits.batch(1, 70)
-    commits.batch(0, 60, query="another")  # a stray clock made it look newer
-    commits.checkpoint(last_planned=1)
+def test_the_last_batch_stays_because_reading_goes_on_after_it(commits: Commits) -> None:
+    gone, newest = commits.batch(0, 80), commits.batch(1, 60)
+    last = commits.batch(2, 70, upto=30)  # a stray clock made it look older
     assert commits.delete() == [gone]
-    assert current in commits.kept("raw") & commits.kept("decoded")
-
-
-def test_a_checkpoint_that_cannot_be_read_stops_the_deleting(commits: Commits) -> None:
-    commits.batch(0, 80)
-    commits.batch(1, 1)
-    commits.checkpoint(last_planned=1)
-    (commits.path / "checkpoint" / "metadata").unlink()
-    with pytest.raises(IntegrityError, match="metadata"):
-        commits.delete()
-    assert len(commits.kept("raw")) == 2
+    assert commits.kept("raw") == commits.kept("decoded") == {newest, last}
+    assert has_deleted(commits.path) and reached(commits.path) == {0: 30}
 
 
 def test_a_batch_without_records_is_as_old_as_its_writing(commits: Commits) -> None:
@@ -169,45 +146,8 @@ def test_batches_of_transactions_go_in_the_same_way(commits: Commits) -> None:
     assert commits.kept("raw") == commits.kept("decoded") == {new}
 
 
-def test_how_far_a_partition_was_read_outlasts_its_batches(commits: Commits) -> None:
-    commits.batch(0, 80, ends={0: 10, 7: 900})
-    commits.batch(1, 70, ends={0: 20})
-    commits.batch(2, 1, ends={0: 30})
-    for deleted in (2, 0):
-        assert len(commits.delete()) == deleted
-        assert has_deleted(commits.path) and reached(commits.path) == {0: 30, 7: 900}
-    commits.batch(3, 0, ends={7: 950})
-    assert reached(commits.path) == {0: 30, 7: 950}
-
-
-def test_how_far_batches_reach_is_noted_before_they_are_deleted(commits: Commits, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = commits.batch(0, 80, ends={7: 900})
-    commits.batch(1, 1, ends={0: 20})
-
-    def killed(_: Path) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(retention, "remove_folder", killed)
-    with pytest.raises(KeyboardInterrupt):
-        commits.delete()
-    shutil.rmtree(commits.path / "raw" / old)
-    assert reached(commits.path) == {0: 20, 7: 900}
-
-
-def test_a_full_disk_deletes_nothing(commits: Commits, monkeypatch: pytest.MonkeyPatch) -> None:
-    old, new = commits.batch(0, 80, ends={7: 900}), commits.batch(1, 1, ends={0: 20})
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(CollectionError, match="the disk is full"):
-        commits.delete()
-    assert commits.kept("raw") == commits.kept("decoded") == {old, new}
-
-
 def test_a_history_of_which_nothing_expired_says_so(commits: Commits) -> None:
-    commits.batch(0, 1, ends={0: 5})
+    commits.batch(0, 1)
     assert commits.delete() == []
     assert not has_deleted(commits.path)
 

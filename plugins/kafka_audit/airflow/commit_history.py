@@ -9,13 +9,12 @@ from kafka_audit.airflow.hook import KafkaAuditHook
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.secret_pipe import readable_once
 from kafka_audit.airflow.spark_job import SparkJob
-from kafka_audit.audit.installation import ROOT_VARIABLE, audit_root
+from kafka_audit.audit.installation import audit_root
 from kafka_audit.audit.request import CommitHistoryRequest, check_request
 from kafka_audit.cluster.java_client import java_client
 from kafka_audit.errors import NothingToReadError
 from kafka_audit.jars.fetch import spark_connector_jars
 from kafka_audit.store.layout import EvidenceRoot
-from kafka_audit.store.mirrors import need_local
 from kafka_audit.submit import DEFAULT_CONF, READ_COMMITS_CONF
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ class ReadCommits(SparkJob):
         run = context["dag_run"]
         with final_errors():
             request = check_request(CommitHistoryRequest, run.dag_id, context["params"], run.conf)
-            need_local(audit_root(), f"{ROOT_VARIABLE}: the commit history of {request.cluster}")
             keys = java_client(KafkaAuditHook(request.kafka_conn_id).get_conn())
             history = EvidenceRoot(path=audit_root()).commit_history(request.cluster)
             self.jars = ",".join(map(str, spark_connector_jars(self.log.info)))

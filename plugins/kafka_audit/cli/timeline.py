@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_audit.errors import ConfigurationError
-from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, read_as_parquet, verify_batch
-from kafka_audit.store.mirrors import need_local
+from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, batches_in, read_as_parquet, verify_batch
+from kafka_audit.store.mirrors import where
 
 _COMMIT_COLUMNS = ["log_offset", "append_time", "group_id", "topic", "partition", "tombstone", "committed", "metadata", "topic_id"]
 _RECORDS = {
@@ -51,14 +51,13 @@ def timeline(history: Path, group: str, *, quiet: timedelta) -> list[Entry]:
     ConfigurationError when nothing is decoded yet, or no record is of this group. IntegrityError (exit 5) when a batch lacks files of its
     manifest or has others, and when a batch with rows of this group was changed.
     """
-    need_local(history, "the commit history")
-    batches = sorted(found.parent for found in history.glob("decoded/[!.]*/manifest.json"))
+    batches = [history / "decoded" / name for name in batches_in(history / "decoded")]
     if not batches:
-        raise ConfigurationError(f"{history} holds no decoded commits: let read_commits (DAG kafka_commit_history) run first")
+        raise ConfigurationError(f"{where(history)} holds no decoded commits: let read_commits (DAG kafka_commit_history) run first")
     found = [_of_group(batch, group) for batch in batches]
     entries = [*_commit_entries(_in_order(found, "offset_commits"), quiet), *_group_entries(_in_order(found, "group_records"))]
     if not entries:
-        raise ConfigurationError(f"nothing of the group {group!r} was read into {history}")
+        raise ConfigurationError(f"nothing of the group {group!r} was read into {where(history)}")
     return sorted(entries, key=lambda entry: entry.log_offset)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.durable_files import sha256_of
 from kafka_audit.store.layout import Snapshot
-from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.manifest import MANIFEST, manifest_sha256
 from kafka_audit.store.mirrors import remote_at
-from kafka_audit.store.sealed import BEHAVIOUR, Sealed
+from kafka_audit.store.sealed import BEHAVIOUR, Sealed, sealed_in
 from kafka_audit.times import parse_time, stamp
 
 GROUPS, GROUP_PARTITIONS = "groups.parquet", "group_partitions.parquet"
@@ -98,9 +98,9 @@ def open_behaviour(folder: Path) -> Behaviour:
 
 def folders_until(history: Path, latest: datetime) -> Iterator[Path]:
     """The behaviour folders of a history that end at ``latest`` or before by their names, newest first. They are not verified."""
-    for manifest in sorted(history.glob(f"behaviour/[!.]*/{MANIFEST}"), reverse=True):
-        if manifest.parent.name <= stamp(latest):
-            yield manifest.parent
+    for name in reversed(sealed_in(history / "behaviour")):
+        if name <= stamp(latest):
+            yield history / "behaviour" / name
 
 
 def find_behaviour(snapshot: Snapshot, recorded: Mapping[str, Any] | None = None) -> Behaviour:
@@ -113,8 +113,8 @@ def find_behaviour(snapshot: Snapshot, recorded: Mapping[str, Any] | None = None
     taken = datetime.fromtimestamp(snapshot.taken_ms / 1000, timezone.utc)
     said = recorded or {}
     before, changed = str(said.get("folder") or ""), str(said.get("changed_since") or "")
-    if _FOLDER.fullmatch(before) and (history / before / MANIFEST).is_file():
-        if sha256_of(history / before / MANIFEST) != said.get("manifest_sha256"):
+    if _FOLDER.fullmatch(before) and (found := manifest_sha256(history / before)):
+        if found != said.get("manifest_sha256"):
             raise IntegrityError(f"{history / before}: its manifest is not the one that this audit used before; restore it from a copy")
         return replace(open_behaviour(history / before), changed=changed)
     if before:
@@ -134,10 +134,8 @@ def _newest(history: Path, taken: datetime, cluster_id: object) -> Behaviour:
             ends = f"{found.end:%Y-%m-%d %H:%M}Z, {age:.1f} h before the snapshot"
             return Behaviour(reason=f"the commit history ends {ends}; at most {MOST_HOURS_OLD} h are allowed")
         return found
-    if remote_at(history):
-        return Behaviour(reason="a root in an object store holds no commit history")
-    oldest = min((manifest.parent.name for manifest in history.glob(f"behaviour/[!.]*/{MANIFEST}")), default=None)
-    if oldest is None:
+    names = sealed_in(history / "behaviour")
+    if not names:
         return Behaviour(reason="no commit history was read for this cluster")
-    kept = f"the newest {KEPT} of them are kept"
-    return Behaviour(reason=f"the commit history has no tables from before the snapshot, the oldest end at {oldest} ({kept})")
+    kept = "" if remote_at(history) else f" (the newest {KEPT} of them are kept)"
+    return Behaviour(reason=f"the commit history has no tables from before the snapshot, the oldest end at {names[0]}{kept}")

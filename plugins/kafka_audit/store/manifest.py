@@ -181,8 +181,8 @@ def file_problems(
 
 
 def _change(folder: Path, name: str, entry: object, hashes: FileHashes) -> str | None:
-    """How a file differs from its entry in the manifest, which has its sha256, or, in a batch of commits, is its sha256."""
-    said = entry.get("sha256") if isinstance(entry, dict) else entry
+    """How a file differs from its entry in the manifest."""
+    said = entry.get("sha256") if isinstance(entry, dict) else None
     try:
         sha256, _ = hashes.of(f"{folder}/{name}")
     except (OSError, IntegrityError) as problem:

@@ -17,8 +17,8 @@ _DEFAULT_GB = 20.0
 _IN_USE_SECONDS = 3600.0
 """A folder that somebody used so recently may be read at this moment: it stays."""
 _LOOK_SECONDS = 60.0
-_PLACES = ("*/*/*", "history/*/lag/*", f"evidence/*/.*{PARTS}/*")
 _KEPT = (MANIFEST, "run.json")
+_SEALED = ("*/*/*", "history/*/lag/*", "history/*/commits/*/*", "history/*/commits/transactions/*/*", f"evidence/*/.*{PARTS}/*")
 
 _looked: dict[Path, float] = {}
 
@@ -33,7 +33,7 @@ def limit_mirror(mirror: Path, *, now: float | None = None) -> None:
         return
     _looked[mirror] = time.monotonic()
     used_before = (now or time.time()) - _IN_USE_SECONDS
-    sizes = {folder: _size(folder) for pattern in _PLACES for folder in mirror.glob(f"{pattern}/") if _sealed(folder)}
+    sizes = {folder: _size(folder) for pattern in _SEALED for folder in mirror.glob(f"{pattern}/") if _sealed(folder)}
     total = sum(sizes.values())
     by_use = sorted((folder.stat().st_mtime, folder) for folder in sizes)
     for used, folder in by_use:

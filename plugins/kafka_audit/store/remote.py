@@ -187,6 +187,7 @@ class Remote:
         else:
             made = self.objects.create(self.manifest_object(final), raw)
         self._listings.pop(str(final.parent), None)
+        limit_mirror(self.mirror)
         return made
 
     def send_files(self, fresh: Path, final: Path, raw: bytes) -> None:

@@ -9,7 +9,12 @@ from datetime import datetime, timedelta, timezone
 from kafka_audit.store.unfinished import PARTS
 from kafka_audit.times import is_id, stamp
 
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8}T[0-9]{6}Z|[0-9]{8}")
+"""Names of sealed folders that are no ids: a rolled-up day, the end of the window of behaviour tables, the number of a batch of commits."""
+_REPLACED = re.compile(r"history/[^/]+/lag")
+_PLACE = re.compile(
+    r"(?:(?!history/)[^/]+/[^/]+|history/[^/]+/lag|history/[^/]+/commits/(?:behaviour|(?:transactions/)?(?:raw|decoded)))/[^/]+"
+)
 _PARTS_OF_A_SNAPSHOT = re.compile(rf"evidence/[^/]+/\.[^/]+{re.escape(PARTS)}")
 _OUT_OF_ORDER = timedelta(days=1)
 """Between whole listings only names from so long before the newest one are listed: a run may end long after the time in its id."""
@@ -29,7 +34,7 @@ def is_place(folder: str) -> bool:
     parent, _, name = folder.rpartition("/")
     if _PARTS_OF_A_SNAPSHOT.fullmatch(parent):
         return not name.startswith(".")
-    return folder.count("/") == (3 if folder.startswith("history/") else 2) and not folder.startswith(".") and "/." not in folder
+    return _PLACE.fullmatch(folder) is not None and not any(one.startswith(".") for one in folder.split("/"))
 
 
 def files_of(folder: str) -> str:
@@ -41,13 +46,13 @@ def manifests_of(parent: str) -> str:
     """The folder of the manifests of the sealed folders in ``parent``. Those of parts lie beside the parts."""
     if _PARTS_OF_A_SNAPSHOT.fullmatch(parent):
         return f"work/{parent}"
-    return f"{'work/' if parent.startswith('history/') else ''}manifests/{parent}"
+    return f"{'work/' if _REPLACED.fullmatch(parent) else ''}manifests/{parent}"
 
 
 def sealed_name(folder: str, manifest: str) -> str | None:
     """The name of the sealed folder that an object in a folder of manifests is of; None for a signature and for what is not ours."""
     name = manifest.removeprefix(f"{folder}/").removesuffix(".json")
-    return name if manifest == f"{folder}/{name}.json" and (is_id(name) or _DAY.fullmatch(name)) else None
+    return name if manifest == f"{folder}/{name}.json" and (is_id(name) or _DATED.fullmatch(name)) else None
 
 
 def is_inside(name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_audit.errors import CollectionError, IntegrityError
 from kafka_audit.policy.tiers import History
-from kafka_audit.store.commit_batches import expired_batches, note_reached
+from kafka_audit.store.commit_batches import expired_batches
 from kafka_audit.store.durable_files import remove_folder, sync_folder, sync_tree
 from kafka_audit.store.lag_days import LagDay, day_of_id, days_in
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
@@ -144,8 +144,6 @@ def _batches(pass_: _Retention, history: Path, before: date) -> None:
             pass_.stays(place, "a run has been reading into it for all the time")
             return
         expired = expired_batches(history, before, lambda batch, reason: pass_.stays(f"{place}/{batch}", reason))
-        if expired and not pass_.dry_run:
-            note_reached(history)
         for batch in expired:
             pass_.goes(
                 f"{place}/{batch}", f"its newest record is older than {before}", history / "decoded" / batch, history / "raw" / batch

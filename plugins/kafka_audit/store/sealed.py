@@ -164,6 +164,13 @@ class Sealed:
         return FileHashes().of(self.path / MANIFEST)[0]
 
 
+def sealed_in(parent: Path) -> list[str]:
+    """The names of the sealed folders in a folder, in order; of a root in a store those that the store has."""
+    if remote := remote_at(parent):
+        return list(remote.sealed_names(parent))
+    return sorted(found.parent.name for found in parent.glob(f"[!.]*/{MANIFEST}"))
+
+
 def shown(problems: list[str]) -> str:
     """The first three problems, and how many more there are."""
     return "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more" if len(problems) > 3 else "")

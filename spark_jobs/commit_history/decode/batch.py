@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from kafka_audit.store.durable_files import rename_durably
+from kafka_audit.submit import is_local
 from spark_jobs.commit_history.decode import commits, transactions
 from spark_jobs.commit_history.decode.messages import Row
 from spark_jobs.commit_history.decode.records import (
@@ -136,12 +137,16 @@ TOPICS = {topic.name: topic for topic in (OFFSETS, TRANSACTIONS)}
 def decode_batch(spark: SparkSession, topic: Topic, raw: Path, folder: Path) -> dict[str, int]:
     """Decode the parts of ``raw`` into ``<table>.parquet`` of ``folder``, each row into exactly one table; returns the rows of each.
 
-    A table has a part for each raw part, of the same name.
+    A table has a part for each raw part, of the same name. Where executors see no folder of the driver, the driver decodes.
     """
     parts = sorted(raw.glob("part-*.parquet"))
     for table in topic.tables:
         (folder / f"{table.name}.parquet").mkdir()
     rows = Counter({table.name: 0 for table in topic.tables})
+    if not is_local(spark.conf.get("spark.master") or ""):
+        for part in parts:
+            rows.update(decode_part(topic, part, folder))
+        return dict(rows)
     # One task for each part.
     tasks = spark.range(0, len(parts), 1, max(1, len(parts)))
     for name, count in tasks.mapInArrow(partial(_decode_parts, topic.name, parts, folder), "name string, rows bigint").collect():
@@ -209,7 +214,7 @@ def _part(target: Path, table: Table) -> Iterator[pq.ParquetWriter]:
         store_schema=False,
     ) as writer:
         yield writer
-    rename_durably(partial_, target)  # here: the driver may be another machine
+    rename_durably(partial_, target)
 
 
 def _raw_rows(source: Path) -> Iterator[pa.RecordBatch]:

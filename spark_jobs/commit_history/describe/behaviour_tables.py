@@ -20,14 +20,24 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_audit.store.behaviour_tables import GROUP_PARTITIONS, GROUPS, KEPT, Behaviour, folders_until, open_behaviour
-from kafka_audit.store.commit_batches import REPAIR_OF_DECODED, read_as_parquet, verify_batch
-from kafka_audit.store.durable_files import read_json, remove_folder, replaced_folder, sha256_of
+from kafka_audit.store.commit_batches import (
+    REPAIR_OF_DECODED,
+    SOURCE,
+    batches_in,
+    published_folder,
+    raw_manifest,
+    read_as_parquet,
+    read_at,
+    verify_batch,
+)
+from kafka_audit.store.durable_files import read_json, remove_folder, sha256_of
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.mirrors import bring, bring_manifest, remote_at
 from kafka_audit.store.sealed import BEHAVIOUR, seal
 from kafka_audit.times import parse_time, stamp
 from spark_jobs.commit_history.describe.commit_behaviour import KEYS, commit_behaviour
 from spark_jobs.commit_history.describe.group_behaviour import RECORD_COLUMNS, emptied, group_behaviour
-from spark_jobs.commit_history.describe.read_coverage import Reading, new_batches, readings, with_home_partition
+from spark_jobs.commit_history.describe.read_coverage import Reading, new_batches, readings, recent_batches, with_home_partition
 from spark_jobs.engine.remote_tables import tables_of
 from spark_jobs.engine.tables import SMALL_ROWS, Tables, at_most, table_of
 
@@ -60,22 +70,25 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
 
     IntegrityError when a batch, or the tables of the window before, differ from their manifests.
     """
-    batches = sorted(found.parent for found in history.glob(f"decoded/[!.]*/{MANIFEST}"))
+    names = batches_in(history / "decoded")
     target = history / "behaviour" / stamp(window.end)
-    if not batches or (target / MANIFEST).is_file():
-        return target if batches else None
+    bring_manifest(target)
+    if not names or (target / MANIFEST).is_file():
+        return target if names else None
     newest = next(folders_until(history, window.end - timedelta(seconds=1)), None)
     before = open_behaviour(newest) if newest else None
     since = min(window.start, parse_time(before.manifest["start"])) if before else _BEGINNING
     stood = [Reading.from_json(said) for said in before.manifest.get("readings", ())] if before else []
-    reaching = [batch for batch in batches if newest_record(batch) >= since]  # looks at each batch: one that lost files is refused
-    new = new_batches(history, batches, stood)
+    recent = recent_batches(history, since, stood)
+    reaching = [batch for batch in recent if newest_record(batch) >= since]  # looks at each batch: one that lost files is refused
+    new = new_batches(history, recent, stood)
     used = sorted({*reaching, *new})
     for batch in used:
         verify_batch(batch, REPAIR_OF_DECODED)
-    sources = used or batches[-1:]  # without any the newest batch gives tables without rows
+    sources = used or [history / "decoded" / names[-1]]  # without any the newest batch gives tables without rows
+    bring(sources[-1])
     tables = _tables(spark, sources, before)
-    with tables.settings(), replaced_folder(target) as folder:
+    with tables.settings(), published_folder(target) as folder:
         named = ("offset_commits", "group_records")
         commits, records = (_read(tables, sources, new, name, (since, window.end)) for name in named)
         records = tables.keep(records.select("log_partition", *RECORD_COLUMNS))
@@ -103,8 +116,9 @@ def describe(spark: SparkSession, history: Path, window: Window) -> Path | None:
             each.unpersist()
         about = {"start": window.start, "end": window.end, "offsets_retention_ms": window.retention_ms, "rows": rows, **seen}
         seal(folder, _manifest_of(history, used, before, about))
-    for old in sorted(history.glob("behaviour/[!.]*"))[:-KEPT]:
-        remove_folder(old)
+    if not remote_at(history):  # in a store rules of the bucket delete
+        for old in sorted(history.glob("behaviour/[!.]*"))[:-KEPT]:
+            remove_folder(old)
     return target
 
 
@@ -168,7 +182,7 @@ def _observed_from(partitions: DataFrame, records: DataFrame) -> str | None:
 
 
 def newest_record(batch: Path) -> datetime:
-    """When the newest record of a decoded batch was appended; for a batch without records, when the batch was written.
+    """When the newest record of a decoded batch was appended; for a batch without records, when the run that read it began.
 
     IntegrityError (exit 5) when files are missing, were added or cannot be read. Hashes are not compared here.
     """
@@ -177,8 +191,7 @@ def newest_record(batch: Path) -> datetime:
         if name.startswith(_WITH_TIMES):
             with read_as_parquet(batch / name, REPAIR_OF_DECODED):
                 times.append(_newest_of(batch / name))
-    written = datetime.fromtimestamp((batch / MANIFEST).stat().st_mtime, timezone.utc)
-    return max((time for time in times if time is not None), default=written)
+    return max((time for time in times if time is not None), default=None) or read_at(batch.parents[1], batch.name)
 
 
 def _newest_of(part: Path) -> datetime | None:
@@ -202,7 +215,7 @@ def _utc(time: datetime) -> datetime:
 def _manifest_of(history: Path, batches: list[Path], before: Behaviour | None, about: Mapping[str, Any]) -> dict[str, Any]:
     """What a behaviour folder's manifest says besides its files: its sources with their manifests' sha256, and the offsets they lack."""
     raw = {batch.name: history / "raw" / batch.name / MANIFEST for batch in batches}
-    manifests = {name: read_json(path) for name, path in raw.items()}
+    manifests = {name: raw_manifest(history, name) for name in raw}
     # Offsets that were deleted before they could be read, by partition of the offsets topic.
     gaps = [
         {"batch": name, **{field: one[field] for field in ("partition", "start", "lost")}}
@@ -211,7 +224,7 @@ def _manifest_of(history: Path, batches: list[Path], before: Behaviour | None, a
         if one["lost"]
     ]
     return {
-        **read_json(history / "source.json"),
+        **read_json(history / SOURCE),
         **{name: value.isoformat() if isinstance(value, datetime) else value for name, value in about.items()},
         "kind": BEHAVIOUR,
         "before": {"folder": before.path.name, "manifest_sha256": sha256_of(before.path / MANIFEST)} if before and before.path else None,

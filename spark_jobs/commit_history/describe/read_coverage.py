@@ -6,7 +6,7 @@ Only within that time does the absence of a record mean that something did not h
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,13 @@ import pyarrow.dataset as ds
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kafka_audit.store.commit_batches import batches_in, raw_manifest, read_at
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.times import parse_time
 
+_CLOCKS_APART = timedelta(hours=1)
+"""A record may be this much younger than the run that read it, by the broker's clock and by what the run waited for."""
 _NEVER = datetime(1970, 1, 1, tzinfo=timezone.utc)
 # Java hashes UTF-16 code units. The empty id is a case of its own because Spark's sequence(0, -1) counts backwards.
 _UNITS = "hex(encode(group_id, 'UTF-16BE'))"
@@ -50,6 +53,20 @@ class Reading:
         return Reading(partition=said["partition"], next_offset=said["next_offset"], read_to=parse_time(said["read_to"]), **times)
 
 
+def recent_batches(history: Path, since: datetime, before: Iterable[Reading]) -> list[Path]:
+    """The decoded batches that may hold records from ``since`` on, or have offsets beyond those of ``before``, in order.
+
+    They are the newest ones: no manifest is read of those before them, of which a store may hold thousands.
+    """
+    found: list[Path] = []
+    for name in reversed(batches_in(history / "decoded")):
+        batch = history / "decoded" / name
+        if read_at(history, name) < since - _CLOCKS_APART and not new_batches(history, [batch], before):
+            break
+        found.append(batch)
+    return found[::-1]
+
+
 def new_batches(history: Path, batches: Iterable[Path], before: Iterable[Reading]) -> list[Path]:
     """The decoded batches with offsets beyond those of ``before``."""
     reached = {each.partition: each.next_offset for each in before}
@@ -57,7 +74,7 @@ def new_batches(history: Path, batches: Iterable[Path], before: Iterable[Reading
 
 
 def _ranges(history: Path, batch: Path) -> list[dict[str, Any]]:
-    ranges: list[dict[str, Any]] = read_json(history / "raw" / batch.name / MANIFEST)["partitions"]
+    ranges: list[dict[str, Any]] = raw_manifest(history, batch.name)["partitions"]
     return ranges
 
 

@@ -14,6 +14,9 @@ from pyspark.sql import DataFrame
 
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.durable_files import rename_durably
+from kafka_audit.submit import is_local
+from spark_jobs.engine.remote_tables import tables_of
+from spark_jobs.engine.tables import parts_of
 
 RAW = pa.schema(
     [
@@ -38,11 +41,15 @@ _ROWS_OF_A_GROUP = 262_144
 def write_raw(rows: DataFrame, folder: Path) -> dict[int, tuple[int, int, int]]:
     """Write ``rows`` (RAW) into part files of a new folder, one for each task.
 
-    Returns partition -> how many records were written of it, and their smallest and largest offset. Rows are counted while they are
-    written, which saves reading them again.
+    Returns partition -> how many records were written of it, and their smallest and largest offset. Executors that are threads of the
+    driver write the files, and count the rows meanwhile. All others see no folder of the driver: it writes what they send.
     """
-    folder.mkdir()
-    written = rows.mapInArrow(partial(_write, folder), _COUNTS).toArrow()  # a row for each partition and task
+    if is_local(rows.sparkSession.conf.get("spark.master") or ""):
+        folder.mkdir()
+        written = rows.mapInArrow(partial(_write, folder), _COUNTS).toArrow()  # a row for each partition and task
+    else:
+        tables_of(rows.sparkSession).write(rows, folder)
+        written = pa.concat_tables(map(_counts, parts_of([folder])))
     sums = written.group_by("partition").aggregate([("count", "sum"), ("first", "min"), ("last", "max")]).to_pylist()
     return {row["partition"]: (row["count_sum"], row["first_min"], row["last_max"]) for row in sums}
 
@@ -65,15 +72,20 @@ def _write(folder: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
     ) as writer:
         for batch in batches:
             writer.write_batch(batch.cast(RAW), row_group_size=_ROWS_OF_A_GROUP)
-            seen.append(pa.Table.from_batches([batch.select(["partition", "offset"])]).group_by("partition").aggregate(_SUMS))
-    rename_durably(partial_, target)  # here: the driver may be another machine
+            seen.append(_summed(pa.Table.from_batches([batch.select(["partition", "offset"])])))
+    rename_durably(partial_, target)
     if seen:
-        whole = pa.concat_tables(seen)
-        columns = [whole[name] for name in ("partition", "offset_count", "offset_min", "offset_max")]
-        yield from pa.table(columns, names=["partition", "count", "first", "last"]).to_batches()
+        yield from pa.concat_tables(seen).to_batches()
 
 
-_SUMS = [("offset", "count"), ("offset", "min"), ("offset", "max")]
+def _counts(part: Path) -> pa.Table:
+    """Those of the rows of a file that the driver wrote."""
+    return _summed(pq.read_table(part, columns=["partition", "offset"]))
+
+
+def _summed(rows: pa.Table) -> pa.Table:
+    sums = rows.group_by("partition").aggregate([("offset", "count"), ("offset", "min"), ("offset", "max")])
+    return sums.select(["partition", "offset_count", "offset_min", "offset_max"]).rename_columns(["partition", "count", "first", "last"])
 
 
 def coverage(

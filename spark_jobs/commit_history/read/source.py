@@ -1,4 +1,4 @@
-"""Reads an internal topic as a stream, and asks for its first and last offsets.
+"""Reads offsets of an internal topic, and asks for its first and last offsets.
 
 Partitions are assigned and not subscribed to: no group is joined, and nothing is written to the cluster.
 """
@@ -8,20 +8,21 @@ import re
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_audit.errors import CollectionError, ConfigurationError, NothingToReadError
-from kafka_audit.submit import SECRET_SETTINGS, SHARED_FILES, is_local, sees_files
+from kafka_audit.submit import SECRET_SETTINGS, is_local
 
 TOPIC = "__consumer_offsets"
 
 SPARK_CONF = {
     # Spark's newer way to find offsets leaves internal topics out: 0 rows and no error.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
+    # All but Kafka: its older source makes an object of every row, and of that a row again.
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
 }
 
 _CLIENT = {
@@ -73,21 +74,25 @@ def bounds(spark: SparkSession, client: Mapping[str, str], topic: str) -> Bounds
     )
 
 
-def stream(spark: SparkSession, client: Mapping[str, str], topic: str, start: Mapping[int, int], *, most: int) -> DataFrame:
-    """Raw rows (partition int, offset bigint, timestamp, key binary, value binary) from ``start`` on, at most ``most`` offsets a batch."""
+def records(spark: SparkSession, client: Mapping[str, str], topic: str, start: Mapping[int, int], end: Mapping[int, int]) -> DataFrame:
+    """Raw rows (partition int, offset bigint, timestamp, key binary, value binary) of each partition from ``start`` to before ``end``."""
     for name, value in SPARK_CONF.items():
         spark.conf.set(name, value)
     options = {f"kafka.{name}": value for name, value in {**client, **_CLIENT, **_FETCH}.items()}
     return (
-        spark.readStream.format("kafka")
+        spark.read.format("kafka")
         .options(**options)
         .option("assign", json.dumps({topic: sorted(start)}))
-        .option("startingOffsets", json.dumps({topic: {str(partition): offset for partition, offset in sorted(start.items())}}))
+        .option("startingOffsets", _offsets_json(topic, start))
+        .option("endingOffsets", _offsets_json(topic, end))
         .option("failOnDataLoss", "false")  # what is gone is counted (raw_writer.coverage), and the rest is read
-        .option("maxOffsetsPerTrigger", most)
         .load()
         .select("partition", "offset", "timestamp", "key", "value")
     )
+
+
+def _offsets_json(topic: str, offsets: Mapping[int, int]) -> str:
+    return json.dumps({topic: {str(partition): offset for partition, offset in sorted(offsets.items())}})
 
 
 def _offsets(jvm: Any, client: Mapping[str, str], topic: str, level: str) -> tuple[dict[int, int], dict[int, int]]:  # noqa: ANN401  (py4j)
@@ -145,15 +150,6 @@ def check_transport(conf: Mapping[str, str], client: Mapping[str, str]) -> None:
             f"the connection's {', '.join(secrets)} would travel to the executors of {master} unprotected: set {' and '.join(missing)} "
             "in spark-defaults.conf where the job is submitted and on the Spark cluster (Spark's documentation: Security), "
             "or use a local master"
-        )
-
-
-def check_files(conf: Mapping[str, str], history: Path) -> None:
-    """ConfigurationError when the executors do not see the history's folder, into which they write the records."""
-    if not sees_files(conf):
-        raise ConfigurationError(
-            f"the executors of {conf['spark.master']} would write the commit history to their own disks: use a local master, such as "
-            f"local[2], for this job; or, if every executor sees {history} at this path and may write there, set {SHARED_FILES}=true"
         )
 
 

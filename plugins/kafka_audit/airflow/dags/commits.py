@@ -27,7 +27,7 @@ def kafka_commit_history() -> None:
     - A run reads everything since the previous one, so missed runs need no backfill, and the run after a killed one continues where that
       stopped. Within a run, the task is retried only if the cluster is unreachable or the job broke down.
     - Brokers compact this topic: a record that was not read may be gone minutes later. Each run reports how complete its reading is
-      (`last_run.json` in `history/<cluster>/commits`).
+      (`last_run.json` in `history/<cluster>/commits`, below `work/` in an object store).
     - `kafka_offsets_roll_up` deletes batches of records that are older than `tiers.yaml` allows. Switch it on as well.
 
     Needs the connections `kafka_default` (type `kafka`, librdkafka keys in Extra; SASL by PLAIN or SCRAM, or TLS certificates) and
