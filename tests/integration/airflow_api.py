@@ -1,0 +1,90 @@
+"""What a program asks of a running Airflow: its REST API and the plugin's pages."""
+
+import contextlib
+import json
+import time
+import urllib.error
+import urllib.request
+from typing import Any
+from urllib.parse import quote
+
+DAG = "kafka_reliability_audit"
+
+
+class Api:
+    """Airflow's REST API and the plugin's pages, as one user."""
+
+    def __init__(self, base: str, user: str | None, password: str | None = None) -> None:
+        """``password``: the user's name, unless it is given."""
+        self.base = base
+        self.token = ""
+        if user:
+            self.token = self.call("POST", "/auth/token", {"username": user, "password": password or user})[1]["access_token"]
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """(status, JSON or text)."""
+        headers = {"Content-Type": "application/json"}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, data=data, headers=headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                status, text = answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refused:
+            status, text = refused.code, refused.read().decode()
+        try:
+            return status, json.loads(text)
+        except ValueError:
+            return status, text
+
+    def is_ready(self) -> bool:
+        """Whether the database, the scheduler and the DAG processor work."""
+        with contextlib.suppress(OSError):
+            status, health = self.call("GET", "/api/v2/monitor/health")
+            return status == 200 and all(health[part]["status"] == "healthy" for part in ("metadatabase", "scheduler", "dag_processor"))
+        return False
+
+    def trigger(self, dag_id: str = DAG, **conf: Any) -> str:
+        status, run = self.call("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": conf})
+        assert status == 200, run
+        return str(run["dag_run_id"])
+
+    def wait_for_dag(self, dag_id: str, since: str) -> None:
+        """Wait until Airflow has read the DAG's file since that time (UTC, ISO 8601)."""
+        until = time.monotonic() + 300
+        while not self._has_loaded(dag_id, since):
+            assert time.monotonic() < until, f"{dag_id} was not loaded"
+            time.sleep(1)
+
+    def _has_loaded(self, dag_id: str, since: str) -> bool:
+        """Airflow knows from its database the DAGs that it had before."""
+        status, dag = self.call("GET", f"/api/v2/dags/{dag_id}")
+        return status == 200 and str(dag["last_parsed_time"]) > since
+
+    def state(self, run: str) -> str | None:
+        """The state of a run (its path), None where Airflow does not say it just now."""
+        try:
+            status, answer = self.call("GET", run)
+        except OSError:
+            return None
+        return str(answer["state"]) if status == 200 else None
+
+    def wait(self, run_id: str, dag_id: str = DAG, seconds: float = 1200) -> tuple[str, dict[str, str]]:
+        """The run's final state and its tasks' states."""
+        run, until = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}", time.monotonic() + seconds
+        while (state := self.state(run)) not in ("success", "failed"):
+            assert time.monotonic() < until, f"run {run_id} did not end: {state}"
+            time.sleep(1)
+        _, tasks = self.call("GET", f"{run}/taskInstances")
+        return str(state), {task["task_id"]: task["state"] for task in tasks["task_instances"]}
+
+    def wait_for_task(self, run_id: str, task: str, *states: str, tries: int = 1, seconds: float = 1200) -> str:
+        """The state of a task of a run when it is one of these in that try or a later one."""
+        path, until = f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances/{task}", time.monotonic() + seconds
+        while True:
+            status, found = self.call("GET", path)
+            if status == 200 and found["state"] in states and found["try_number"] >= tries:
+                return str(found["state"])
+            assert time.monotonic() < until, f"task {task} of {run_id} did not become {states}: {found}"
+            time.sleep(1)
