@@ -43,7 +43,13 @@ _LONGEST_FIRST = ("spark", "faulty cluster", "healthy cluster", "integration", "
 _PARTS = {
     # First the modules that look at the cluster as it was seeded.
     "faulty cluster": ("test_sandbox.py", "test_collection.py", "test_offsets_snapshot.py", "test_remediation.py", "test_whole_audit.py"),
-    "healthy cluster": ("test_empty_cluster.py", "test_healthy_cluster.py", "test_airflow.py", "test_interrupted_audit.py"),
+    "healthy cluster": (
+        "test_empty_cluster.py",
+        "test_healthy_cluster.py",
+        "test_airflow.py",
+        "test_celery_workers.py",
+        "test_interrupted_audit.py",
+    ),
     # Each starts a Spark session for itself: the second one and the third find a JVM that has planned such queries before. The Spark
     # cluster's test mostly waits for other processes: among the others of spark, which end last, it would keep one core idle.
     "warm JVM": ("test_flipped_settings.py", "test_lag_truth.py", "test_tiered_storage.py", "test_spark_cluster.py"),

@@ -10,6 +10,8 @@ import pytest
 from command_line import AirflowDatabase
 from commit_history_job import one_process
 from faulty_shop import first_audit
+from healthy_shop import FirstAudit
+from healthy_shop import first_audit as first_healthy_audit
 
 from kafka_audit.jars.fetch import exclusive
 from kafka_audit.sandbox import lifecycle
@@ -59,6 +61,14 @@ def empty_cluster(started_cluster: Sandbox, tmp_path: Path) -> Iterator[Sandbox]
         yield started_cluster
     else:
         yield from _run(lifecycle.NO_SEED, tmp_path / "empty-sandbox", "empty_cluster")
+
+
+@pytest.fixture(scope="session")
+def healthy_audit(healthy_cluster: Sandbox, airflow_database: AirflowDatabase, tmp_path_factory: pytest.TempPathFactory) -> FirstAudit:
+    """The first audit of the healthy cluster, by the command, on one machine."""
+    root = tmp_path_factory.mktemp("healthy") / "audit-root"
+    airflow_database.give(root)
+    return first_healthy_audit(healthy_cluster, root)
 
 
 @pytest.fixture(scope="session")

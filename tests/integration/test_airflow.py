@@ -5,8 +5,6 @@ A person starts the second one in a browser, by a stricter gate, which it fails:
 
 import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,11 +14,11 @@ from urllib.parse import quote
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from airflow_api import DAG, Api
 from airflow_browser import Person
 from airflow_processes import belonging_to, left_of
 from chromium import NEEDS_BROWSER
-from command_line import AirflowDatabase
-from healthy_shop import CLUSTER, FirstAudit, first_audit
+from healthy_shop import CLUSTER, FirstAudit
 from receivers import HttpServer, MailServer, http_server, mail_server
 
 from kafka_audit.airflow.environment import airflow_home
@@ -34,91 +32,7 @@ from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.sealed import Sealed
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark, *NEEDS_BROWSER]
-DAG = "kafka_reliability_audit"
 OFFSETS_DAG = "kafka_offsets_snapshot"
-
-
-def free_port() -> int:
-    return free_ports(1)[0]
-
-
-class Api:
-    """Airflow's REST API and the plugin's pages, as one user."""
-
-    def __init__(self, base: str, user: str | None) -> None:
-        self.base = base
-        self.token = ""
-        if user:
-            self.token = self.call("POST", "/auth/token", {"username": user, "password": user})[1]["access_token"]
-
-    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """(status, JSON or text)."""
-        headers = {"Content-Type": "application/json"}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.base + path, data=data, headers=headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                status, text = answer.status, answer.read().decode()
-        except urllib.error.HTTPError as refused:
-            status, text = refused.code, refused.read().decode()
-        try:
-            return status, json.loads(text)
-        except ValueError:
-            return status, text
-
-    def trigger(self, dag_id: str = DAG, **conf: Any) -> str:
-        status, run = self.call("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": conf})
-        assert status == 200, run
-        return str(run["dag_run_id"])
-
-    def has_loaded(self, dag_id: str, since: str) -> bool:
-        """Whether Airflow has read the DAG's file since that time: it knows from its database the DAGs that it had before."""
-        status, dag = self.call("GET", f"/api/v2/dags/{dag_id}")
-        return status == 200 and str(dag["last_parsed_time"]) > since
-
-    def state(self, run: str) -> str | None:
-        """The state of a run (its path), None where Airflow does not say it just now."""
-        try:
-            status, answer = self.call("GET", run)
-        except OSError:
-            return None
-        return str(answer["state"]) if status == 200 else None
-
-    def wait(self, run_id: str, dag_id: str = DAG, seconds: float = 1200) -> tuple[str, dict[str, str]]:
-        """The run's final state and its tasks' states."""
-        run, until = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}", time.monotonic() + seconds
-        while (state := self.state(run)) not in ("success", "failed"):
-            assert time.monotonic() < until, f"run {run_id} did not end: {state}"
-            time.sleep(1)
-        _, tasks = self.call("GET", f"{run}/taskInstances")
-        return str(state), {task["task_id"]: task["state"] for task in tasks["task_instances"]}
-
-    def wait_for_task(self, run_id: str, task: str, state: str, *, tries: int = 1, seconds: float = 1200) -> None:
-        """Wait until a task of a run is in that state, in that try or a later one; fails at once, and says why, when it ended otherwise."""
-        path, until = f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances/{task}", time.monotonic() + seconds
-        while True:
-            status, found = self.call("GET", path)
-            now, tried = (found["state"], found["try_number"]) if status == 200 else (None, 0)
-            if now == state and tried >= tries:
-                return
-            # A task that never ran has no try; that of a try before is gone as soon as it is cleared.
-            ended = now in ("skipped", "upstream_failed") or (now in ("success", "failed") and tried >= tries)
-            assert not ended, f"task {task} became {now}, not {state}: {self.told(run_id)}"
-            assert time.monotonic() < until, f"task {task} did not become {state}, but is {now}: {self.told(run_id)}"
-            time.sleep(1)
-
-    def told(self, run_id: str) -> str:
-        """The states of a run's tasks, and the end of the logs of those that failed."""
-        run = f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances"
-        tasks = {one["task_id"]: one for one in self.call("GET", run)[1]["task_instances"]}
-        said = [", ".join(f"{name} {one['state']}" for name, one in tasks.items())]
-        for name, one in tasks.items():
-            if one["state"] == "failed":
-                log = self.call("GET", f"{run}/{name}/logs/{max(1, one['try_number'])}?full_content=true")[1]
-                said.append(f"log of {name}: {json.dumps(log, ensure_ascii=False)[-4000:]}")
-        return "\n".join(said)
 
 
 class Running(NamedTuple):
@@ -132,39 +46,30 @@ class Running(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def first(healthy_cluster: Sandbox, airflow_database: AirflowDatabase, tmp_path_factory: pytest.TempPathFactory) -> FirstAudit:
-    root = tmp_path_factory.mktemp("airflow") / "audit-root"
-    airflow_database.give(root)
-    return first_audit(healthy_cluster, root)
-
-
-@pytest.fixture(scope="module")
-def airflow(healthy_cluster: Sandbox, first: FirstAudit) -> Iterator[Running]:
+def airflow(healthy_cluster: Sandbox, healthy_audit: FirstAudit) -> Iterator[Running]:
     """Airflow on the folder of the first audit; nothing of it is left at the end."""
     from kafka_audit.airflow.standalone import running_airflow
 
-    port, since = free_port(), datetime.now(timezone.utc).isoformat()
+    port, since = free_ports(1)[0], datetime.now(timezone.utc).isoformat()
     with http_server() as chat, mail_server() as mail:
         smtp = {"from_email": "audit@example.com", "to": "ops@example.com", "disable_ssl": True, "disable_tls": True}
         settings = {
-            "KAFKA_AUDIT_FOLDERS": str(first.policy.parent),
+            "KAFKA_AUDIT_FOLDERS": str(healthy_audit.policy.parent),
             "KAFKA_AUDIT_ON_FAIL": "review",
             "KAFKA_AUDIT_NOTIFY": "ops_chat,ops_mail",
             "AIRFLOW_CONN_OPS_CHAT": json.dumps({"conn_type": "apprise", "extra": {"config": {"path": f"json://127.0.0.1:{chat.port}"}}}),
             "AIRFLOW_CONN_OPS_MAIL": json.dumps({"conn_type": "smtp", "host": "127.0.0.1", "port": mail.port, "extra": smtp}),
         }
-        with running_airflow(root=first.root, connection=healthy_cluster.audit_connection, port=port, settings=settings):
-            yield Running(f"http://127.0.0.1:{port}", first.root, since, chat, mail)
-    assert left_of(airflow_home(first.root), 30.0) == []
+        with running_airflow(root=healthy_audit.root, connection=healthy_cluster.audit_connection, port=port, settings=settings):
+            yield Running(f"http://127.0.0.1:{port}", healthy_audit.root, since, chat, mail)
+    assert left_of(airflow_home(healthy_audit.root), 30.0) == []
 
 
 @pytest.fixture(scope="module")
 def api(airflow: Running) -> Api:
     made = Api(airflow.address, "admin")
-    until = time.monotonic() + 300
-    while not all(made.has_loaded(dag_id, airflow.since) for dag_id in (DAG, OFFSETS_DAG)):
-        assert time.monotonic() < until, "the DAGs were not loaded"
-        time.sleep(1)  # the first parse of the DAG folder
+    for dag_id in (DAG, OFFSETS_DAG):
+        made.wait_for_dag(dag_id, airflow.since)  # the first parse of the DAG folder
     return made
 
 
@@ -174,9 +79,9 @@ def person(airflow: Running, api: Api, browser: Any) -> Person:
 
 
 @pytest.fixture(scope="module")
-def second(api: Api, airflow: Running, first: FirstAudit, person: Person) -> tuple[str, Path]:
+def second(api: Api, airflow: Running, healthy_audit: FirstAudit, person: Person) -> tuple[str, Path]:
     """A run that a person started by the form, whose gate has ended and whose review waits, and the folder of its audit."""
-    person.start_audit(policy_dir=str(first.policy), fail_on="medium or worse")
+    person.start_audit(policy_dir=str(healthy_audit.policy), fail_on="medium or worse")
     until = time.monotonic() + 300
     while not (runs := api.call("GET", f"/api/v2/dags/{DAG}/dagRuns?order_by=-run_after&run_type=manual")[1]["dag_runs"]):
         assert time.monotonic() < until, "the form started no run"
@@ -186,12 +91,12 @@ def second(api: Api, airflow: Running, first: FirstAudit, person: Person) -> tup
     api.wait_for_task(run_id, "review", "awaiting_input")
     api.wait_for_task(run_id, "gate", "failed")
     one, other = sorted(airflow.root.glob(f"audits/{CLUSTER}/*/manifest.json"))
-    assert one.parent == first.report.parents[1]
+    assert one.parent == healthy_audit.report.parents[1]
     return run_id, other.parent
 
 
-def test_the_first_audit_ends_green_and_says_what_green_does_not_cover(first: FirstAudit) -> None:
-    report = read_json(first.report)
+def test_the_first_audit_ends_green_and_says_what_green_does_not_cover(healthy_audit: FirstAudit) -> None:
+    report = read_json(healthy_audit.report)
     assert (report["verdict"], report["exit_code"]) == (PASSED, 0)
     assert {(one["code"], one["severity"]) for one in report["findings"] if one["status"] == "fail"} <= {("PRD-05", "medium")}
     (undeclared,) = [one for one in report["findings"] if one["code"] == "PRD-05"]

@@ -18,17 +18,18 @@ from urllib.parse import quote
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from airflow_api import DAG as AUDIT_KIND
+from airflow_api import Api
 from airflow_processes import left_of, processes_of
 from command_line import AirflowDatabase
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from secured_broker import ADMIN, AUDITOR, PASSWORDS, commit, connection, secured_broker
-from test_airflow import DAG as AUDIT_KIND
-from test_airflow import Api, free_port
 from tls_files import Tls, make_tls
 
 from kafka_audit.airflow.environment import airflow_home
 from kafka_audit.airflow.run_dag import only_one
+from kafka_audit.sandbox.brokers import free_ports
 from kafka_audit.store.durable_files import read_json
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
@@ -82,16 +83,10 @@ class Airflow:
     def __init__(self, process: "subprocess.Popen[bytes]", port: int, root: Path) -> None:
         self.process, self.root = process, root
         base, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 300
-        while not self._is_ready(Api(base, None)):
+        while not Api(base, None).is_ready():
             assert time.monotonic() < deadline and process.poll() is None, "Airflow did not get ready"
             time.sleep(1)
         self.api = Api(base, "admin")
-
-    def _is_ready(self, api: Api) -> bool:
-        with contextlib.suppress(OSError):
-            status, health = api.call("GET", "/api/v2/monitor/health")
-            return status == 200 and all(health[part]["status"] == "healthy" for part in ("metadatabase", "scheduler", "dag_processor"))
-        return False
 
     def connect(self, name: str, keys: dict[str, str], *, anew: bool = False) -> None:
         body = {"connection_id": name, "conn_type": "kafka", "extra": json.dumps(keys)}
@@ -136,7 +131,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def airflow(cluster: Cluster, airflow_database: AirflowDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
-    root, port = tmp_path_factory.mktemp("airflow") / "audit-root", free_port()
+    root, port = tmp_path_factory.mktemp("airflow") / "audit-root", free_ports(1)[0]
     airflow_database.give(root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_AUDIT_CLUSTERS", "kafka=kafka_broker,refused=kafka_refused")

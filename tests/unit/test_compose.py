@@ -15,17 +15,15 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from compose_files import CELERY_FILE, FILE, ROOT, made_env, merged, read
 
-ROOT = Path(__file__).parents[2]
-FILE = ROOT / "docker-compose.yaml"
-CELERY_FILE = ROOT / "docker-compose.celery.yaml"
 VALUES_FILE = ROOT / "docker" / "values.yaml"
 AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
 
 
 @pytest.fixture(scope="module")
 def compose() -> dict:
-    return yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return read(FILE)
 
 
 @pytest.fixture(scope="module")
@@ -35,22 +33,12 @@ def services(compose: dict) -> dict:
 
 @pytest.fixture(scope="module")
 def celery() -> dict:
-    return yaml.safe_load(CELERY_FILE.read_text(encoding="utf-8"))
+    return read(CELERY_FILE)
 
 
 @pytest.fixture(scope="module")
-def both(services: dict, celery: dict) -> dict:
-    """The services of both files together, merged as compose does: maps by key, volumes by target, the rest replaced."""
-    merged = {name: dict(service) for name, service in services.items()}
-    for name, service in celery["services"].items():
-        extended = services[service["extends"]["service"]] if "extends" in service else {}
-        before = merged.get(name, extended)
-        merged[name] = {**before, **service}
-        for key in ("environment", "depends_on"):
-            merged[name][key] = {**before.get(key, {}), **service.get(key, {})}
-        targets = {volume.split(":")[1]: volume for volume in [*before.get("volumes", []), *service.get("volumes", [])]}
-        merged[name]["volumes"] = list(targets.values())
-    return {name: service for name, service in merged.items() if "profiles" not in service}
+def both() -> dict:
+    return merged()
 
 
 def schema() -> dict:
@@ -75,7 +63,7 @@ def test_the_installed_docker_accepts_the_file_when_it_has_compose() -> None:
     docker = shutil.which("docker")
     if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
         pytest.skip("docker compose is not installed; the specification's schema was checked")
-    secrets = dict(line.split("=", 1) for line in made_env().splitlines())
+    secrets = made_env()
     for chosen in (["--file", str(FILE)], ["--file", str(FILE), "--file", str(CELERY_FILE)]):
         command = [docker, "compose", *chosen, "config", "--quiet"]
         found = subprocess.run(command, env={**os.environ, **secrets}, capture_output=True, text=True, check=False)
@@ -130,16 +118,16 @@ def test_what_fixes_clusters_folders_and_reviews_is_the_same_in_every_airflow_co
 def test_make_env_sets_every_variable_that_must_be_set() -> None:
     texts = FILE.read_text(encoding="utf-8") + CELERY_FILE.read_text(encoding="utf-8")
     asked = set(re.findall(r"(?<!\$)\$\{(\w+):\?", texts))
-    made = dict(line.split("=", 1) for line in made_env().splitlines())
+    made = made_env()
     assert asked == set(made)
     assert all(len(value) >= 16 for value in made.values())
-    assert made != dict(line.split("=", 1) for line in made_env().splitlines()), "secrets must be fresh each time"
+    assert made != made_env(), "secrets must be fresh each time"
 
 
 def test_the_made_fernet_key_is_one() -> None:
     from cryptography.fernet import Fernet
 
-    made = dict(line.split("=", 1) for line in made_env().splitlines())
+    made = made_env()
     assert Fernet(made["AIRFLOW_FERNET_KEY"]).decrypt(Fernet(made["AIRFLOW_FERNET_KEY"]).encrypt(b"x")) == b"x"
 
 
@@ -260,11 +248,6 @@ def test_the_first_start_writes_the_password_so_that_only_its_owner_can_read_it(
     subprocess.run([sys.executable, str(ROOT / "docker" / "write_users.py")], env={**os.environ, **variables}, check=True)
     assert json.loads(path.read_text(encoding="utf-8")) == {"admin": 'a "b" c'}
     assert path.stat().st_mode & 0o777 == 0o600
-
-
-def made_env() -> str:
-    script = ROOT / "docker" / "make_env.py"
-    return subprocess.run([sys.executable, str(script), "-"], capture_output=True, text=True, check=True).stdout
 
 
 def test_make_env_writes_a_file_of_its_owner_alone_and_keeps_one_that_is_there(tmp_path: Path) -> None:

@@ -83,7 +83,9 @@ def test_the_image_has_the_versions_that_are_tested_and_nothing_that_only_tests_
     versions = {requirement.split(" ; ")[0] for requirement in locked(read("docker/constraints.txt"))}
     tested = {requirement.split(" ; ")[0] for requirement in locked(read("constraints.txt"))}
     assert {pin for pin in platform if "==" in pin} <= versions
-    assert not {pin for pin in tests if "==" in pin} & (versions - {"jsonschema==4.26.0"})  # a dependency of Great Expectations, too
+    # What a test needs and the image, too: its own requirements, and dependencies of Great Expectations and of the Celery provider.
+    both = {*read("docker/requirements.txt").lower().splitlines(), "jsonschema==4.26.0", "celery==5.6.3"}
+    assert not {pin for pin in tests if "==" in pin} & (versions - both)
     names = {pin.split("==")[0] for pin in tested}
     assert {pin for pin in versions if pin.split("==")[0] in names} <= tested
 
