@@ -14,7 +14,7 @@ def is_id(value: str) -> bool:
 
 def parse_time(text: object) -> datetime:
     """An ISO 8601 time, as manifests and run files have it; ValueError when it is none. Without a zone it stays without one."""
-    return datetime.fromisoformat(str(text).replace("Z", "+00:00"))  # Python 3.10 does not read the Z
+    return datetime.fromisoformat(str(text))
 
 
 def stamp(when: datetime) -> str:

@@ -29,7 +29,7 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.base + path, data=data, headers=headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
+            with urllib.request.urlopen(request, timeout=600) as answer:
                 status, text = answer.status, answer.read().decode()
         except urllib.error.HTTPError as refused:
             status, text = refused.code, refused.read().decode()

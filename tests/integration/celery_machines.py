@@ -63,7 +63,7 @@ def health(name: str, machine: Machine) -> str:
     way, command = merged()[name]["healthcheck"]["test"]
     assert way == "CMD-SHELL"
     environment = {**machine.environment, "HOSTNAME": name}
-    done = subprocess.run(["sh", "-c", filled(command, {})], env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(["sh", "-c", filled(command, {})], env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -164,7 +164,7 @@ def _machine(
 
 
 def _run_once(machine: Machine, command: Sequence[str]) -> None:
-    done = subprocess.run(command, env=machine.environment, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, env=machine.environment, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

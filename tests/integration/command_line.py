@@ -43,7 +43,7 @@ class AirflowDatabase:
             return
         self._home.mkdir(parents=True, exist_ok=True)
         environment = audit_environment(root=folder / "root", connection=None)
-        subprocess.run([sys.executable, "-c", _CREATE], env=environment, check=True, capture_output=True, timeout=300)
+        subprocess.run([sys.executable, "-c", _CREATE], env=environment, check=True, capture_output=True, timeout=600)
 
     def give(self, root: Path) -> None:
         """Put a copy where an audit with this root looks for its database."""

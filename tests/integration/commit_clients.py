@@ -128,7 +128,7 @@ class Clients:
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "none", "enable.auto.commit": False})
         seen: Counter[str] = Counter()
         deadline = time.monotonic() + 600
-        while not (partitions := consumer.list_topics("__consumer_offsets", timeout=120).topics["__consumer_offsets"].partitions):
+        while not (partitions := consumer.list_topics("__consumer_offsets", timeout=600).topics["__consumer_offsets"].partitions):
             assert time.monotonic() < deadline, "the brokers have not made the offsets topic yet"
             time.sleep(0.2)
         consumer.assign([TopicPartition("__consumer_offsets", partition, 0) for partition in partitions])

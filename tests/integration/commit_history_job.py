@@ -75,7 +75,7 @@ def one_process() -> Iterator[None]:
         finally:
             process = _shared.pop().process
             try:
-                process.communicate(timeout=300)
+                process.communicate(timeout=600)
             finally:
                 process.kill()
 
@@ -129,7 +129,7 @@ def formatted(bootstrap: str, topic: str, formatter: str) -> list[dict[str, Any]
     command += ["--isolation-level", "read_committed", "--formatter", f"org.apache.kafka.tools.consumer.{formatter}"]
     for patience_s in (8, 30, 90):  # without a record; on a busy machine the first one may take long
         line = [*command, "--timeout-ms", str(patience_s * 1000)]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=600, check=False)
         said = re.search(r"Processed a total of (\d+) messages", done.stdout + done.stderr)
         if said and int(said[1]) >= expected:
             break

@@ -123,7 +123,7 @@ def commit(admin: AdminClient, group: str, *offsets: TopicPartition) -> None:
     while True:
         try:
             (future,) = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, list(offsets))]).values()
-            failure = next((part.error for part in future.result(timeout=120).topic_partitions if part.error), None)
+            failure = next((part.error for part in future.result(timeout=600).topic_partitions if part.error), None)
             if failure is None:
                 return
             raise KafkaException(failure)
@@ -135,4 +135,4 @@ def commit(admin: AdminClient, group: str, *offsets: TopicPartition) -> None:
 
 def _done(futures: dict) -> None:
     for future in futures.values():
-        future.result(timeout=120)
+        future.result(timeout=600)

@@ -73,8 +73,8 @@ class Cluster:
     def ends(self) -> list[int]:
         consumer = Consumer({**self.keys, "group.id": "none"})
         with contextlib.closing(consumer):
-            partitions = consumer.list_topics(TOPIC, timeout=120).topics[TOPIC].partitions
-            return [consumer.get_watermark_offsets(TopicPartition(TOPIC, one), timeout=120)[1] for one in sorted(partitions)]
+            partitions = consumer.list_topics(TOPIC, timeout=600).topics[TOPIC].partitions
+            return [consumer.get_watermark_offsets(TopicPartition(TOPIC, one), timeout=600)[1] for one in sorted(partitions)]
 
 
 class Airflow:

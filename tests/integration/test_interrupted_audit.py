@@ -55,7 +55,7 @@ run_audit_through_airflow(connection={{"bootstrap.servers": {healthy_cluster.boo
         assert time.monotonic() < until, "no Spark job was started"
         time.sleep(0.2)
     child.send_signal(number)
-    assert child.wait(timeout=120) != 0
+    assert child.wait(timeout=600) != 0
     # Whoever is killed cannot wait; and until all of it is gone, its run is nobody's to end.
     if number == signal.SIGKILL and processes_of(home):
         with contextlib.suppress(CollectionError), only_one(home):

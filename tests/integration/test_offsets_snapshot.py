@@ -203,7 +203,7 @@ def test_the_command_prints_json_for_each_reading_and_ends_quietly_when_interrup
         lines = iter(process.stdout.readline, "")
         first, second = (json.loads(next(line for line in lines if line.strip())) for _ in range(2))
         process.terminate()
-        _, said = process.communicate(timeout=300)
+        _, said = process.communicate(timeout=600)
 
     assert (process.returncode, said, list(tmp_path.iterdir())) == (0, "", [])
     assert [(row["lag"], row["state"]) for row in first["rows"]] == [(2, "BEHIND")]

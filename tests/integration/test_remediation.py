@@ -71,7 +71,7 @@ def _tools(folder: Path) -> Path:
 
 def _run(script: Path, tools: Path, bootstrap: str) -> str:
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "BOOTSTRAP": bootstrap, "OPTIONS": ""}
-    done = subprocess.run(["sh", "-eu", str(script)], capture_output=True, text=True, env=environment, timeout=300, check=False)
+    done = subprocess.run(["sh", "-eu", str(script)], capture_output=True, text=True, env=environment, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -113,7 +113,7 @@ def story(faulty_cluster: Sandbox, faulty_audit: Audit, tmp_path_factory: pytest
     shutil.copytree(faulty_audit.path.parents[2], root)  # later audits would follow it in its chain
     first = EvidenceRoot(path=root).audit(CLUSTER, faulty_audit.path.name)
     command = [sys.executable, "-m", "kafka_audit.cli", "fix", str(first.path)]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
     (folder / "fix.sh").write_text(printed)
     _run(folder / "fix.sh", tools, faulty_cluster.bootstrap)
     plan = read_plan(first)

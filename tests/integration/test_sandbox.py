@@ -130,7 +130,7 @@ def test_a_crashed_sandbox_is_cleaned_up_and_a_running_one_is_seeded(tmp_path: P
     with pytest.raises(ConfigurationError, match="is up in"):
         lifecycle.start("none", directory=folder.path)
     first[0].kill()
-    psutil.wait_procs(first[:1], timeout=120)
+    psutil.wait_procs(first[:1], timeout=600)
     assert lifecycle.status(directory=folder.path).condition == "degraded"
 
     with lifecycle.start("none", directory=folder.path) as sandbox:

@@ -64,7 +64,7 @@ class Tiered:
         with closing(KafkaProducer(bootstrap_servers=self.bootstrap, acks="all", linger_ms=0)) as producer:
             for hours in hours_ago:
                 stamp = round(time.time() * 1000) - hours * HOUR_MS
-                producer.send(TIERED, b"record", partition=0, timestamp_ms=stamp).get(timeout=300)
+                producer.send(TIERED, b"record", partition=0, timestamp_ms=stamp).get(timeout=600)
 
     def last_uploaded(self) -> int:
         partition = TopicPartition(TIERED, 0)

@@ -70,7 +70,7 @@ class Transactions:
 
     def wait_for_tombstones(self, expired: set[str]) -> None:
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "none", "enable.auto.commit": False})
-        partitions = consumer.list_topics(TRANSACTIONS, timeout=120).topics[TRANSACTIONS].partitions
+        partitions = consumer.list_topics(TRANSACTIONS, timeout=600).topics[TRANSACTIONS].partitions
         consumer.assign([TopicPartition(TRANSACTIONS, partition, 0) for partition in partitions])
         left, deadline = set(expired), time.monotonic() + 300
         while left:

@@ -307,7 +307,7 @@ def test_a_session_starts_from_the_archive_of_classes_that_the_installation_made
 
 
 def test_calls_in_threads_run_at_the_same_time_with_the_sessions_settings(spark: SparkSession) -> None:
-    both = Barrier(2, timeout=300)
+    both = Barrier(2, timeout=600)
 
     def active() -> SparkSession | None:
         both.wait()
@@ -318,7 +318,7 @@ def test_calls_in_threads_run_at_the_same_time_with_the_sessions_settings(spark:
 
 def test_two_threads_share_what_one_of_them_made(spark: SparkSession, tmp_path: Path) -> None:
     evidence = Evidence(spark=spark, snapshot=Synthetic().brokers({1: "a"}).write(tmp_path))
-    both, made = Barrier(2, timeout=300), []
+    both, made = Barrier(2, timeout=600), []
 
     def make() -> int:
         made.append(1)

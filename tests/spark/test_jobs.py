@@ -67,7 +67,7 @@ def test_spark_submit_runs_both_parts_and_leaves_complete_findings(tmp_path: Pat
     command = [str(submit), "--master", "local[2]", "--driver-java-options", with_class_data(DRIVER_JAVA_OPTIONS)]
     command += [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
     command += [str(job_path("verify")), "--snapshot", str(snapshot.path), "--audit", str(audit.path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
 
     assert not (audit.path / "manifest.json").exists(), "an audit that is being rewritten must not look sealed"

@@ -91,7 +91,7 @@ def judge_losing_an_executor(cluster: SparkCluster, folder: Path, audit: Audit, 
         lost, _ = cluster.executors
         lost.kill()
         assert job.poll() is None, "the job ended before it lost an executor"
-        assert job.wait(timeout=300) == 0, log.read_text()[-3000:]
+        assert job.wait(timeout=1200) == 0, log.read_text()[-3000:]
     finally:
         job.kill()
 
@@ -117,7 +117,7 @@ def test_a_commit_history_is_written_by_the_driver_as_threads_of_the_driver_writ
     land(spark, tmp_path / "local")
     (tmp_path / "driver.py").write_text(HISTORY)
     command = [*submit(cluster), str(tmp_path / "driver.py"), str(tmp_path / "remote"), *sys.path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert not list(cluster.folder.rglob("*.parquet")), "executors write no results"
     local, remote = (manifests(tmp_path / name) for name in ("local", "remote"))

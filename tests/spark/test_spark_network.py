@@ -34,7 +34,7 @@ def test_a_session_under_spark_submit_with_a_local_master_has_its_address_on_loo
     )
     command = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[1]", str(script)]
     done = subprocess.run(
-        command, env={**os.environ, "SPARK_LOCAL_IP": "0.0.0.0"}, capture_output=True, text=True, timeout=300, check=False
+        command, env={**os.environ, "SPARK_LOCAL_IP": "0.0.0.0"}, capture_output=True, text=True, timeout=600, check=False
     )
     assert "address 127.0.0.1" in done.stdout, done.stderr[-2000:]
 
@@ -74,7 +74,7 @@ def test_credentials_are_not_sent_to_executors_of_a_cluster_without_encryption(t
     command += ["--conf", "spark.ui.enabled=false", "--conf", "spark.executor.memory=512m", str(job_path("read_commits"))]
     command += ["--history", str(tmp_path / "history"), "--bootstrap", "127.0.0.1:1", "--client", str(tmp_path / "client.json")]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path)
     output = done.stdout + done.stderr
     assert done.returncode == 2, output[-3000:]
     (said,) = (line for line in output.splitlines() if line.startswith("kafka-audit: "))

@@ -168,5 +168,5 @@ assert "pyspark" not in sys.modules
 assert "rfc3987_syntax" not in sys.modules
 import pyspark
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr

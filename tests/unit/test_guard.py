@@ -124,7 +124,7 @@ def test_a_process_that_is_needed_besides_the_parent_ends_the_command_too(tmp_pa
     guard = subprocess.Popen(guarded([sys.executable, "-c", COMMAND, str(tmp_path)], needs=[needed.pid]))
     assert until(lambda: (tmp_path / "orphan").is_file() and (tmp_path / "command").is_file())
     needed.kill()  # not waited for: a zombie counts as gone
-    assert guard.wait(timeout=120) == 1
+    assert guard.wait(timeout=600) == 1
     assert not is_alive(int((tmp_path / "orphan").read_text()))
     needed.wait()
 
@@ -140,7 +140,7 @@ def test_a_command_that_ends_at_once_is_not_missed() -> None:
 
 def test_what_a_command_leaves_behind_at_its_end_is_killed(tmp_path: Path) -> None:
     body = COMMAND.rsplit("time.sleep", 1)[0] + "\nwhile not Path(sys.argv[1], 'orphan').is_file(): time.sleep(0.05)\n"
-    assert subprocess.run(guarded([sys.executable, "-c", body, str(tmp_path)]), check=False, timeout=120).returncode == 0
+    assert subprocess.run(guarded([sys.executable, "-c", body, str(tmp_path)]), check=False, timeout=600).returncode == 0
     assert not is_alive(int((tmp_path / "orphan").read_text()))
 
 
@@ -151,7 +151,7 @@ def test_signals_reach_the_command_which_decides_how_it_ends(number: signal.Sign
     assert guard.stdout is not None
     guard.stdout.readline()
     guard.send_signal(number)
-    assert guard.wait(timeout=120) == 7
+    assert guard.wait(timeout=600) == 7
 
 
 def test_a_descriptor_that_is_handed_over_is_closed_when_the_command_closes_it() -> None:

@@ -69,4 +69,4 @@ def test_a_child_obeys_ctrl_c_although_we_were_started_to_ignore_it() -> None:
     assert process.stdout is not None
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=300) != 0
+    assert process.wait(timeout=600) != 0

@@ -242,9 +242,9 @@ def _source_distribution(package: str, file: str) -> bytes:
     asked = subprocess.run([sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False)
     index = os.environ.get("PIP_INDEX_URL") or asked.stdout.strip() or "https://pypi.org/simple"
     page = urllib.request.Request(f"{index.rstrip('/')}/{package}/", headers={"Accept": "application/vnd.pypi.simple.v1+json"})
-    with urllib.request.urlopen(page, timeout=300) as answer:
+    with urllib.request.urlopen(page, timeout=600) as answer:
         address = next(one["url"] for one in json.load(answer)["files"] if one["filename"] == file)
-    with urllib.request.urlopen(urljoin(page.full_url, address), timeout=300) as answer:
+    with urllib.request.urlopen(urljoin(page.full_url, address), timeout=600) as answer:
         content: bytes = answer.read()
     assert hashlib.sha256(content).hexdigest() in (Path(__file__).parents[2] / "constraints.txt").read_text()
     return content

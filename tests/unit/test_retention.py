@@ -134,7 +134,7 @@ def test_deleting_waits_until_no_run_reads_and_gives_up_with_a_reason(commits: C
         waiting = threading.Thread(target=lambda: deleted.extend(commits.delete()))
         waiting.start()
         assert waiting.is_alive()
-    waiting.join(timeout=300)
+    waiting.join(timeout=600)
     assert deleted == [old]
 
 

@@ -81,7 +81,7 @@ def test_a_manifest_that_is_a_pipe_ends_the_command_at_once(whole: WholeAudit) -
         (folder / "manifest.json").unlink()
         os.mkfifo(folder / "manifest.json")
         done = subprocess.run(
-            [sys.executable, "-m", "kafka_audit.cli", "verify", str(folder)], capture_output=True, timeout=300, check=False
+            [sys.executable, "-m", "kafka_audit.cli", "verify", str(folder)], capture_output=True, timeout=600, check=False
         )
         assert done.returncode == 5, done.stderr
         assert b"is not a regular file" in done.stderr

@@ -1,5 +1,6 @@
 """A snapshot that several processes read in parts: it is whole or absent, and the parts of a living one stay."""
 
+import json
 import os
 import time
 from datetime import timedelta
@@ -202,6 +203,17 @@ def test_a_part_that_was_changed_is_refused(read, where):
     path.write_bytes(path.read_bytes() + b"x")
     with pytest.raises(IntegrityError, match=r"clear the tasks that read the cluster"):
         join(where)
+
+
+@pytest.mark.parametrize(("field", "value"), [("facts", None), ("facts", {"brokers": 7}), ("started_at", "yesterday")])
+def test_a_manifest_that_says_nothing_of_a_part_is_refused(read, where, field, value):
+    for part in parts_of(COUNT):
+        read(part)
+    path = parts_folder(where["root"], "split", SNAPSHOT) / "topics-01-of-03" / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), field: value}))
+    with pytest.raises(IntegrityError, match=r"topics-01-of-03 is not one of a part"):
+        join(where)
+    assert where["root"].find_snapshot("split", SNAPSHOT) is None
 
 
 def test_a_part_and_a_snapshot_that_are_there_are_not_read_again(fake, read, where):

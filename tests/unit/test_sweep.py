@@ -111,7 +111,7 @@ def test_a_living_writer_is_left_alone_and_finishes(root: EvidenceRoot) -> None:
         assert process.stdin
         process.stdin.write("\n")
         process.stdin.flush()
-        assert process.wait(timeout=120) == 0
+        assert process.wait(timeout=600) == 0
     assert Sealed.verified(root.snapshot_dir("prod", UNFINISHED))
 
 

@@ -25,7 +25,7 @@ from kafka_audit.collect.part import Part, parts_of
 from kafka_audit.collect.scope import Scope
 from kafka_audit.collect.snapshot import DEADLINE_SECONDS, about_snapshot
 from kafka_audit.collect.tables import ErrorLog, table
-from kafka_audit.errors import AuditError, CollectionError
+from kafka_audit.errors import AuditError, CollectionError, IntegrityError
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
 from kafka_audit.store.parts import SnapshotPart, part_writer, parts_folder, read_already, remove_parts
 from kafka_audit.store.sealed import SNAPSHOT, SnapshotWriter
@@ -107,7 +107,8 @@ def join_parts(count: int, *, root: EvidenceRoot, cluster: str, snapshot_id: str
 
 
 def _join(parts: Sequence[SnapshotPart], count: int, writer: SnapshotWriter, scope: Scope, now: Callable[[], datetime]) -> None:
-    facts = joined_facts([_FACTS.validate_python(part.manifest["facts"]) for part in parts])
+    said = [_said(part) for part in parts]
+    facts = joined_facts([of_part for of_part, _ in said])
     errors = ErrorLog()
     for part in parts:
         errors.add_rows(pq.read_table(part.path / f"{ERRORS.name}.parquet"))
@@ -117,8 +118,16 @@ def _join(parts: Sequence[SnapshotPart], count: int, writer: SnapshotWriter, sco
         # Each commit was read again by one part of the topics.
         having = of_topics if dataset is COMMITTED_OFFSETS else parts
         writer.write(dataset.name, told[dataset] if dataset in told else _joined(dataset, having))
-    started_at = min(parse_time(part.manifest["started_at"]) for part in parts)
+    started_at = min(began for _, began in said)
     writer.seal(about_snapshot(facts, errors, scope, started_at=started_at, finished_at=now()))
+
+
+def _said(part: SnapshotPart) -> tuple[Facts, datetime]:
+    """What a part's manifest says of the cluster, and when its reading began."""
+    try:
+        return _FACTS.validate_python(part.manifest["facts"]), parse_time(part.manifest["started_at"])
+    except (KeyError, TypeError, ValueError) as problem:
+        raise IntegrityError(f"the manifest of {part.path} is not one of a part ({problem}): {part.repair}") from problem
 
 
 def missing_parts(count: int, *, root: EvidenceRoot, cluster: str, snapshot_id: str) -> list[Part]:
