@@ -165,17 +165,17 @@ def test_with_a_history_the_same_snapshot_is_judged(
 def test_a_changed_batch_is_not_described(harm: Callable[[bytes], bytes], spark: SparkSession, commits: Path, tmp_path: Path) -> None:
     history = tmp_path / "commits"
     shutil.copytree(commits, history)
-    part = next((history / "decoded" / "b-00000000" / "offset_commits.parquet").glob("*.parquet"))
+    part = next((history / "decoded" / "00000001" / "offset_commits.parquet").glob("*.parquet"))
     part.write_bytes(harm(part.read_bytes()))
-    with pytest.raises(IntegrityError, match="b-00000000"):
+    with pytest.raises(IntegrityError, match="00000001"):
         describe(spark, history, Window(end=END + timedelta(minutes=15), length=timedelta(hours=24)))
 
 
 def test_a_batch_that_lost_its_records_is_refused_and_not_taken_for_an_old_one(spark: SparkSession, commits: Path, tmp_path: Path) -> None:
     history = tmp_path / "commits"
     shutil.copytree(commits, history)
-    for part in history.glob("decoded/b-00000000/*/*.parquet"):
+    for part in history.glob("decoded/00000001/*/*.parquet"):
         part.unlink()
-    with pytest.raises(IntegrityError, match=r"b-00000000: group_records\.parquet/part-00000\.parquet: is missing"):
-        describe(spark, history, Window(end=END + timedelta(days=40), length=timedelta(hours=24)))
+    with pytest.raises(IntegrityError, match=r"00000001: group_records\.parquet/part-00000\.parquet: is missing"):
+        describe(spark, history, Window(end=END + timedelta(minutes=15), length=timedelta(hours=24)))
     assert [folder.name for folder in history.glob("behaviour/*")] == ["20261120T221000Z"]

@@ -40,7 +40,7 @@ def land(history: History, rows: DataFrame, end: int = 3_000_000, **more: Any) -
 
 
 def test_a_run_sweeps_what_a_killed_one_left(tmp_path: Path) -> None:
-    left = [hidden_name(tmp_path / kind / "b-00000000") for kind in ("raw", "decoded", "behaviour")]
+    left = [hidden_name(tmp_path / kind / "00000001") for kind in ("raw", "decoded", "behaviour")]
     for folder in left:
         folder.mkdir(parents=True)
     with History(path=tmp_path).claimed():
