@@ -86,6 +86,7 @@ def second(api: Api, airflow: Running, healthy_audit: FirstAudit, person: Person
     while not (runs := api.call("GET", f"/api/v2/dags/{DAG}/dagRuns?order_by=-run_after&run_type=manual")[1]["dag_runs"]):
         assert time.monotonic() < until, "the form started no run"
         time.sleep(1)
+    person.leave()
     run_id = str(runs[0]["dag_run_id"])
     assert runs[0]["conf"]["fail_on"] == "medium"
     api.wait_for_task(run_id, "review", "awaiting_input")
@@ -195,6 +196,7 @@ def test_a_reviewer_accepts_the_risk_in_the_browser_and_the_verdict_stays(
     expires = (datetime.now(timezone.utc) + timedelta(days=20)).date().isoformat()
     person.approve(run_id, reason="The owners declare their clients this month", ticket="OPS-7", expires=expires, owner="shop team")
     state, tasks = api.wait(run_id)
+    person.leave()
     assert (state, tasks["review"], tasks["record_review"], tasks["gate"]) == ("failed", "success", "success", "failed")
     (review,) = reviews_of(EvidenceRoot(path=airflow.root), CLUSTER, audit.name)
     assert review.accepts and review.record is not None and review.record.reviewer is not None

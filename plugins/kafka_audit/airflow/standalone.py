@@ -51,6 +51,8 @@ def running_airflow(
         "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
         "AIRFLOW__API__INSTANCE_NAME": "Kafka audit",
         "AIRFLOW__CORE__PARALLELISM": "2",
+        # Seconds. The files do not change; with the default, 30, a process for each of them starts over and over.
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in _USERS.items()),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
     }
