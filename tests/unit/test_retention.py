@@ -99,6 +99,14 @@ def test_the_last_batch_stays_because_reading_goes_on_after_it(commits: Commits)
     assert has_deleted(commits.path) and reached(commits.path) == {0: 30}
 
 
+def test_a_batch_that_went_from_between_two_others_counts_as_deleted(commits: Commits) -> None:
+    commits.batch(0, 80, 1)  # a bounded read: of one partition it holds newer records than the next batch has of another
+    gone = commits.batch(1, 60)
+    commits.batch(2, 1)
+    assert commits.delete() == [gone]
+    assert has_deleted(commits.path)
+
+
 def test_a_batch_without_records_is_as_old_as_its_writing(commits: Commits) -> None:
     empty, fresh = commits.batch(0), commits.batch(1)
     commits.batch(2, 1)

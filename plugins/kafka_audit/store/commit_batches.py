@@ -73,9 +73,9 @@ def read_at(history: Path, batch: str) -> datetime:
 
 
 def has_deleted(history: Path) -> bool:
-    """Whether batches of this history were deleted."""
+    """Whether batches of this history were deleted: numbers are missing before the newest one, at the beginning or between two."""
     names = batches_in(history / "decoded")
-    return bool(names) and int(names[0]) > FIRST_BATCH
+    return bool(names) and int(names[-1]) - FIRST_BATCH + 1 > len(names)
 
 
 class _TakenError(Exception):
