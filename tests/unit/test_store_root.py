@@ -370,6 +370,22 @@ def test_what_a_store_cannot_do_is_refused(url: str, machine: Machine) -> None:
     assert "needs a root in a local folder" in said("retention", "--cluster", CLUSTER, "--root", url, "--dry-run", code=2)
 
 
+def test_buckets_of_one_name_at_two_endpoints_have_a_mirror_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_AUDIT_MIRROR", str(tmp_path))
+    folders = [root_folder("s3://evidence/kafka")]
+    for port in (9000, 9001):
+        monkeypatch.setenv("KAFKA_AUDIT_STORE_OPTIONS", f"endpoint=http://127.0.0.1:{port}")
+        folders.append(root_folder("s3://evidence/kafka"))
+    monkeypatch.delenv("KAFKA_AUDIT_STORE_OPTIONS")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9002")
+    folders.append(root_folder("s3://evidence/kafka"))
+    assert len(set(folders)) == 4
+    assert root_folder("s3://evidence/kafka") == folders[-1]
+    monkeypatch.setenv("KAFKA_AUDIT_STORE_OPTIONS", "endpoint")
+    with pytest.raises(ConfigurationError, match="KAFKA_AUDIT_STORE_OPTIONS: write name=value pairs"):
+        root_folder("s3://evidence/kafka")
+
+
 def test_a_local_root_loads_nothing_of_a_store(tmp_path: Path) -> None:
     code = (
         "import sys; from kafka_audit.store.layout import EvidenceRoot, Snapshot; root = EvidenceRoot.at(sys.argv[1]); "

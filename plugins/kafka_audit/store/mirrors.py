@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from kafka_audit.errors import ConfigurationError
+from kafka_audit.store.store_options import endpoints, read_options
 
 if TYPE_CHECKING:
     from kafka_audit.store.remote_root import RemoteRoot
@@ -176,8 +177,9 @@ def _checked_url(text: str, named: str) -> str:
 
 
 def _mirror_of(url: str) -> Path:
+    """Its folder, named by the URL and the store's endpoints: buckets of one name at two endpoints have a mirror each."""
     base = Path(_base())
-    mirror = base / hashlib.sha256(url.encode()).hexdigest()[:16]
+    mirror = base / hashlib.sha256("\n".join((url, *endpoints(read_options()))).encode()).hexdigest()[:16]
     try:
         for folder in (base, mirror):
             folder.mkdir(mode=MIRROR_MODE, parents=True, exist_ok=True)

@@ -21,24 +21,13 @@ from obstore.store import from_url
 
 from kafka_audit.errors import CollectionError, ConfigurationError, IntegrityError
 from kafka_audit.store.durable_files import FILE_MODE, MOST_JSON, write_failed
+from kafka_audit.store.store_options import OPTIONS_VARIABLE, endpoints, read_options
 
 if TYPE_CHECKING:
     from obstore import PutMode
     from obstore.store import ObjectStore
 
-OPTIONS_VARIABLE = "KAFKA_AUDIT_STORE_OPTIONS"
-"""``name=value`` pairs, separated by commas, beside the cloud's own environment: ``endpoint=https://minio:9000,region=eu-west-1``."""
-
 _CLIENT_OPTIONS = ("timeout", "connect_timeout", "proxy_url")
-_ENDPOINT_VARIABLES = (
-    "AWS_ENDPOINT_URL",
-    "AWS_ENDPOINT_URL_S3",
-    "AWS_ENDPOINT",
-    "AZURE_STORAGE_ENDPOINT",
-    "AZURE_ENDPOINT",
-    "GOOGLE_BASE_URL",
-)
-_ENDPOINT_OPTIONS = ("endpoint", "endpoint_url", "endpoint_url_s3", "base_url")
 _SECRET = re.compile(r"key|secret|token|password|sas|credential", re.IGNORECASE)
 _QUERY = re.compile(r"(?<=\w)\?\w[\w.-]*=[^\s\"<>)]*")
 _USER = re.compile(r"(?<=://)[^/\s@]+:[^/\s@]*@")
@@ -91,15 +80,13 @@ class Objects:
     """The objects below ``url``."""
 
     url: str
-    options: Mapping[str, str] = field(default_factory=lambda: read_options(os.environ.get(OPTIONS_VARIABLE, "")), repr=False)
+    options: Mapping[str, str] = field(default_factory=read_options, repr=False)
 
     @cached_property
     def _store(self) -> "ObjectStore":
         said = dict(self.options)
         client: Any = {name: said.pop(name) for name in _CLIENT_OPTIONS if name in said}
-        endpoints = [value for name, value in said.items() if name.endswith(_ENDPOINT_OPTIONS)]
-        endpoints += [os.environ.get(name, "") for name in _ENDPOINT_VARIABLES]
-        client["allow_http"] = any(value.startswith("http://") for value in endpoints)
+        client["allow_http"] = any(value.startswith("http://") for value in endpoints(said))
         # A bucket with Object Lock asks for a checksum of each object; a manifest holds the same one.
         config: Any = {"aws_checksum_algorithm": "sha256", **said} if self.url.startswith("s3:") else said
         try:
@@ -262,17 +249,3 @@ class Objects:
             if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "***")
         return text[:_MOST_OF_MESSAGE]
-
-
-def read_options(text: str) -> dict[str, str]:
-    """The options that ``KAFKA_AUDIT_STORE_OPTIONS`` holds; ConfigurationError when it has another form. No value is told."""
-    found = {}
-    for pair in text.split(","):
-        name, equals, value = pair.strip().partition("=")
-        if pair.strip() and (not equals or not name.strip()):
-            raise ConfigurationError(
-                f"{OPTIONS_VARIABLE}: write name=value pairs, separated by commas, such as endpoint=https://store:9000"
-            )
-        if pair.strip():
-            found[name.strip().lower()] = value.strip()
-    return found
