@@ -51,8 +51,15 @@ _PARTS = {
         "test_interrupted_audit.py",
     ),
     # Each starts a Spark session for itself: the second one and the third find a JVM that has planned such queries before. The Spark
-    # cluster's test mostly waits for other processes: among the others of spark, which end last, it would keep one core idle.
-    "warm JVM": ("test_flipped_settings.py", "test_lag_truth.py", "test_tiered_storage.py", "test_spark_cluster.py"),
+    # cluster's test mostly waits for other processes: among the others of spark, which end last, it would keep one core idle. It shares an
+    # audit with the comparison of small and large clusters.
+    "warm JVM": (
+        "test_flipped_settings.py",
+        "test_lag_truth.py",
+        "test_tiered_storage.py",
+        "test_spark_cluster.py",
+        "test_small_and_large_clusters.py",
+    ),
     "job process": ("test_offsets_topic.py", "test_transaction_state.py", "test_versions.py"),
 }
 

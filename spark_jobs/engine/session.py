@@ -93,7 +93,13 @@ def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> Spark
     remember_lookups()
     session = builder.getOrCreate()
     hold_settings(session, conf or {})
+    _leave_out_stacks(session)
     return session
+
+
+def _leave_out_stacks(session: SparkSession) -> None:
+    """Tell Spark what calls this thread's queries: else it would walk the stack for each table that a plan makes, and find only py4j."""
+    session.sparkContext.setLocalProperty("callSite.long", "Python")
 
 
 def in_threads(session: SparkSession, calls: Iterable[Callable[[], T]]) -> list[T]:
@@ -102,6 +108,7 @@ def in_threads(session: SparkSession, calls: Iterable[Callable[[], T]]) -> list[
     def begin() -> None:
         # Otherwise expressions that are made in the thread before its first query would follow Spark's defaults (ANSI mode is one).
         SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
+        _leave_out_stacks(session)
 
     with ThreadPoolExecutor(initializer=begin) as pool:
         return list(pool.map(lambda call: call(), calls))

@@ -94,6 +94,8 @@ class SmallTables(Tables):
         "spark.sql.optimizer.disableHints": "true",
         "spark.sql.leafNodeDefaultParallelism": "1",
         "spark.sql.shuffle.partitions": "1",
+        # Every query's plan is described for a user interface that is off by default: the short description is the quicker one to make.
+        "spark.sql.ui.explainMode": "simple",
     }
 
     def settings(self) -> AbstractContextManager[None]:

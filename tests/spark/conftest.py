@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from coordinator_records import decoded, recorded
 from lag_histories import regular
+from large_audit import LargeAudit, judged_as_large
 from pyspark.sql import DataFrame, SparkSession
 from snapshot_builder import READ_AT, Synthetic
 
@@ -43,6 +44,17 @@ def _plan_as_for(session: SparkSession, settings: Mapping[str, str | None]) -> N
 def large_clusters(spark: SparkSession) -> None:
     """This test's queries are planned as for large clusters, where no table brings settings of its own."""
     _plan_as_for(spark, _OF_LARGE_CLUSTERS)
+
+
+@pytest.fixture(scope="session")
+def large_audit(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> LargeAudit:
+    """An audit that was judged as that of a large cluster, by threads of the driver."""
+    _plan_as_for(spark, _OF_LARGE_CLUSTERS)
+    try:
+        return judged_as_large(spark, tmp_path_factory.mktemp("large"))
+    finally:
+        spark.catalog.clearCache()
+        _plan_as_for(spark, SmallTables.conf)
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,8 @@ import psutil
 import pyarrow
 import pyspark
 
+from kafka_audit.submit import DRIVER_JAVA_OPTIONS, with_class_data
+
 _SPARK = Path(pyspark.__file__).parent
 _NOBODY = "nobody"
 
@@ -74,6 +76,7 @@ def spark_cluster() -> Iterator[SparkCluster]:
 def _daemon(folder: Path, kind: str, *options: str, log: str = "Master") -> Iterator[psutil.Process]:
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "SPARK_HOME": str(_SPARK)}
     environment |= {"SPARK_DAEMON_MEMORY": "128m", "SPARK_LOCAL_DIRS": str(folder)}
+    environment |= {"SPARK_DAEMON_JAVA_OPTS": with_class_data(DRIVER_JAVA_OPTIONS)}
     environment |= {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ}
     command = [str(_SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", *options]
     user = {"user": _NOBODY, "group": pwd.getpwnam(_NOBODY).pw_gid, "extra_groups": []} if os.getuid() == 0 else {}

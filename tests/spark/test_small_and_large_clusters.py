@@ -1,82 +1,34 @@
 """Small clusters are judged from rows in the driver, large ones with parallel reads and joins; both give the same findings."""
 
-import json
-import shutil
 from collections.abc import Collection
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
-from lag_histories import HISTORIES, SLAS
-from lag_histories import snapshot as snapshot_of
+from large_audit import LargeAudit, judged, plain
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 from snapshot_builder import CLUSTER, READ_AT, Synthetic, audit_folder
 
-from kafka_audit.policy import shipped_policy_folder
 from kafka_audit.store.history import History
 from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot
 from kafka_audit.store.sealed import OFFSETS
 from spark_jobs import verify
 from spark_jobs.engine import remote_tables
-from spark_jobs.engine.evidence import Evidence, files_read
+from spark_jobs.engine.evidence import files_read
 from spark_jobs.engine.remote_tables import RemoteTables
 from spark_jobs.engine.tables import SmallTables, Tables, at_most, table_of
 
 pytestmark = pytest.mark.spark
 
 
-def outputs(folder: Path) -> dict[str, Any]:
-    """Every table of an audit with its columns, and every record, by its path."""
-    tables = {path: pq.read_table(path) for path in folder.glob("*/*.parquet")}
-    found: dict[str, Any] = {str(path.relative_to(folder)): (_plain(table.schema), table.to_pylist()) for path, table in tables.items()}
-    return {**found, **{str(path.relative_to(folder)): json.loads(path.read_text()) for path in folder.glob("*/*.json")}}
-
-
-def _plain(schema: pa.Schema) -> str:
-    """Names and types; whether a column may be NULL is left out, because Spark reads every column of Parquet as one that may."""
-    return from_arrow_schema(schema).toNullable().simpleString()
-
-
-def evidence_of_groups(root: Path) -> tuple[Audit, list[str]]:
-    """An audit to judge, of groups in every state over seven snapshots, and the job's arguments."""
-    for age in range(6, 0, -1):
-        snapshot_of(HISTORIES, age).write(root, READ_AT - timedelta(minutes=5 * age), OFFSETS if age % 2 else "snapshot")
-    now = snapshot_of(HISTORIES, 0).topic("single", replicas=[1], isr=[]).error("members", "TIMEOUT", group_id=next(iter(HISTORIES)))
-    # Two answers, and a refusal: two errors of one dataset, for which a task without the session's settings would raise DUPLICATED_MAP_KEY.
-    now.add("topic_configs", topic="single", name="retention.ms", value="1", source="DEFAULT_CONFIG", is_sensitive=False, synonyms=[])
-    snapshot = now.error("topic_configs", "TIMEOUT", topic="single").error("quorum", "TIMEOUT").write(root)
-    policy = root / "policy"
-    shutil.copytree(shipped_policy_folder(), policy)
-    (policy / "slas.yaml").write_text(yaml.safe_dump({"version": 1, "groups": [SLAS]}))
-    audit = audit_folder(root, snapshot)
-    arguments = ["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--policy", str(policy)]
-    return audit, arguments
-
-
 @pytest.mark.usefixtures("large_clusters")
-def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    audit, arguments = evidence_of_groups(tmp_path)
+def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, large_audit: LargeAudit) -> None:
     settings = {name: spark.conf.get(name, None) for name in SmallTables.conf}
-    used: list[bool] = []
-    monkeypatch.setattr(verify, "Evidence", lambda **given: used.append(given["small_cluster"]) or Evidence(**given))
-
-    assert verify.main(arguments) == 0
-    small = outputs(audit.path)
-    shutil.rmtree(audit.settings)
-    shutil.rmtree(audit.lag)
-    monkeypatch.setattr(verify, "SMALL_ROWS", 0)
-    assert verify.main(arguments) == 0
-    large = outputs(audit.path)
-
-    assert used == [True, False]
+    small, large = judged(large_audit.audit, large_audit.arguments, as_large=False), large_audit.outputs
     assert small.keys() == large.keys()
-    assert len(small) > 10
     for name, table in large.items():
         assert small[name] == table, name
     assert {name: spark.conf.get(name, None) for name in settings} == settings
@@ -179,7 +131,7 @@ def test_a_large_file_is_sent_in_parts_and_every_kind_writes_the_same_files(
             written = sorted((tmp_path / kind.__class__.__name__ / name).iterdir())
             # Where one file ends and the next begins follows from a sample that Spark draws anew for each query.
             rows = [row for path in written for row in pq.read_table(path).to_pylist()]
-            files.append(([(path.name, _plain(pq.read_schema(path))) for path in written], rows))
+            files.append(([(path.name, plain(pq.read_schema(path))) for path in written], rows))
         assert files[0] == files[1], name
 
 
