@@ -42,7 +42,14 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:Reserved
 _LONGEST_FIRST = ("spark", "faulty cluster", "healthy cluster", "integration", "gates")
 _PARTS = {
     # First the modules that look at the cluster as it was seeded.
-    "faulty cluster": ("test_sandbox.py", "test_collection.py", "test_offsets_snapshot.py", "test_remediation.py", "test_whole_audit.py"),
+    "faulty cluster": (
+        "test_sandbox.py",
+        "test_collection.py",
+        "test_offsets_snapshot.py",
+        "test_crashed_sandbox.py",
+        "test_remediation.py",
+        "test_whole_audit.py",
+    ),
     "healthy cluster": (
         "test_empty_cluster.py",
         "test_healthy_cluster.py",
@@ -60,7 +67,13 @@ _PARTS = {
         "test_spark_cluster.py",
         "test_small_and_large_clusters.py",
     ),
-    "job process": ("test_offsets_topic.py", "test_transaction_state.py", "test_versions.py"),
+    "job process": (
+        "test_offsets_topic.py",
+        "test_transaction_state.py",
+        "test_commit_behaviour.py",
+        "test_share_and_streams_groups.py",
+        "test_versions.py",
+    ),
 }
 
 

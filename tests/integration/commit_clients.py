@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -49,22 +49,32 @@ def commit(consumer: Consumer) -> None:
 class Clients:
     """Consumers of one topic that is written all the time."""
 
-    def __init__(self, bootstrap: str, stack: ExitStack) -> None:
+    def __init__(self, bootstrap: str, stack: ExitStack, groups: Iterable[str] = RECORDED) -> None:
+        """``groups``: those of RECORDED that are started."""
         self.bootstrap, self.stack = bootstrap, stack
         self.stop = threading.Event()
         admin = AdminClient({"bootstrap.servers": bootstrap})
         admin.create_topics([NewTopic("ticks", PARTITIONS, 1)])["ticks"].result(60)
         stack.callback(self.stop.set)
         self.run(self.produce)
-        for group, milliseconds, more in (
-            *(("java-1s", 1000, ()), ("java-5s", 5000, ()), ("java-30s", 30000, ())),
-            ("java-kip848-5s", 5000, ("group.protocol=consumer",)),
-        ):
-            self.console(group, "enable.auto.commit=true", f"auto.commit.interval.ms={milliseconds}", *more)
-        self.run(self.consume, "librdkafka-5s", lambda _: None, {"enable.auto.commit": True, "auto.commit.interval.ms": 5000})
-        self.run(self.consume, "hand-5s", self.timer(5.0), {})
-        self.run(self.batches)
-        self.run(self.consume, "per-record", commit, {})
+        java = {
+            "java-1s": ("auto.commit.interval.ms=1000",),
+            "java-5s": ("auto.commit.interval.ms=5000",),
+            "java-30s": ("auto.commit.interval.ms=30000",),
+            "java-kip848-5s": ("auto.commit.interval.ms=5000", "group.protocol=consumer"),
+        }
+        python: dict[str, tuple[Any, ...]] = {
+            "librdkafka-5s": (self.consume, lambda _: None, {"enable.auto.commit": True, "auto.commit.interval.ms": 5000}),
+            "hand-5s": (self.consume, self.timer(5.0), {}),
+            "per-batch": (self.batches,),
+            "per-record": (self.consume, commit, {}),
+        }
+        for group in groups:
+            if group in java:
+                self.console(group, "enable.auto.commit=true", *java[group])
+            else:
+                work, *arguments = python[group]
+                self.run(work, group, *arguments)
 
     def run(self, work: Callable[..., None], *arguments: Any) -> None:
         thread = threading.Thread(target=work, args=arguments, daemon=True)
@@ -115,8 +125,8 @@ class Clients:
 
         return when_due
 
-    def batches(self) -> None:
-        consumer, pick = self.open("per-batch", {}), random.Random(1)
+    def batches(self, group: str) -> None:
+        consumer, pick = self.open(group, {}), random.Random(1)
         while not self.stop.is_set():
             if consumer.consume(100, 0.2):
                 self.stop.wait(pick.uniform(0.1, 2.5))  # the work on the batch

@@ -1,6 +1,6 @@
 """The job that reads the coordinators' topics, what it wrote, and what Kafka's formatters print.
 
-``job`` starts a separate process. ``run`` and ``ended`` share one process: in a JVM that has already run the job, it takes a third of the
+``job`` starts a separate process. ``run``, ``ended`` and ``stopped_at`` share one process: in a JVM that has already run the job, it takes a third of the
 time. A run must not depend on what the previous run left in memory.
 """
 
@@ -8,14 +8,17 @@ import json
 import os
 import re
 import select
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import psutil
 import pyarrow.parquet as pq
 from kafka import KafkaConsumer, TopicPartition
 from kafka_tools import started_java
@@ -51,15 +54,40 @@ class Repeated:
 
     def __call__(self, line: list[str]) -> tuple[int, str]:
         """Its exit code, and what it said."""
-        assert self.process.stdin and self.process.stdout
-        before = self.log.seek(0, os.SEEK_END)
+        self.begin(line)
+        return self.end()
+
+    def begin(self, line: list[str]) -> None:
+        assert self.process.stdin
+        self._before = self.log.seek(0, os.SEEK_END)
         self.process.stdin.write(json.dumps(line) + "\n")
+
+    def has_ended(self) -> bool:
+        return bool(select.select([self.process.stdout], [], [], 0)[0])
+
+    def end(self) -> tuple[int, str]:
+        assert self.process.stdout
         answers, _, _ = select.select([self.process.stdout], [], [], 600)
         answer = self.process.stdout.readline() if answers else ""
-        self.log.seek(before)
+        self.log.seek(self._before)
         said = self.log.read()
         assert answer.startswith("exit code "), f"{answer!r} {said[-3000:]}"
         return int(answer.split()[-1]), said
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Meanwhile neither the process nor its JVM does anything."""
+        driver = psutil.Process(self.process.pid)
+        family = [driver, *driver.children(recursive=True)]
+        try:
+            for one in family:
+                one.suspend()
+            while any(one.status() != psutil.STATUS_STOPPED for one in family):
+                time.sleep(0.001)
+            yield
+        finally:
+            for one in family:
+                one.resume()
 
 
 _shared: list[Repeated] = []
@@ -90,6 +118,27 @@ def run(bootstrap: str, history: Path, *more: str) -> dict[str, Any]:
     code, said = ended(bootstrap, history, *more)
     assert code == 0, said[-3000:]
     return json.loads((history / "last_run.json").read_text())
+
+
+def stopped_at(point: str, bootstrap: str, history: Path, *more: str) -> None:
+    """Leave in ``history`` what a run leaves that is killed as soon as there is a file ``point``, a pattern.
+
+    The run works on a copy. What it has written is taken while it stands still; then it goes on, and its JVM stays for the next run.
+    """
+    copy = history.with_name(f"{history.name}-under-way")
+    if history.exists():
+        shutil.copytree(history, copy)
+    shared, deadline = _shared[-1], time.monotonic() + 300
+    shared.begin(arguments(bootstrap, copy, *more))
+    while not list(copy.glob(point)):
+        assert not shared.has_ended() and time.monotonic() < deadline, f"it ended before {point}: {shared.end()[1][-2000:]}"
+        time.sleep(0.002)
+    with shared.standing_still():
+        shutil.rmtree(history, ignore_errors=True)
+        shutil.copytree(copy, history)
+    code, said = shared.end()
+    assert code == 0, said[-3000:]
+    shutil.rmtree(copy)
 
 
 def table(history: Path, name: str) -> list[dict[str, Any]]:

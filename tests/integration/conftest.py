@@ -14,7 +14,7 @@ from healthy_shop import FirstAudit
 from healthy_shop import first_audit as first_healthy_audit
 
 from kafka_audit.jars.fetch import exclusive
-from kafka_audit.sandbox import lifecycle
+from kafka_audit.sandbox import brokers, lifecycle
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.store.layout import Audit
 
@@ -83,6 +83,30 @@ def faulty_audit(faulty_cluster: Sandbox, airflow_database: AirflowDatabase, tmp
     root = tmp_path_factory.mktemp("faulty") / "root"
     airflow_database.give(root)
     return first_audit(faulty_cluster, root)
+
+
+@pytest.fixture(scope="session")
+def spare_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """Three brokers without a seed, in a folder with a space in its name; test_crashed_sandbox.py breaks them in the end."""
+    yield from _run(lifecycle.NO_SEED, tmp_path_factory.mktemp("spare sandbox"), "spare_cluster")
+
+
+_COORDINATORS = {
+    # Transactional ids expire after 7 days otherwise.
+    "transactional.id.expiration.ms": "15000",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "1000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "share.coordinator.state.topic.num.partitions": "1",
+}
+
+
+@pytest.fixture(scope="session")
+def coordinators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """Three brokers without a seed, on which groups and transactions work; at first, for test_transaction_state.py, nobody has used them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in _COORDINATORS.items():
+            patch.setitem(brokers._SMALL, name, value)
+        yield from _run(lifecycle.NO_SEED, tmp_path_factory.mktemp("coordinators"), "coordinators")
 
 
 @pytest.fixture(scope="session")

@@ -1,16 +1,16 @@
 """Real consumers, the job that reads their commits, and the recorder meet; what is inferred from times is tested on recorded commits."""
 
 import json
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from commit_clients import PARTITIONS, Clients, read_commits, record
+from commit_clients import PARTITIONS, Clients, record
+from commit_history_job import run
 
-from kafka_audit.sandbox import lifecycle
+from kafka_audit.sandbox.lifecycle import Sandbox
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -18,13 +18,12 @@ WANTED = {"java-1s": 2, "java-kip848-5s": 1, "librdkafka-5s": 1, "per-record": 2
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def history(coordinators: Sandbox, job_process: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with ExitStack() as stack:
+        Clients(coordinators.bootstrap, stack, WANTED).wait_for_commits(WANTED)
     folder = tmp_path_factory.mktemp("history")
-    with lifecycle.start("none", directory=tmp_path_factory.mktemp("sandbox")) as sandbox:
-        with ExitStack() as stack:
-            Clients(sandbox.bootstrap, stack).wait_for_commits(WANTED)
-        read_commits(sandbox.bootstrap, folder)
-    yield folder
+    run(coordinators.bootstrap, folder)
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,6 @@ from kafka_audit.lag.lag_table import Sort, as_text
 from kafka_audit.lag.rows import lag_rows
 from kafka_audit.policy import load_policy
 from kafka_audit.policy.slas import LagSla
-from kafka_audit.sandbox import lifecycle
 from kafka_audit.store.layout import EvidenceRoot, new_id
 from kafka_audit.store.sealed import OFFSETS, Sealed
 
@@ -84,9 +83,8 @@ def kafkas_columns(row):
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory):
-    with lifecycle.start("none", directory=tmp_path_factory.mktemp("offsets-sandbox")) as sandbox:
-        yield sandbox.bootstrap
+def brokers(spare_cluster):
+    return spare_cluster.bootstrap
 
 
 @pytest.fixture(scope="module")

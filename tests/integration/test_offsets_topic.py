@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from commit_history_job import OFFSETS, ended, job, milliseconds, run, table
+from commit_history_job import OFFSETS, ended, job, milliseconds, run, stopped_at, table
 from confluent_kafka import KafkaException, Producer
 from kafka.admin import NewPartitions
 from lag_clients import wait_for
@@ -151,7 +151,7 @@ def test_a_job_killed_at_any_point_gives_the_same_tables_when_it_runs_again(clus
         cluster.commit("by-admin", range(300), offset)
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for point, later in zip(POINTS, (*POINTS[1:], "last_run.json"), strict=True):
-        kill_at(point, cluster, killed, tmp_path / "log")
+        stopped_at(point, cluster.bootstrap, killed, "--most-offsets", "1000")
         assert not list(killed.glob(later)), "it got further than it should"
     run(cluster.bootstrap, killed, "--most-offsets", "1000")
     run(cluster.bootstrap, whole)

@@ -4,7 +4,6 @@ It is the faulty cluster after its audit (faulty_shop.py), with a topic whose na
 """
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from faulty_shop import CLUSTER, OF_OUR_TOPIC, POLICY
-from kafka_tools import CLASSES, started_java
+from kafka_tools import scripts
 
 from kafka_audit.audit.inputs import keep_rules
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
@@ -60,15 +59,6 @@ class Story:
     unknown: tuple[set[Pair], ...]
 
 
-def _tools(folder: Path) -> Path:
-    """A folder with Kafka's tools by the names that the commands have."""
-    folder.mkdir()
-    for name, started in CLASSES.items():
-        (folder / f"{name}.sh").write_text(f'#!/bin/sh\nexec {shlex.join(started_java())} {started} "$@"\n')
-        (folder / f"{name}.sh").chmod(0o755)
-    return folder
-
-
 def _run(script: Path, tools: Path, bootstrap: str) -> str:
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "BOOTSTRAP": bootstrap, "OPTIONS": ""}
     done = subprocess.run(["sh", "-eu", str(script)], capture_output=True, text=True, env=environment, timeout=600, check=False)
@@ -109,17 +99,18 @@ def story(faulty_cluster: Sandbox, faulty_audit: Audit, tmp_path_factory: pytest
     from spark_jobs.engine.session import spark_session
 
     folder = tmp_path_factory.mktemp("repaired")
-    root, tools = folder / "root", _tools(folder / "tools")
+    root, tools = folder / "root", folder / "tools"
     shutil.copytree(faulty_audit.path.parents[2], root)  # later audits would follow it in its chain
     first = EvidenceRoot(path=root).audit(CLUSTER, faulty_audit.path.name)
     command = [sys.executable, "-m", "kafka_audit.cli", "fix", str(first.path)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
     (folder / "fix.sh").write_text(printed)
-    _run(folder / "fix.sh", tools, faulty_cluster.bootstrap)
     plan = read_plan(first)
     decided = [step.command for step in plan.steps if step.decide and _repairs(step, DECIDED | DRY_RUNS)]
     (folder / "decided.sh").write_text("\n".join(decided) + "\n")
-    dry_run = _run(folder / "decided.sh", tools, faulty_cluster.bootstrap)
+    with scripts(tools):
+        _run(folder / "fix.sh", tools, faulty_cluster.bootstrap)
+        dry_run = _run(folder / "decided.sh", tools, faulty_cluster.bootstrap)
     repaired = _snapshot(faulty_cluster, root)
     session = spark_session("kafka_audit repaired cluster")
     try:

@@ -3,7 +3,6 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -19,28 +18,10 @@ from lag_clients import commit
 from kafka_audit.cluster.connection import ConnectionSettings
 from kafka_audit.cluster.java_client import java_client
 from kafka_audit.errors import NothingToReadError
-from kafka_audit.sandbox import brokers, lifecycle
 from kafka_audit.sandbox.auditor import PRINCIPAL
 from kafka_audit.sandbox.lifecycle import Sandbox
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.usefixtures("job_process")]
-
-QUICK = {
-    "transactional.id.expiration.ms": "15000",
-    "transaction.remove.expired.transaction.cleanup.interval.ms": "1000",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-}
-"""Transactional ids expire after 7 days otherwise."""
-
-
-@pytest.fixture(scope="module")
-def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in QUICK.items():
-            patch.setitem(brokers._SMALL, name, value)
-        started = lifecycle.start("none", directory=tmp_path_factory.mktemp("sandbox"))
-    with started:
-        yield started
 
 
 class Transactions:
@@ -85,27 +66,27 @@ Told = tuple[Path, list[dict[str, Any]], Transactions, dict[int, int]]
 
 
 @pytest.fixture(scope="module")
-def too_early(sandbox: Sandbox, job_process: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
+def too_early(coordinators: Sandbox, job_process: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
     """Exit code and words of a run on a cluster that no consumer has used."""
-    return ended(sandbox.bootstrap, tmp_path_factory.mktemp("history"))
+    return ended(coordinators.bootstrap, tmp_path_factory.mktemp("history"))
 
 
 @pytest.fixture(scope="module")
-def told(sandbox: Sandbox, too_early: tuple[int, str], tmp_path_factory: pytest.TempPathFactory) -> Told:
+def told(coordinators: Sandbox, too_early: tuple[int, str], tmp_path_factory: pytest.TempPathFactory) -> Told:
     """A history, what its runs before the first transaction and after it said, the transactions, one of which is still open, and how many
     offsets it holds back by partition (later on, Kafka's console consumers add records of their own groups)."""
     folder = tmp_path_factory.mktemp("history")
-    consumer = Consumer({"bootstrap.servers": sandbox.bootstrap, "group.id": "plain"})
-    admin = AdminClient({"bootstrap.servers": sandbox.bootstrap})
+    consumer = Consumer({"bootstrap.servers": coordinators.bootstrap, "group.id": "plain"})
+    admin = AdminClient({"bootstrap.servers": coordinators.bootstrap})
     admin.create_topics([NewTopic("first", 1, 1)])["first"].result(60)
     commit(consumer, TopicPartition("first", 0, 1))
     consumer.close()
-    runs = [run(sandbox.bootstrap, folder)]
-    transactions = Transactions(sandbox.bootstrap)
-    ends = [offsets(sandbox.bootstrap, "end_offsets", topic=topic) for topic in (OFFSETS, TRANSACTIONS)]
-    runs.append(run(sandbox.bootstrap, folder))
-    assert ends == [offsets(sandbox.bootstrap, "end_offsets", topic=topic) for topic in (OFFSETS, TRANSACTIONS)]
-    stable = offsets(sandbox.bootstrap, "end_offsets", isolation="read_committed")
+    runs = [run(coordinators.bootstrap, folder)]
+    transactions = Transactions(coordinators.bootstrap)
+    ends = [offsets(coordinators.bootstrap, "end_offsets", topic=topic) for topic in (OFFSETS, TRANSACTIONS)]
+    runs.append(run(coordinators.bootstrap, folder))
+    assert ends == [offsets(coordinators.bootstrap, "end_offsets", topic=topic) for topic in (OFFSETS, TRANSACTIONS)]
+    stable = offsets(coordinators.bootstrap, "end_offsets", isolation="read_committed")
     return folder, runs, transactions, {p: end - stable[p] for p, end in ends[0].items() if end > stable[p]}
 
 
@@ -148,9 +129,9 @@ def test_without_the_topic_the_run_goes_on_and_says_so(told: Told) -> None:
     assert "there is no __transaction_state yet" in first["transactions"]["not_read"]
 
 
-def test_transactions_equal_kafkas_own_formatter(sandbox: Sandbox, told: Told) -> None:
+def test_transactions_equal_kafkas_own_formatter(coordinators: Sandbox, told: Told) -> None:
     history, (_, second), *_ = told
-    assert ours(history) == theirs(sandbox.bootstrap)
+    assert ours(history) == theirs(coordinators.bootstrap)
     rows = table(history / "transactions", "transactions")
     states = {
         row["transactional_id"]: {each["state"] for each in rows if each["transactional_id"] == row["transactional_id"]} for row in rows
@@ -182,24 +163,24 @@ def test_an_open_transaction_is_named_as_what_holds_back_the_offsets_topic(told:
     assert {one["partition"] for one in described["readings"] if one["read_to"] != described["end"]} == {*behind}
 
 
-def test_a_later_run_reads_only_what_is_new(sandbox: Sandbox, told: Told) -> None:
+def test_a_later_run_reads_only_what_is_new(coordinators: Sandbox, told: Told) -> None:
     history, (_, second), transactions, _ = told
     transactions.open.commit_transaction(60)
     transactions.wait_for_tombstones({"open"})
-    third = run(sandbox.bootstrap, history)
+    third = run(coordinators.bootstrap, history)
     assert (third["held_back"], third["held_back_by"]) == (0, [])
     assert set(third["transactions"]["batches"]).isdisjoint(second["transactions"]["batches"])
-    assert ours(history) == theirs(sandbox.bootstrap)
+    assert ours(history) == theirs(coordinators.bootstrap)
     committed = [row["group_id"] for row in table(history, "offset_commits")]
     assert {"group-of-open", "group-of-committed"} <= set(committed)
     assert not {"group-of-aborted", "group-of-abandoned"} & set(committed)
 
 
-def test_without_permission_nothing_is_read_and_the_reason_is_given(sandbox: Sandbox, told: Told, tmp_path: Path) -> None:
+def test_without_permission_nothing_is_read_and_the_reason_is_given(coordinators: Sandbox, told: Told, tmp_path: Path) -> None:
     client = tmp_path / "client.json"
-    client.write_text(json.dumps(java_client(ConnectionSettings.from_mapping(sandbox.audit_connection))))
-    audit = sandbox.audit_connection["bootstrap.servers"]
-    admin = KafkaAdminClient(bootstrap_servers=sandbox.bootstrap)
+    client.write_text(json.dumps(java_client(ConnectionSettings.from_mapping(coordinators.audit_connection))))
+    audit = coordinators.audit_connection["bootstrap.servers"]
+    admin = KafkaAdminClient(bootstrap_servers=coordinators.bootstrap)
 
     def deny(topic: str) -> None:
         what = ResourcePattern(ResourceType.TOPIC, topic)

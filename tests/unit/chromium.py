@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -47,16 +48,33 @@ LOWEST_CONTRAST = """() => {
 }"""
 
 
+_PAGES: WeakKeyDictionary[Any, dict[tuple[int, str], Any]] = WeakKeyDictionary()
+"""The page of each browser and window: a new one for each test would start a process of the browser's and take four times as long."""
+
+
 @contextmanager
 def opened(browser: Any, address: str, window: tuple[int, str]) -> Iterator[Any]:
-    """A page in a window as wide and as dark as ``window`` says; ``page.seen`` lists its requests, messages and dialogs."""
+    """A page in a window as wide and as dark as ``window`` says; ``page.seen`` lists its requests, messages and dialogs.
+
+    It is one that was used before, with nothing of what was opened in it then.
+    """
+    pages = _PAGES.setdefault(browser, {})
     width, scheme = window
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
+    if window not in pages:
+        pages[window] = _new_page(browser)
+    page = pages[window]
     page.seen = []
+    page.goto("about:blank")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(media="null", color_scheme=scheme)
+    page.seen = []
+    page.goto(address)
+    yield page
+
+
+def _new_page(browser: Any) -> Any:
+    page = browser.new_context().new_page()
     page.on("request", lambda sent: page.seen.append(sent.url))
     page.on("console", lambda message: page.seen.append(message.text))
     page.on("dialog", lambda dialog: page.seen.append(dialog.message))
-    page.goto(address)
-    yield page
-    context.close()
+    return page

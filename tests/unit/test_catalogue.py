@@ -52,6 +52,16 @@ def refusal(*folders: Path) -> str:
     return str(problem.value)
 
 
+def test_a_file_that_was_changed_is_read_again_and_one_that_was_not_is_not(tmp_path: Path) -> None:
+    write(tmp_path)
+    (first,) = load_catalogue([tmp_path]).controls
+    assert load_catalogue([tmp_path]).controls[0] is first
+    write(tmp_path, title="Another")
+    assert [control.title for control in load_catalogue([tmp_path]).controls] == ["Another"]
+    write(tmp_path, code="not a code")
+    assert "code" in refusal(tmp_path)
+
+
 def test_a_good_control_is_loaded_with_everything_it_reads(tmp_path: Path) -> None:
     write(
         tmp_path, observed="concat(isr_count, topic, policy.tier, errors['partitions'])", expected="sql: concat('all ', replication_factor)"

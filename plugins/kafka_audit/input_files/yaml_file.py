@@ -34,17 +34,25 @@ def load_yaml(path: Path, *, within: Path | None = None) -> tuple[Any, bytes]:
     ConfigurationError (exit 2), usually with line and column, if the file cannot be read, is not valid YAML, or is outside the folder
     ``within`` (also behind a link).
     """
+    raw = _bytes_of(path, within)
+    return _parsed(path, raw), raw
+
+
+def _bytes_of(path: Path, within: Path | None) -> bytes:
     if within is not None:
         try:
             refuse_outside(within, path)
         except ConfigurationError as problem:
             raise ConfigurationError(f"{path}: {problem}") from problem
     try:
-        raw = read_input(path, "name a YAML file")
+        return read_input(path, "name a YAML file")
     except FileNotFoundError as problem:
         raise ConfigurationError(f"{path}: the file is missing") from problem
+
+
+def _parsed(path: Path, raw: bytes) -> Any:  # noqa: ANN401 - whatever the file holds
     try:
-        return parse_yaml(raw), raw
+        return parse_yaml(raw)
     except yaml.YAMLError as problem:
         said = " ".join(str(problem).split()).replace(' in "<byte string>", line', ": line")
         hint = "; indent with spaces: YAML does not allow tabs" if "cannot start any token" in said and b"\t" in raw else ""
@@ -52,20 +60,32 @@ def load_yaml(path: Path, *, within: Path | None = None) -> tuple[Any, bytes]:
 
 
 def read_model(
-    path: Path, model: type[_Model], *, within: Path | None = None, explained: Callable[[Path, ValidationError], list[str]] | None = None
+    path: Path,
+    model: type[_Model],
+    *,
+    within: Path | None = None,
+    explained: Callable[[Path, ValidationError], list[str]] | None = None,
+    known: dict[bytes, _Model] | None = None,
 ) -> tuple[_Model, bytes]:
     """The content of one YAML file as a model, and its bytes; ConfigurationError (exit 2) lists all problems of the file.
 
-    ``within``: as for :func:`load_yaml`. ``explained``: writes the model's problems instead of :func:`explain`.
+    ``within``: as for :func:`load_yaml`. ``explained``: writes the model's problems instead of :func:`explain`. ``known``: models that
+    nobody changes, by the bytes that they were read from; a file of the same bytes is not parsed again, and a new model is added.
     """
-    value, raw = load_yaml(path, within=within)
+    raw = _bytes_of(path, within)
+    if known is not None and raw in known:
+        return known[raw], raw
+    value = _parsed(path, raw)
     unfit = unfit_texts(value)
     if unfit:
         raise ConfigurationError("\n  ".join(f"{path}: {line}" for line in unfit))
     try:
-        return model.model_validate(value), raw
+        made = model.model_validate(value)
     except ValidationError as problem:
         raise ConfigurationError("\n  ".join((explained or explain)(path, problem))) from problem
+    if known is not None:
+        known[raw] = made
+    return made, raw
 
 
 def explain(path: Path, problem: ValidationError) -> list[str]:
