@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -81,13 +81,23 @@ class Repeated:
         family = [driver, *driver.children(recursive=True)]
         try:
             for one in family:
-                one.suspend()
-            while any(one.status() != psutil.STATUS_STOPPED for one in family):
+                with suppress(psutil.NoSuchProcess):
+                    one.suspend()
+            while not all(_does_nothing(one) for one in family):
                 time.sleep(0.001)
             yield
         finally:
             for one in family:
-                one.resume()
+                with suppress(psutil.NoSuchProcess):
+                    one.resume()
+
+
+def _does_nothing(process: psutil.Process) -> bool:
+    """Whether it is stopped or has ended; a process whose parent is stopped stays a zombie."""
+    try:
+        return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 _shared: list[Repeated] = []
