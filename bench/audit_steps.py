@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from controls import submit
 from generated_snapshot import CLUSTER, GROUPS, PARTITIONS, READ, TAKEN, TOPICS, write_snapshots
+from processes import own_peak_mb
 
 from kafka_audit.audit.formats import DEFAULT_FORMATS
 from kafka_audit.catalogue.load import load_catalogue
@@ -72,7 +73,7 @@ def _used(step: Callable[[EvidenceRoot], None], root: EvidenceRoot) -> dict[str,
     return {
         "seconds": round(time.monotonic() - began, 2),
         "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
-        "peak_mb": round(used.ru_maxrss / 1024),
+        "peak_mb": own_peak_mb(),
     }
 
 

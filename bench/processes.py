@@ -1,6 +1,7 @@
 """Runs a command as a separate process and reads from the kernel what it used."""
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Collection
@@ -10,7 +11,11 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Wall seconds, CPU seconds (user + system) and peak resident memory in MB of one finished process."""
+    """Wall seconds, CPU seconds (user + system) and peak resident memory in MB of one finished process.
+
+    Linux counts what the starting process held when it forked as the new process's own, so the peak is never less than that: let a small
+    process that is started by a large one say its :func:`own_peak_mb`.
+    """
 
     wall_s: float
     cpu_s: float
@@ -30,3 +35,10 @@ def run(command: list[str], *, log: Path, env: dict[str, str] | None = None, acc
     if code not in accepted:
         raise RuntimeError(f"{command[0]} ended with {code}:\n{output[-2000:]}")
     return Usage(wall_s=wall, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024, output=output)
+
+
+def own_peak_mb() -> int:
+    """Peak resident memory of this process in MB since its program was started (``VmHWM`` of ``/proc/self/status``)."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8"))
+    assert found, "/proc/self/status does not tell VmHWM"
+    return round(int(found[1]) / 1024)

@@ -10,6 +10,8 @@ from typing import Any
 # The tasks and commands run without numpy, too. Before pyarrow is imported.
 sys.modules.setdefault("numpy", None)  # type: ignore[arg-type]
 
+from processes import own_peak_mb  # noqa: E402
+
 from kafka_audit.cluster import channel  # noqa: E402
 from kafka_audit.cluster.connection import ConnectionSettings  # noqa: E402
 from kafka_audit.collect import parts  # noqa: E402
@@ -57,7 +59,8 @@ def main(bootstrap: str, root: str, what: str, count: str = "1") -> None:
         parts.join_parts(int(count), **about)
     else:
         parts.read_part(next(part for part in parts_of(int(count)) if part.name == what), settings=settings, **about)
-    print(json.dumps({"requests": sum(sum(one.requests.values()) for one in everybody), "received_bytes": received["bytes"]}))
+    requests = sum(sum(one.requests.values()) for one in everybody)
+    print(json.dumps({"requests": requests, "received_bytes": received["bytes"], "peak_mb": own_peak_mb()}))
 
 
 if __name__ == "__main__":
