@@ -98,7 +98,7 @@ def spark_session(app_name: str, conf: Mapping[str, str] | None = None) -> Spark
 
 
 def _leave_out_stacks(session: SparkSession) -> None:
-    """Tell Spark what calls this thread's queries: else it would walk the stack for each table that a plan makes, and find only py4j."""
+    """Name the caller of this thread's queries. Otherwise Spark searches the stack for it at each RDD of a plan, and finds only py4j."""
     session.sparkContext.setLocalProperty("callSite.long", "Python")
 
 

@@ -19,10 +19,10 @@ _ENDPOINT_VARIABLES = (
 _ENDPOINT_OPTIONS = ("endpoint", "endpoint_url", "endpoint_url_s3", "base_url")
 
 
-def read_options(text: str | None = None) -> dict[str, str]:
-    """The options in ``text``, else in ``KAFKA_AUDIT_STORE_OPTIONS``; ConfigurationError when it has another form. No value is told."""
+def read_options() -> dict[str, str]:
+    """The options in ``KAFKA_AUDIT_STORE_OPTIONS``; ConfigurationError (exit 2) when it has another form. No value is told."""
     found = {}
-    for pair in (os.environ.get(OPTIONS_VARIABLE, "") if text is None else text).split(","):
+    for pair in os.environ.get(OPTIONS_VARIABLE, "").split(","):
         name, equals, value = pair.strip().partition("=")
         if pair.strip() and (not equals or not name.strip()):
             raise ConfigurationError(
