@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_audit.cluster.connection_file import read_keys
+from kafka_audit.cluster.java_client import java_keys
 from kafka_audit.errors import AuditError, CollectionError, NothingToReadError
 from kafka_audit.jars.fetch import spark_connector_jars
 from kafka_audit.store.commit_batches import batches_in, has_deleted
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="read_commits", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--history", type=Path, required=True, help="folder of this cluster's commit history")
     parser.add_argument("--bootstrap", required=True, help="HOST:PORT, several separated by commas")
-    parser.add_argument("--client", type=Path, help="file with further settings of Kafka's Java client, as for security")
+    parser.add_argument("--client", type=Path, help="connection file, or settings of Kafka's Java client")
     parser.add_argument("--most-offsets", type=int, default=MOST_OFFSETS, help="offsets read in one batch")
     parser.add_argument("--behaviour-hours", type=float, default=BEHAVIOUR_HOURS, help="length of the window that is described")
     asked = parser.parse_args(argv)
@@ -74,8 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, behaviour_hours: float) -> None:
     now = datetime.now(timezone.utc)
-    further = {name: str(value) for name, value in read_keys(client_file, pipe=True).items()} if client_file else {}
-    client = {**further, "bootstrap.servers": bootstrap}
+    client = java_keys(read_keys(client_file, pipe=True) if client_file else {}, bootstrap, where=str(client_file))
     spark = spark_session(f"kafka_audit {NAME}", {**READ_COMMITS_CONF, **_jars()})
     check_transport(dict(spark.sparkContext.getConf().getAll()), client)
     bring_up_to_date(spark, folder, client, now, most=most, described=timedelta(hours=behaviour_hours))

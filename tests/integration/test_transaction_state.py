@@ -15,8 +15,6 @@ from kafka import KafkaAdminClient
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 from lag_clients import commit
 
-from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.cluster.java_client import java_client
 from kafka_audit.errors import NothingToReadError
 from kafka_audit.sandbox.auditor import PRINCIPAL
 from kafka_audit.sandbox.lifecycle import Sandbox
@@ -178,7 +176,7 @@ def test_a_later_run_reads_only_what_is_new(coordinators: Sandbox, told: Told) -
 
 def test_without_permission_nothing_is_read_and_the_reason_is_given(coordinators: Sandbox, told: Told, tmp_path: Path) -> None:
     client = tmp_path / "client.json"
-    client.write_text(json.dumps(java_client(ConnectionSettings.from_mapping(coordinators.audit_connection))))
+    client.write_text(json.dumps(dict(coordinators.audit_connection)))
     audit = coordinators.audit_connection["bootstrap.servers"]
     admin = KafkaAdminClient(bootstrap_servers=coordinators.bootstrap)
 

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
 from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.cluster.java_client import java_client
+from kafka_audit.cluster.java_client import java_client, java_keys
 from kafka_audit.errors import ConfigurationError
 
 
@@ -86,3 +86,17 @@ def test_what_java_has_no_word_for_is_refused(tmp_path: Path) -> None:
     (tmp_path / "crl").write_text("x")
     with pytest.raises(ConfigurationError, match="revocation lists"):
         keys(security_protocol="SSL", ssl_crl_location=str(tmp_path / "crl"))
+
+
+def test_a_connection_file_is_translated_and_the_keys_of_the_java_client_are_taken_as_they_are() -> None:
+    login = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"}
+    given = java_keys({"metadata.broker.list": "old:1", "group.id": "g", **login}, "a:9092", where="audit.properties")
+    assert given == keys(**{name.replace(".", "_"): value for name, value in login.items()}) | {"bootstrap.servers": "a:9092"}
+    java = {"sasl.jaas.config": "x required;", "bootstrap.servers": "old:1", "request.timeout.ms": 1000}
+    assert java_keys(java, "a:9092", where="java.properties") == {**java, "bootstrap.servers": "a:9092", "request.timeout.ms": "1000"}
+
+
+def test_a_file_with_names_of_both_clients_is_refused_by_its_name_and_key() -> None:
+    both = {"sasl.username": "u", "sasl.password": "p", "sasl.jaas.config": "x required;"}
+    with pytest.raises(ConfigurationError, match=r"(?s)audit\.properties cannot be used:.*sasl\.jaas\.config: is a Java key"):
+        java_keys(both, "a:9092", where="audit.properties")

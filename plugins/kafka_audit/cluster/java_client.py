@@ -1,6 +1,7 @@
 """The settings of one connection in the words of Kafka's Java client, which Spark reads with."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -26,6 +27,26 @@ _SAME = (
     "client_dns_lookup",
 )
 """Arguments of kafka-python that Java has under the same name, with dots."""
+
+_NOT_JAVA = frozenset(
+    {
+        *("metadata.broker.list", "sasl.mechanisms", "sasl.username", "sasl.password", "socket.timeout.ms"),
+        *("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.crl.location", "ssl.ca.pem", "ssl.certificate.pem"),
+        *("ssl.key.pem", "enable.ssl.certificate.verification", "topic.metadata.refresh.interval.ms", "receive.message.max.bytes"),
+    }
+)
+"""Names that librdkafka has and Java's client does not: it would ignore them, and so connect in another way than the file says."""
+
+
+def java_keys(keys: Mapping[str, object], bootstrap: str, *, where: str) -> dict[str, str]:
+    """Keys of the Java client from ``keys``, which are its own or, if one of them is librdkafka's alone, those of a connection file.
+
+    ``bootstrap`` takes the place of addresses in ``keys``. ConfigurationError as of a connection file; ``where`` names it.
+    """
+    if _NOT_JAVA.isdisjoint(keys):
+        return {**{name: str(value) for name, value in keys.items()}, "bootstrap.servers": bootstrap}
+    others = {name: value for name, value in keys.items() if name != "metadata.broker.list"}
+    return java_client(ConnectionSettings.from_mapping({**others, "bootstrap.servers": bootstrap}, where=where))
 
 
 def java_client(settings: ConnectionSettings) -> dict[str, str]:
