@@ -55,21 +55,21 @@ def _command(process: psutil.Process) -> list[str]:
 
 
 @contextmanager
-def spark_cluster() -> Iterator[SparkCluster]:
-    """Start it and stop it with all its processes."""
+def spark_cluster(workers: int = 2, memory: str = "1g") -> Iterator[SparkCluster]:
+    """Start a master and workers of one core each, and stop them with all their processes."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spark-cluster-", ignore_cleanup_errors=True)))
         folder.chmod(0o777)
         master = stack.enter_context(_daemon(folder, "master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0"))
         url = _said(folder / "Master.log", r"Starting Spark master at (spark://\S+)")
-        workers = []
-        for number in (1, 2):
-            options = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
+        started = []
+        for number in range(1, workers + 1):
+            options = ("--host", "127.0.0.1", "--cores", "1", "--memory", memory, "--webui-port", "0")
             place = folder / f"worker-{number}"
-            workers.append(stack.enter_context(_daemon(folder, "worker.Worker", *options, "--work-dir", str(place), url, log=place.name)))
+            started.append(stack.enter_context(_daemon(folder, "worker.Worker", *options, "--work-dir", str(place), url, log=place.name)))
             _said(folder / f"{place.name}.log", r"Successfully registered with (master)")
         assert master.is_running()
-        yield SparkCluster(master=url, python=_python(folder), folder=folder, workers=workers)
+        yield SparkCluster(master=url, python=_python(folder), folder=folder, workers=started)
 
 
 @contextmanager
