@@ -51,7 +51,8 @@ lint: $(STAMP) ## Run ruff (check, format) and mypy --strict
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-test: jars lint ## Run lint, types and all tests, with real brokers, Spark, Airflow and a browser
+test: $(STAMP) ## Run lint, types and all tests, with real brokers, Spark, Airflow and a browser
+	@$(MAKE) --no-print-directory -j 2 jars lint
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 test-fast: $(STAMP) ## Run only the tests that start no broker, Spark, Airflow or browser

@@ -29,8 +29,10 @@ from kafka_audit.catalogue.load import Catalogue
 from landed_history import land
 from spark_jobs import verify
 from spark_jobs.commit_history.describe import behaviour_tables
+from spark_jobs.engine import session
 from spark_jobs.engine.session import spark_session
 
+session._MAY_DIFFER |= {{"spark.sql.codegen.factoryMode"}}
 behaviour_tables.SMALL_ROWS = 0
 land(spark_session("history"), Path(history))
 
@@ -102,6 +104,8 @@ def submit(cluster: SparkCluster) -> list[str]:
         "spark.driver.host": "127.0.0.1",
         "spark.executor.memory": "1g",
         "spark.executor.extraJavaOptions": with_class_data(DRIVER_JAVA_OPTIONS),
+        # Each of these JVMs would compile the expressions for itself, which takes longer than evaluating them for so few rows.
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     command = [str(Path(sys.executable).with_name("spark-submit")), "--master", cluster.master]
     command += ["--driver-java-options", with_class_data(DRIVER_JAVA_OPTIONS)]

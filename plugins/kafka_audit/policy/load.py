@@ -23,6 +23,9 @@ from kafka_audit.shipped import shipped_folder
 _REQUIRED: dict[str, type[Strict]] = {"tiers.yaml": TierFile, "slas.yaml": SlaFile}
 _OPTIONAL: dict[str, type[Strict]] = {"clients.yaml": ClientFile, "waivers.yaml": WaiverFile, "attestations.yaml": AttestationFile}
 _FRAMEWORKS = "frameworks"
+_KNOWN_FRAMEWORKS: dict[bytes, Framework] = {}
+"""Framework files that this process has read, by their bytes: they seldom differ, and to parse them is most of what loading takes."""
+_MOST_KNOWN = 100
 _LEVELS = ("read_committed", "read_uncommitted")
 
 
@@ -95,10 +98,13 @@ def load_policy(folder: Path | None = None) -> Policy:
         raise ConfigurationError(f"there is no folder {place}: name a policy folder, with tiers.yaml and slas.yaml")
     problems: list[str] = []
     digest = hashlib.sha256()
+    if len(_KNOWN_FRAMEWORKS) > _MOST_KNOWN:
+        _KNOWN_FRAMEWORKS.clear()
 
-    def read(name: str, model: type[Strict], place: Path = place) -> Any:  # noqa: ANN401 - a model of that type, or None when it is not valid
+    def read(name: str, model: type[Strict], place: Path = place, known: dict[bytes, Any] | None = None) -> Any:  # noqa: ANN401 - see below
+        """A model of that type, or None when it is not valid."""
         try:
-            found, raw = read_model(place / name, model, within=place)
+            found, raw = read_model(place / name, model, within=place, known=known)
             digest.update(name.encode() + b"\0" + hashlib.sha256(raw).digest())
             if isinstance(found, ClientFile):
                 found, settings_sha256 = found.with_settings_files(place)
@@ -115,7 +121,7 @@ def load_policy(folder: Path | None = None) -> Policy:
     # Which controls support a requirement does not depend on the installation: a policy without frameworks/ gets the shipped mappings.
     mapped = place if (place / _FRAMEWORKS).is_dir() else shipped_policy_folder()
     names = sorted(path.name for path in (mapped / _FRAMEWORKS).glob("*.yaml"))
-    frameworks = [cast(Framework, read(f"{_FRAMEWORKS}/{name}", Framework, mapped)) for name in names]
+    frameworks = [cast(Framework, read(f"{_FRAMEWORKS}/{name}", Framework, mapped, _KNOWN_FRAMEWORKS)) for name in names]
     problems += [
         f"{mapped / _FRAMEWORKS / name}: id: is {one.id!r}; write {Path(name).stem!r}, the file's name, or rename the file"
         for name, one in zip(names, frameworks, strict=True)
