@@ -3,17 +3,21 @@
 Their commands and settings are those of the compose files. Only names of hosts and folders that exist in containers are replaced.
 """
 
+import contextlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 from airflow_api import Api
+from airflow_processes import belonging_to
 from compose_files import ROOT, filled, made_env, merged
 from object_store import ObjectStore
 from postgres_and_redis import postgres, redis_server
@@ -70,11 +74,26 @@ def health(name: str, machine: Machine) -> str:
 
 @dataclass(frozen=True)
 class Installation:
-    """A running Airflow: its API as the user admin, its evidence root, and its machines by the names of their services."""
+    """A running Airflow: its API as the user admin, its evidence root, and its machines by the names of their services.
+
+    ``start``: starts a service by its name, and returns its process.
+    """
 
     api: Api
     root: str
     machines: Mapping[str, Machine]
+    start: Callable[[str], "subprocess.Popen[bytes]"]
+
+    def replace(self, name: str) -> None:
+        """Kill a service with everything that it runs, as when its machine is lost, and start it again without its copies of evidence."""
+        lost = self.machines[name]
+        while running := list(belonging_to(lost.home)):
+            for one in running:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    one.kill()
+        shutil.rmtree(lost.mirror)
+        lost.mirror.mkdir()
+        self.start(name)
 
 
 @contextmanager
@@ -101,6 +120,8 @@ def installation(
             "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_SERVER_HOST": "127.0.0.1",
             "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_SERVER_PORT": str(health),
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",  # the files do not change
+            # A task of a lost machine is found after half a minute, and not after five.
+            "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
             "KAFKA_AUDIT_ROOT": root,
             **{name: store.environment[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")},
             **settings,
@@ -113,17 +134,18 @@ def installation(
         _run_once(machines["airflow-init"], services["airflow-init"]["command"])
         rule = _QUEUES.format(tasks=tuple(first_workers_tasks), workers=WORKERS)
         (machines["airflow-dag-processor"].home / "config" / "airflow_local_settings.py").write_text(rule)
-        started = []
-        for name in _STARTED:
-            command = _here(name, services[name]["command"], port)
-            one = machines[name]
-            started.append(stack.enter_context(server_process(command, log=one.folder / "log", env=one.environment, cwd=ROOT)))
+
+        def start(name: str) -> "subprocess.Popen[bytes]":
+            command, one = _here(name, services[name]["command"], port), machines[name]
+            return stack.enter_context(server_process(command, log=one.folder / "log", env=one.environment, cwd=ROOT))
+
+        started = [start(name) for name in _STARTED]
         address, until = f"http://127.0.0.1:{port}", time.monotonic() + 300
         while not Api(address, None).is_ready():
             ended = [name for name, process in zip(_STARTED, started, strict=True) if process.poll() is not None]
             assert not ended and time.monotonic() < until, f"Airflow did not get ready; ended: {ended}; see the logs in {folder}"
             time.sleep(1)
-        yield Installation(Api(address, "admin", secrets["AIRFLOW_ADMIN_PASSWORD"]), root, machines)
+        yield Installation(Api(address, "admin", secrets["AIRFLOW_ADMIN_PASSWORD"]), root, machines, start)
 
 
 def _machine(

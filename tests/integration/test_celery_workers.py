@@ -1,16 +1,17 @@
 """One audit by Airflow as docker-compose.celery.yaml has it: PostgreSQL, Redis, two Celery workers that share no disk, a root in an S3 store.
 
-Each task runs on the other worker than the one before it.
+Each task runs on the other worker than the one before it, the snapshot is split into two shares, and one worker is lost while it judges.
 """
 
 import json
+import time
 from collections.abc import Iterator
 from urllib.parse import quote
 
 import pyarrow.parquet as pq
 import pytest
 from airflow_api import DAG
-from airflow_processes import left_of
+from airflow_processes import left_of, processes_of
 from celery_machines import API_SERVER, WORKERS, Installation, health, installation
 from healthy_shop import CLUSTER, FirstAudit
 from object_store import ObjectStore
@@ -25,7 +26,9 @@ from kafka_audit.store.objects import Objects
 from kafka_audit.store.sealed import AUDIT, Sealed
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark, *NEEDS_POSTGRES_AND_REDIS]
-TASKS = ("plan", "snapshot", "evidence_gate", "verify", "findings_gate", "report", "publish", "gate")
+TASKS = ("plan", "read_groups", "read_topics", "snapshot", "evidence_gate", "verify", "findings_gate", "report", "publish", "gate")
+LOST = WORKERS[1]
+"""The worker that runs ``verify``."""
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,7 @@ def running(
 ) -> Iterator[Installation]:
     connection = {"conn_type": "kafka", "extra": dict(healthy_cluster.audit_connection)}
     settings = {"AIRFLOW_CONN_KAFKA_DEFAULT": json.dumps(connection), "KAFKA_AUDIT_POLICY": str(healthy_audit.policy)}
+    settings |= {"KAFKA_AUDIT_SHARDS": "2"}
     folder = tmp_path_factory.mktemp("celery")
     with installation(folder, store=object_store, first_workers_tasks=TASKS[::2], settings=settings) as made:
         made.api.wait_for_dag(DAG, "")
@@ -43,8 +47,13 @@ def running(
 
 @pytest.fixture(scope="module")
 def run_id(running: Installation) -> str:
-    """A run that somebody triggered and that has ended well."""
+    """A run that somebody triggered and that has ended well, although a worker was lost in the middle of a Spark job."""
     started = running.api.trigger()
+    until = time.monotonic() + 600
+    while not any("SparkSubmit" in command for command in processes_of(running.machines[LOST].home)):
+        assert time.monotonic() < until, running.api.told(started)
+        time.sleep(0.2)
+    running.replace(LOST)
     state, tasks = running.api.wait(started)
     assert (state, tasks) == ("success", dict.fromkeys(TASKS, "success"))
     return started
@@ -71,6 +80,12 @@ def findings(audit: Audit) -> list[tuple[str, ...]]:
 
 def test_each_worker_ran_every_other_task_of_the_audit(running: Installation, run_id: str) -> None:
     assert [running.machines[name].tasks for name in WORKERS] == [set(TASKS[::2]), set(TASKS[1::2])]
+
+
+def test_only_the_task_of_the_lost_worker_was_tried_again(running: Installation, run_id: str) -> None:
+    _, found = running.api.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances")
+    assert {one["task_id"]: one["try_number"] for one in found["task_instances"]} == {**dict.fromkeys(TASKS, 1), "verify": 2}
+    assert len([one for one in found["task_instances"] if one["task_id"] == "read_topics"]) == 2
 
 
 def test_the_health_check_of_each_worker_says_that_it_is_well(running: Installation, run_id: str) -> None:

@@ -4,6 +4,7 @@ import os
 from datetime import timedelta
 from typing import Any
 
+from kafka_audit.airflow.retries import once_more_if_lost
 from kafka_audit.audit.clusters import DagCluster
 from kafka_audit.audit.installation import POOL_VARIABLE
 from kafka_audit.audit.review_settings import ReviewSettings
@@ -12,8 +13,8 @@ _AUDIT = timedelta(hours=2)
 
 
 def task_defaults(one: DagCluster, *, minutes: int = 45) -> dict[str, Any]:
-    """The default arguments of the tasks of a DAG that is not held back: its owners, no retries, ``minutes`` at most."""
-    return {"owner": ", ".join(one.owners), "retries": 0, "execution_timeout": timedelta(minutes=minutes)}
+    """The default arguments of the tasks of a DAG that is not held back: its owners, another try if it is lost, ``minutes`` at most."""
+    return {"owner": ", ".join(one.owners), **once_more_if_lost(), "execution_timeout": timedelta(minutes=minutes)}
 
 
 def pooled_defaults(one: DagCluster) -> dict[str, Any]:

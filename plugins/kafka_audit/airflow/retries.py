@@ -21,9 +21,19 @@ SNAPSHOT_RETRIES = ExceptionRetryPolicy(
     default=RetryAction.FAIL,
 )
 
+NO_ERROR_TWICE = ExceptionRetryPolicy(rules=[], default=RetryAction.FAIL)
+"""No error is worth another try. A task whose machine or process is gone raises none, and is tried again as often as ``retries`` says."""
 
 _REFUSALS = ("authentication failed", "authenticationexception", "may not be read", "does not accept the credentials", "no right to do so")
 """What the messages of refused credentials and missing rights hold, in lower case: this project's own and those of Kafka's Java client."""
+
+
+def once_more_if_lost() -> dict[str, Any]:
+    """The arguments of a task that runs once more after its machine or its process was lost, and not after an error.
+
+    Every step can be repeated: it keeps what is sealed, and replaces what is not.
+    """
+    return {"retries": 1, "retry_delay": timedelta(seconds=10), "retry_policy": NO_ERROR_TWICE}
 
 
 def while_unreachable() -> dict[str, Any]:

@@ -124,6 +124,7 @@ class RiskReview(ApprovalOperator):
             defaults=self.REJECT,
             response_timeout=timedelta(hours=settings.hours),
             assigned_users=[HITLUser(id=user_id, name=name) for user_id, name in settings.reviewers] or None,
+            retries=0,  # nobody is asked twice unless somebody clears the task
             **kwargs,
         )
         self.plan = plan
