@@ -1,6 +1,6 @@
 """Judge the same generated snapshot in threads of the driver and on Spark clusters of 1, 2 and 4 executors.
 
-    .venv/bin/python bench/spark_masters.py --scale 1 --executors 1 2 4
+    PYTHONPATH=tests/spark .venv/bin/python bench/spark_masters.py --scale 1 --executors 1 2 4
 
 It starts each cluster itself: a master, and workers of one core whose executors have Python and pyarrow and see no file of the driver.
 Of each run it prints wall seconds, CPU seconds and peak memory of the driver, CPU seconds of all executors with their Python workers, the
@@ -23,13 +23,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from generated_snapshot import CLUSTER, TAKEN, write_snapshots
 from processes import Usage, run
+from standalone import SparkCluster, spark_cluster  # type: ignore[import-not-found]  # in tests/spark, as its users have a cluster
 
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
 from kafka_audit.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, job_path, with_class_data
-
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "spark"))
-from standalone import SparkCluster, spark_cluster
 
 Tables = dict[str, pa.Table]
 
