@@ -13,10 +13,10 @@ CLASSES := $(VENV)/share/kafka-audit/spark-classes.bytes
 export KAFKA_AUDIT_ROOT := $(abspath $(ROOT))
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites install jars demo ui test test-fast test-versions test-stores lint types record bench conformance docs sbom lock lock-jars lock-images clean
+.PHONY: help prerequisites install jars demo ui test test-fast test-versions test-stores test-spark-masters lint types record bench conformance docs sbom lock lock-jars lock-images clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 prerequisites: ## Check that Python and Java are recent enough
 	@$(PYTHON) plugins/kafka_audit/prerequisites.py
@@ -63,6 +63,9 @@ test-versions: jars ## Run a short story on every release of Kafka that the sand
 
 test-stores: $(STAMP) ## Run the tests of object stores on Google's kind, too (the first time this builds fake-gcs-server: two CPU minutes)
 	@KAFKA_AUDIT_TEST_GOOGLE=1 $(BIN)/pytest tests/unit/test_store_root.py tests/unit/test_store_steps.py
+
+test-spark-masters: jars ## Run jobs on YARN, and with executors that read S3 by URL (the first time this fetches 800 MB of Hadoop's jars)
+	@KAFKA_AUDIT_TEST_SPARK_MASTERS=1 PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest tests/spark/test_yarn.py tests/spark/test_evidence_by_url.py
 
 record: jars ## Record what real clients commit, for tests/recorded (two minutes, on a machine with nothing else to do)
 	@$(BIN)/python tests/integration/commit_clients.py tests/recorded/commits_of_real_clients.parquet

@@ -129,6 +129,22 @@ def test_a_connection_that_cannot_be_used_is_refused_before_spark_starts(
     assert not submit.seen.exists()
 
 
+def test_yarn_is_refused_before_spark_starts_where_no_folder_of_its_settings_is_named(
+    submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "client"}}))
+    with pytest.raises(AirflowFailException, match="neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set"):
+        submit.run("")
+    assert not submit.seen.exists()
+    monkeypatch.setenv("YARN_CONF_DIR", "/etc/hadoop/conf")
+    submit.run('assert os.environ["YARN_CONF_DIR"] == "/etc/hadoop/conf"')
+    assert json.loads(submit.seen.read_text())["arguments"][:2] == ["--master", "yarn"]
+
+
 def test_a_missing_spark_connection_is_an_error_and_not_a_job_on_yarn(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 

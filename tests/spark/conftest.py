@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,14 +48,24 @@ def large_clusters(spark: SparkSession) -> None:
 
 
 @pytest.fixture(scope="session")
-def large_audit(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> LargeAudit:
-    """An audit that was judged as that of a large cluster, by threads of the driver."""
-    _plan_as_for(spark, _OF_LARGE_CLUSTERS)
-    try:
-        return judged_as_large(spark, tmp_path_factory.mktemp("large"))
-    finally:
-        spark.catalog.clearCache()
-        _plan_as_for(spark, SmallTables.conf)
+def audit_in(spark: SparkSession) -> Callable[[Path], LargeAudit]:
+    """Makes an audit in a root that was judged as that of a large cluster, by threads of the driver."""
+
+    def judged_in(root: Path) -> LargeAudit:
+        _plan_as_for(spark, _OF_LARGE_CLUSTERS)
+        try:
+            return judged_as_large(spark, root)
+        finally:
+            spark.catalog.clearCache()
+            _plan_as_for(spark, SmallTables.conf)
+
+    return judged_in
+
+
+@pytest.fixture(scope="session")
+def large_audit(audit_in: Callable[[Path], LargeAudit], tmp_path_factory: pytest.TempPathFactory) -> LargeAudit:
+    """Such an audit in a root on disk."""
+    return audit_in(tmp_path_factory.mktemp("large"))
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,8 @@ import pyspark
 from kafka_audit.submit import DRIVER_JAVA_OPTIONS, with_class_data
 
 _SPARK = Path(pyspark.__file__).parent
-_NOBODY = "nobody"
+NOBODY = "nobody"
+"""Who runs what a test run of root starts for executors."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class SparkCluster:
     def executors(self) -> list[psutil.Process]:
         """The executors that run."""
         children = [child for worker in self.workers for child in worker.children(recursive=True)]
-        return [child for child in children if "CoarseGrainedExecutorBackend" in " ".join(_command(child))]
+        return [child for child in children if "CoarseGrainedExecutorBackend" in command_of(child)]
 
     @property
     def started(self) -> int:
@@ -47,11 +48,12 @@ class SparkCluster:
         return len(list(self.folder.glob("worker-*/app-*/*")))
 
 
-def _command(process: psutil.Process) -> list[str]:
+def command_of(process: psutil.Process) -> str:
+    """Its command line; nothing of a process that has ended."""
     try:
-        return process.cmdline()
+        return " ".join(process.cmdline())
     except psutil.Error:
-        return []
+        return ""
 
 
 @contextmanager
@@ -69,7 +71,7 @@ def spark_cluster(workers: int = 2, memory: str = "1g") -> Iterator[SparkCluster
             started.append(stack.enter_context(_daemon(folder, "worker.Worker", *options, "--work-dir", str(place), url, log=place.name)))
             _said(folder / f"{place.name}.log", r"Successfully registered with (master)")
         assert master.is_running()
-        yield SparkCluster(master=url, python=_python(folder), folder=folder, workers=started)
+        yield SparkCluster(master=url, python=executors_python(folder), folder=folder, workers=started)
 
 
 @contextmanager
@@ -79,7 +81,7 @@ def _daemon(folder: Path, kind: str, *options: str, log: str = "Master") -> Iter
     environment |= {"SPARK_DAEMON_JAVA_OPTS": with_class_data(DRIVER_JAVA_OPTIONS)}
     environment |= {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ}
     command = [str(_SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", *options]
-    user = {"user": _NOBODY, "group": pwd.getpwnam(_NOBODY).pw_gid, "extra_groups": []} if os.getuid() == 0 else {}
+    user = {"user": NOBODY, "group": pwd.getpwnam(NOBODY).pw_gid, "extra_groups": []} if os.getuid() == 0 else {}
     with (folder / f"{log}.log").open("wb") as stream:
         process = psutil.Popen(command, stdout=stream, stderr=subprocess.STDOUT, cwd=folder, env=environment, **user)
     try:
@@ -100,14 +102,14 @@ def _said(log: Path, pattern: str) -> str:
     return found[1]
 
 
-def _python(folder: Path) -> Path:
-    """A Python of this version with pyarrow, which the workers' user may run."""
+def executors_python(folder: Path) -> Path:
+    """A Python of this version with pyarrow, which the user of executors may run; in ``folder``."""
     (folder / "packages").mkdir()
     (folder / "packages").chmod(0o755)  # jobs that ran in this process keep new folders private
     (folder / "packages" / "pyarrow").symlink_to(Path(pyarrow.__file__).parent)
     name = f"python3.{sys.version_info.minor}"
     found = shutil.which(name, path="/usr/bin:/usr/local/bin") if os.getuid() == 0 else sys._base_executable  # type: ignore[attr-defined]
-    assert found, f"there is no {name} that {_NOBODY} can run"
+    assert found, f"there is no {name} that {NOBODY} can run"
     script = folder / "python"
     script.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{folder}/packages" exec {found} -s "$@"\n')
     script.chmod(0o755)

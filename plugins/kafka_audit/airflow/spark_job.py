@@ -33,6 +33,8 @@ _ERRORS: dict[int, type[AuditError]] = {
 # The last line of a job that fails on purpose (spark_jobs/judge/part.py).
 _ERROR_LINE = re.compile(r"kafka-audit: (.+)")
 
+_YARN_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+
 
 class SparkJob(SparkSubmitOperator):
     """Runs ``spark_jobs/<job>.py`` with ``application_args``, through the connection ``spark_default``.
@@ -97,7 +99,14 @@ class SparkJob(SparkSubmitOperator):
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
         hook._conf = {**hook._conf, **self._connection_conf}
-        local = is_local(str(hook._connection["master"]))
+        master = str(hook._connection["master"])
+        local = is_local(master)
+        if master == "yarn" and not any(os.environ.get(name) for name in _YARN_FOLDERS):
+            # spark-submit would end with a stack trace, and the task would be tried again.
+            raise ConfigurationError(
+                f"the Spark connection {self.spark_conn_id!r} has the master yarn, and neither {' nor '.join(_YARN_FOLDERS)} is set "
+                "where this task runs: set one to the folder with the cluster's yarn-site.xml and core-site.xml"
+            )
         if local:
             hook._conf |= {**LOOPBACK_CONF, JAVA_OPTIONS: with_class_data(hook._conf[JAVA_OPTIONS])}
         else:  # otherwise spark.pyspark.python, which is for the executors' machines, would be the driver's Python, too

@@ -1,0 +1,156 @@
+"""A YARN cluster: a resource manager and a node manager, with HDFS, where applications put their files for the containers."""
+
+import os
+import pwd
+import re
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import psutil
+from hadoop_jars import hadoop_jars, readable
+from standalone import NOBODY, command_of, executors_python
+
+from kafka_audit.jars.fetch import java
+
+_HADOOP = "org.apache.hadoop"
+_LOG = """log4j.rootLogger=INFO,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d %p %c{2}: %m%n
+"""
+_JAVA_OPTIONS = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "--add-opens=java.base/java.lang=ALL-UNNAMED")
+
+
+@dataclass(frozen=True)
+class YarnCluster:
+    """``conf``: the folder for ``HADOOP_CONF_DIR``. ``python`` and ``folder``: as those of a SparkCluster.
+
+    As root the containers run as another user, who cannot read tests' folders.
+    """
+
+    conf: Path
+    python: Path
+    folder: Path
+    node: psutil.Process
+
+    @property
+    def executors(self) -> list[psutil.Process]:
+        """The executors that run."""
+        children = self.node.children(recursive=True)
+        return [one for one in children if "YarnCoarseGrainedExecutorBackend" in command_of(one) and one.name() == "java"]
+
+    @property
+    def started(self) -> int:
+        """How many executors were started so far, lost ones included. The first container of an application asks YARN for them."""
+        return len([one for one in self.folder.glob("logs/*/container_*") if not one.name.endswith("_000001")])
+
+
+@contextmanager
+def yarn_cluster() -> Iterator[YarnCluster]:
+    """Start it and stop it with all its processes."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="yarn-cluster-", ignore_cleanup_errors=True)))
+        folder.chmod(0o777)
+        jars = hadoop_jars("yarn", folder)
+        conf = _conf(folder)
+
+        def daemon(name: str, main: str, *arguments: str) -> psutil.Process:
+            return stack.enter_context(_daemon(folder, name, f"{conf}:{jars}/*", f"{_HADOOP}.{main}", *arguments))
+
+        assert daemon("format", "hdfs.server.namenode.NameNode", "-format", "-nonInteractive").wait() == 0
+        started = {
+            "names": (daemon("names", "hdfs.server.namenode.NameNode"), "registerDatanode"),
+            "data": (daemon("data", "hdfs.server.datanode.DataNode"), "Successfully sent block report"),
+            "resources": (daemon("resources", "yarn.server.resourcemanager.ResourceManager"), r"NodeManager from node .* registered"),
+            "node": (daemon("node", "yarn.server.nodemanager.NodeManager"), "Registered with ResourceManager"),
+        }
+        for name, (process, message) in started.items():
+            _wait(process, folder / f"{name}.log", message)
+        yield YarnCluster(conf=conf, python=executors_python(folder), folder=folder, node=started["node"][0])
+
+
+def _conf(folder: Path) -> Path:
+    """Settings for one small node on 127.0.0.1. A port that others ask for is chosen here, all others are 0."""
+    conf = folder / "conf"
+    for page in ("hdfs", "datanode"):  # the daemons do not start without the folders of their pages
+        (conf / "webapps" / page).mkdir(parents=True)
+    (conf / "log4j.properties").write_text(_LOG)
+    names, resources, scheduler, tracker, admin = (f"127.0.0.1:{port}" for port in _free_ports(5))
+    _site(conf / "core-site.xml", {"fs.defaultFS": f"hdfs://{names}", "hadoop.tmp.dir": folder / "tmp"})
+    _site(
+        conf / "hdfs-site.xml",
+        {
+            "dfs.replication": 1,
+            "dfs.permissions.enabled": "false",  # there are no folders of users
+            **{f"dfs.{what}": "127.0.0.1:0" for what in ("namenode.http-address", "datanode.address", "datanode.http.address")},
+            "dfs.datanode.ipc.address": "127.0.0.1:0",
+        },
+    )
+    manager, node = "yarn.resourcemanager", "yarn.nodemanager"
+    _site(
+        conf / "yarn-site.xml",
+        {
+            f"{manager}.hostname": "127.0.0.1",
+            f"{manager}.address": resources,
+            f"{manager}.scheduler.address": scheduler,
+            f"{manager}.resource-tracker.address": tracker,
+            f"{manager}.admin.address": admin,
+            f"{manager}.webapp.address": "127.0.0.1:0",
+            f"{manager}.scheduler.class": f"{_HADOOP}.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler",
+            **{f"{node}.{what}address": "127.0.0.1:0" for what in ("", "localizer.", "webapp.", "collector-service.")},
+            f"{node}.resource.memory-mb": 4096,
+            f"{node}.resource.cpu-vcores": 4,
+            f"{node}.vmem-check-enabled": "false",
+            f"{node}.disk-health-checker.enable": "false",  # a disk that is 90% full would do for these tests
+            f"{node}.local-dirs": folder / "local",
+            f"{node}.log-dirs": folder / "logs",
+            "yarn.scheduler.minimum-allocation-mb": 128,
+        },
+    )
+    return readable(conf)
+
+
+def _site(path: Path, values: Mapping[str, object]) -> None:
+    found = "".join(f"<property><name>{name}</name><value>{escape(str(value))}</value></property>" for name, value in values.items())
+    path.write_text(f"<configuration>{found}</configuration>")
+
+
+def _free_ports(number: int) -> list[int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+@contextmanager
+def _daemon(folder: Path, name: str, classpath: str, main: str, *arguments: str) -> Iterator[psutil.Process]:
+    program = Path(java())
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "JAVA_HOME": str(program.resolve().parents[1])}
+    command = [str(program), *_JAVA_OPTIONS, "-cp", classpath, main, *arguments]
+    user = {"user": NOBODY, "group": pwd.getpwnam(NOBODY).pw_gid, "extra_groups": []} if os.getuid() == 0 else {}
+    with (folder / f"{name}.log").open("wb") as stream:
+        process = psutil.Popen(command, stdout=stream, stderr=subprocess.STDOUT, cwd=folder, env=environment, **user)
+    try:
+        yield process
+    finally:
+        family = [process, *process.children(recursive=True)] if process.is_running() else []
+        for one in family:
+            if one.is_running():
+                one.kill()
+        psutil.wait_procs(family, timeout=10)
+
+
+def _wait(process: psutil.Process, log: Path, message: str) -> None:
+    end = time.monotonic() + 300
+    while not re.search(message, log.read_text(errors="replace")):
+        waits = process.poll() is None and time.monotonic() < end
+        assert waits, f"{message!r} is not in {log.name}: {log.read_text(errors='replace')[-3000:]}"
+        time.sleep(0.2)
