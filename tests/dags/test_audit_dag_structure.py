@@ -48,11 +48,16 @@ def test_one_spark_application_judges_settings_and_lag(dag) -> None:
     assert [task.task_id for task in dag.tasks if hasattr(task, "application")] == ["verify"]
 
 
-def test_only_the_snapshot_is_ever_tried_again(dag) -> None:
-    assert [task.task_id for task in dag.tasks if task.retry_policy] == ["snapshot"]
-    assert {task.task_id: task.retries for task in dag.tasks if task.task_id != "snapshot"} == dict.fromkeys(
-        set(dag.task_dict) - {"snapshot"}, 0
-    )
+def test_after_an_error_only_the_snapshot_is_tried_again_and_after_the_loss_of_its_machine_every_task(dag) -> None:
+    from kafka_audit.airflow.retries import NO_ERROR_TWICE, SNAPSHOT_RETRIES
+
+    others = [task for task in dag.tasks if task.task_id != "snapshot"]
+    assert dag.get_task("snapshot").retry_policy is SNAPSHOT_RETRIES
+    assert [task.task_id for task in others if task.retry_policy is not NO_ERROR_TWICE] == []
+    assert [task.task_id for task in others if task.retries != 1] == []
+    assert {NO_ERROR_TWICE.evaluate(one, try_number=1, max_tries=1).action.value for one in (CollectionError("x"), KeyError("x"))} == {
+        "fail"
+    }
 
 
 @pytest.mark.parametrize(

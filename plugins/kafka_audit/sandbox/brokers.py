@@ -41,7 +41,7 @@ _SMALL = {
     "num.recovery.threads.per.data.dir": "1",
     "log.cleaner.dedupe.buffer.size": str(8 << 20),
     "replica.high.watermark.checkpoint.interval.ms": "1000",
-    # An idle controller writes a record twice a second otherwise, which every broker reads: half of what idle brokers take of a core.
+    # By default an idle controller writes an empty record twice a second, and every broker reads it: half of an idle sandbox's CPU time.
     "metadata.max.idle.interval.ms": "10000",
     # Some of a seed's records are days old: at the first check, after ten minutes, brokers would forget the producers that wrote them.
     "producer.id.expiration.check.interval.ms": "86400000",
