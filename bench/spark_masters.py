@@ -60,6 +60,13 @@ def judge(root: EvidenceRoot, snapshot: Snapshot, master: str, conf: Mapping[str
     return used, found, written
 
 
+def _same(one: pa.Table | None, other: pa.Table | None) -> bool:
+    """Whether both have the same rows in the same order. Threads of the driver also write which columns are never NULL."""
+    if one is None or other is None or one.column_names != other.column_names:
+        return False
+    return all(column.cast(other[name].type).equals(other[name]) for name, column in zip(one.column_names, one.columns, strict=True))
+
+
 def _shuffled(event: str) -> int:
     """The bytes that a task wrote for tasks of the next stage; 0 of an event that is not the end of a task."""
     told = json.loads(event)
@@ -113,8 +120,8 @@ def main() -> None:
                     "spark.sql.shuffle.partitions": str(2 * executors),
                 }
                 used, found, written = judge(root, snapshot, cluster.master, conf, folder)
-            same = found.keys() == alone.keys() and all(table.equals(alone[name]) for name, table in found.items())
-            _say(f"{executors} executors", used, sum(cpu.values()), written, f"; all tables equal: {same}")
+            differ = sorted(name for name in found.keys() | alone.keys() if not _same(found.get(name), alone.get(name)))
+            _say(f"{executors} executors", used, sum(cpu.values()), written, f"; tables that differ: {', '.join(differ) or 'none'}")
 
 
 def _say(what: str, used: Usage, executors: float, written: int, further: str = "") -> None:
