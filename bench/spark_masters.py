@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from generated_snapshot import CLUSTER, TAKEN, write_snapshots
 from processes import Usage, run
-from standalone import SparkCluster, spark_cluster  # type: ignore[import-not-found]  # in tests/spark, as its users have a cluster
+from standalone import SparkCluster, spark_cluster  # type: ignore[import-not-found]  # tests/spark/standalone.py, by PYTHONPATH
 
 from kafka_audit.store.durable_files import write_json
 from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
@@ -39,10 +39,11 @@ def judge(root: EvidenceRoot, snapshot: Snapshot, master: str, conf: Mapping[str
     write_json(audit.run_file, {**identity, "started_at": TAKEN.isoformat()})
     events = folder / "events"
     events.mkdir()
-    log_of_events = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri(), "spark.eventLog.compress": "false"}
     every = {
         **DEFAULT_CONF,
-        **log_of_events,
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": events.as_uri(),
+        "spark.eventLog.compress": "false",
         "spark.eventLog.rolling.enabled": "false",
         "spark.pyspark.driver.python": sys.executable,
         "spark.driver.host": "127.0.0.1",

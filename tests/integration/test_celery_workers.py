@@ -37,7 +37,7 @@ def running(
 ) -> Iterator[Installation]:
     connection = {"conn_type": "kafka", "extra": dict(healthy_cluster.audit_connection)}
     settings = {"AIRFLOW_CONN_KAFKA_DEFAULT": json.dumps(connection), "KAFKA_AUDIT_POLICY": str(healthy_audit.policy)}
-    settings |= {"KAFKA_AUDIT_SHARDS": "2"}
+    settings["KAFKA_AUDIT_SHARDS"] = "2"
     folder = tmp_path_factory.mktemp("celery")
     with installation(folder, store=object_store, first_workers_tasks=TASKS[::2], settings=settings) as made:
         made.api.wait_for_dag(DAG, "")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,7 @@ import pyspark
 from kafka_audit.submit import DRIVER_JAVA_OPTIONS, with_class_data
 
 _SPARK = Path(pyspark.__file__).parent
-NOBODY = "nobody"
-"""Who runs what a test run of root starts for executors."""
+_NOBODY = "nobody"
 
 
 @dataclass(frozen=True)
@@ -62,44 +61,57 @@ def spark_cluster(workers: int = 2, memory: str = "1g") -> Iterator[SparkCluster
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spark-cluster-", ignore_cleanup_errors=True)))
         folder.chmod(0o777)
-        master = stack.enter_context(_daemon(folder, "master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0"))
-        url = _said(folder / "Master.log", r"Starting Spark master at (spark://\S+)")
+
+        def daemon(name: str, kind: str, *options: str) -> psutil.Process:
+            command = [str(_SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", "--webui-port", "0"]
+            return stack.enter_context(process_of_nobody([*command, *options], folder, name, _environment(folder)))
+
+        master = daemon("master", "master.Master", "--port", "0")
+        url = said(master, folder / "master.log", r"Starting Spark master at (spark://\S+)")
         started = []
         for number in range(1, workers + 1):
-            options = ("--host", "127.0.0.1", "--cores", "1", "--memory", memory, "--webui-port", "0")
-            place = folder / f"worker-{number}"
-            started.append(stack.enter_context(_daemon(folder, "worker.Worker", *options, "--work-dir", str(place), url, log=place.name)))
-            _said(folder / f"{place.name}.log", r"Successfully registered with (master)")
+            name = f"worker-{number}"
+            options = ("--cores", "1", "--memory", memory, "--work-dir", str(folder / name), url)
+            started.append(daemon(name, "worker.Worker", *options))
+            said(started[-1], folder / f"{name}.log", r"Successfully registered with (master)")
         assert master.is_running()
         yield SparkCluster(master=url, python=executors_python(folder), folder=folder, workers=started)
 
 
+def _environment(folder: Path) -> dict[str, str]:
+    found = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "SPARK_HOME": str(_SPARK)}
+    found |= {"SPARK_DAEMON_MEMORY": "128m", "SPARK_LOCAL_DIRS": str(folder)}
+    found |= {"SPARK_DAEMON_JAVA_OPTS": with_class_data(DRIVER_JAVA_OPTIONS)}
+    return found | {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ}
+
+
 @contextmanager
-def _daemon(folder: Path, kind: str, *options: str, log: str = "Master") -> Iterator[psutil.Process]:
-    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "SPARK_HOME": str(_SPARK)}
-    environment |= {"SPARK_DAEMON_MEMORY": "128m", "SPARK_LOCAL_DIRS": str(folder)}
-    environment |= {"SPARK_DAEMON_JAVA_OPTS": with_class_data(DRIVER_JAVA_OPTIONS)}
-    environment |= {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ}
-    command = [str(_SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", *options]
-    user = {"user": NOBODY, "group": pwd.getpwnam(NOBODY).pw_gid, "extra_groups": []} if os.getuid() == 0 else {}
-    with (folder / f"{log}.log").open("wb") as stream:
+def process_of_nobody(command: Sequence[str], folder: Path, name: str, environment: Mapping[str, str]) -> Iterator[psutil.Process]:
+    """Run the command in ``folder``, with its output in ``NAME.log`` there, and kill it with its children at the end.
+
+    As root it runs as another user, who cannot read tests' folders.
+    """
+    user = {"user": _NOBODY, "group": pwd.getpwnam(_NOBODY).pw_gid, "extra_groups": []} if os.getuid() == 0 else {}
+    with (folder / f"{name}.log").open("wb") as stream:
         process = psutil.Popen(command, stdout=stream, stderr=subprocess.STDOUT, cwd=folder, env=environment, **user)
     try:
         yield process
     finally:
-        family = [process, *process.children(recursive=True)]
+        family = [process, *process.children(recursive=True)] if process.is_running() else []
         for one in family:
             if one.is_running():
                 one.kill()
         psutil.wait_procs(family, timeout=10)
 
 
-def _said(log: Path, pattern: str) -> str:
+def said(process: psutil.Process, log: Path, pattern: str) -> str:
+    """What the pattern's group, or without one the whole pattern, matches in the log of a process, as soon as it is there."""
     end = time.monotonic() + 300
     while not (found := re.search(pattern, log.read_text(errors="replace"))):
-        assert time.monotonic() < end, log.read_text(errors="replace")[-3000:]
+        waits = process.poll() is None and time.monotonic() < end
+        assert waits, f"{pattern!r} is not in {log.name}: {log.read_text(errors='replace')[-3000:]}"
         time.sleep(0.1)
-    return found[1]
+    return found[found.re.groups]
 
 
 def executors_python(folder: Path) -> Path:
@@ -109,7 +121,7 @@ def executors_python(folder: Path) -> Path:
     (folder / "packages" / "pyarrow").symlink_to(Path(pyarrow.__file__).parent)
     name = f"python3.{sys.version_info.minor}"
     found = shutil.which(name, path="/usr/bin:/usr/local/bin") if os.getuid() == 0 else sys._base_executable  # type: ignore[attr-defined]
-    assert found, f"there is no {name} that {NOBODY} can run"
+    assert found, f"there is no {name} that {_NOBODY} can run"
     script = folder / "python"
     script.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{folder}/packages" exec {found} -s "$@"\n')
     script.chmod(0o755)

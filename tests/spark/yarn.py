@@ -1,12 +1,6 @@
 """A YARN cluster: a resource manager and a node manager, with HDFS, where applications put their files for the containers."""
 
-import os
-import pwd
-import re
-import socket
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,9 +9,10 @@ from xml.sax.saxutils import escape
 
 import psutil
 from hadoop_jars import hadoop_jars, readable
-from standalone import NOBODY, command_of, executors_python
+from standalone import command_of, executors_python, process_of_nobody, said
 
 from kafka_audit.jars.fetch import java
+from kafka_audit.sandbox.brokers import free_ports
 
 _HADOOP = "org.apache.hadoop"
 _LOG = """log4j.rootLogger=INFO,console
@@ -59,10 +54,12 @@ def yarn_cluster() -> Iterator[YarnCluster]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="yarn-cluster-", ignore_cleanup_errors=True)))
         folder.chmod(0o777)
         jars = hadoop_jars("yarn", folder)
-        conf = _conf(folder)
+        conf, program = _conf(folder), Path(java())
+        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "JAVA_HOME": str(program.resolve().parents[1])}
 
         def daemon(name: str, main: str, *arguments: str) -> psutil.Process:
-            return stack.enter_context(_daemon(folder, name, f"{conf}:{jars}/*", f"{_HADOOP}.{main}", *arguments))
+            command = [str(program), *_JAVA_OPTIONS, "-cp", f"{conf}:{jars}/*", f"{_HADOOP}.{main}", *arguments]
+            return stack.enter_context(process_of_nobody(command, folder, name, environment))
 
         assert daemon("format", "hdfs.server.namenode.NameNode", "-format", "-nonInteractive").wait() == 0
         started = {
@@ -72,7 +69,7 @@ def yarn_cluster() -> Iterator[YarnCluster]:
             "node": (daemon("node", "yarn.server.nodemanager.NodeManager"), "Registered with ResourceManager"),
         }
         for name, (process, message) in started.items():
-            _wait(process, folder / f"{name}.log", message)
+            said(process, folder / f"{name}.log", message)
         yield YarnCluster(conf=conf, python=executors_python(folder), folder=folder, node=started["node"][0])
 
 
@@ -82,7 +79,7 @@ def _conf(folder: Path) -> Path:
     for page in ("hdfs", "datanode"):  # the daemons do not start without the folders of their pages
         (conf / "webapps" / page).mkdir(parents=True)
     (conf / "log4j.properties").write_text(_LOG)
-    names, resources, scheduler, tracker, admin = (f"127.0.0.1:{port}" for port in _free_ports(5))
+    names, resources, scheduler, tracker, admin = (f"127.0.0.1:{port}" for port in free_ports(5))
     _site(conf / "core-site.xml", {"fs.defaultFS": f"hdfs://{names}", "hadoop.tmp.dir": folder / "tmp"})
     _site(
         conf / "hdfs-site.xml",
@@ -120,37 +117,3 @@ def _conf(folder: Path) -> Path:
 def _site(path: Path, values: Mapping[str, object]) -> None:
     found = "".join(f"<property><name>{name}</name><value>{escape(str(value))}</value></property>" for name, value in values.items())
     path.write_text(f"<configuration>{found}</configuration>")
-
-
-def _free_ports(number: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
-@contextmanager
-def _daemon(folder: Path, name: str, classpath: str, main: str, *arguments: str) -> Iterator[psutil.Process]:
-    program = Path(java())
-    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "JAVA_HOME": str(program.resolve().parents[1])}
-    command = [str(program), *_JAVA_OPTIONS, "-cp", classpath, main, *arguments]
-    user = {"user": NOBODY, "group": pwd.getpwnam(NOBODY).pw_gid, "extra_groups": []} if os.getuid() == 0 else {}
-    with (folder / f"{name}.log").open("wb") as stream:
-        process = psutil.Popen(command, stdout=stream, stderr=subprocess.STDOUT, cwd=folder, env=environment, **user)
-    try:
-        yield process
-    finally:
-        family = [process, *process.children(recursive=True)] if process.is_running() else []
-        for one in family:
-            if one.is_running():
-                one.kill()
-        psutil.wait_procs(family, timeout=10)
-
-
-def _wait(process: psutil.Process, log: Path, message: str) -> None:
-    end = time.monotonic() + 300
-    while not re.search(message, log.read_text(errors="replace")):
-        waits = process.poll() is None and time.monotonic() < end
-        assert waits, f"{message!r} is not in {log.name}: {log.read_text(errors='replace')[-3000:]}"
-        time.sleep(0.2)

@@ -102,7 +102,7 @@ class SparkJob(SparkSubmitOperator):
         master = str(hook._connection["master"])
         local = is_local(master)
         if master == "yarn" and not any(os.environ.get(name) for name in _YARN_FOLDERS):
-            # spark-submit would end with a stack trace, and the task would be tried again.
+            # spark-submit would end with a stack trace, which says nothing about the variable.
             raise ConfigurationError(
                 f"the Spark connection {self.spark_conn_id!r} has the master yarn, and neither {' nor '.join(_YARN_FOLDERS)} is set "
                 "where this task runs: set one to the folder with the cluster's yarn-site.xml and core-site.xml"

@@ -13,7 +13,9 @@ from kafka_audit.audit.outcome import why_unsealed
 from kafka_audit.safe_text import visible
 
 _RETRIES: dict[str, Any] = {
-    **{"retries": 3, "retry_delay": timedelta(minutes=1), "retry_policy": None},
+    "retries": 3,
+    "retry_delay": timedelta(minutes=1),
+    "retry_policy": None,  # unlike the DAG's other tasks, it is tried again after an error
     "execution_timeout": timedelta(minutes=10),
 }
 """A mail server or a chat may be back in a moment; what was accepted is not sent again."""

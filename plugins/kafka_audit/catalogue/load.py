@@ -18,7 +18,6 @@ from kafka_audit.shipped import shipped_folder
 _FILE = re.compile(r"[a-z][a-z0-9_]*\.yaml")
 _KNOWN: dict[bytes, Control] = {}
 """Controls by the bytes of their files: several steps of one process load the same catalogue, and to read it takes half a second."""
-_MOST_KNOWN = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +60,6 @@ def load_catalogue(folders: Sequence[Path] | None = None) -> Catalogue:
     problems: list[str] = []
     read: list[tuple[Path, Control]] = []
     digest = hashlib.sha256()
-    if len(_KNOWN) > _MOST_KNOWN:
-        _KNOWN.clear()
     for path in sorted((path for folder in places for path in _control_files(folder, problems)), key=lambda path: (path.name, str(path))):
         try:
             control, raw = read_model(path, Control, within=path.parent, explained=_explained, known=_KNOWN)

@@ -16,6 +16,7 @@ from kafka_audit.safe_text import visible
 _LISTED = 50
 _MOST_PROBLEMS = 10
 _LONGEST_KEY = 80
+_MOST_KNOWN = 1_000
 _OF_CLIENT = re.compile(r"clients\.[0-9]+\.settings\..*", re.DOTALL)
 _Model = TypeVar("_Model", bound=BaseModel)
 _FIXES = {
@@ -70,7 +71,8 @@ def read_model(
     """The content of one YAML file as a model, and its bytes; ConfigurationError (exit 2) lists all problems of the file.
 
     ``within``: as for :func:`load_yaml`. ``explained``: writes the model's problems instead of :func:`explain`. ``known``: models that
-    nobody changes, by the bytes that they were read from; a file of the same bytes is not parsed again, and a new model is added.
+    nobody changes, by the bytes that they were read from, at most 1,000; a file of the same bytes is not parsed again, and a new model is
+    added.
     """
     raw = _bytes_of(path, within)
     if known is not None and raw in known:
@@ -84,6 +86,8 @@ def read_model(
     except ValidationError as problem:
         raise ConfigurationError("\n  ".join((explained or explain)(path, problem))) from problem
     if known is not None:
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
         known[raw] = made
     return made, raw
 

@@ -25,7 +25,6 @@ _OPTIONAL: dict[str, type[Strict]] = {"clients.yaml": ClientFile, "waivers.yaml"
 _FRAMEWORKS = "frameworks"
 _KNOWN_FRAMEWORKS: dict[bytes, Framework] = {}
 """Framework files that this process has read, by their bytes: they seldom differ, and to parse them is most of what loading takes."""
-_MOST_KNOWN = 100
 _LEVELS = ("read_committed", "read_uncommitted")
 
 
@@ -98,10 +97,8 @@ def load_policy(folder: Path | None = None) -> Policy:
         raise ConfigurationError(f"there is no folder {place}: name a policy folder, with tiers.yaml and slas.yaml")
     problems: list[str] = []
     digest = hashlib.sha256()
-    if len(_KNOWN_FRAMEWORKS) > _MOST_KNOWN:
-        _KNOWN_FRAMEWORKS.clear()
 
-    def read(name: str, model: type[Strict], place: Path = place, known: dict[bytes, Any] | None = None) -> Any:  # noqa: ANN401 - see below
+    def read(name: str, model: type[Strict], place: Path = place, known: dict[bytes, Any] | None = None) -> Any:  # noqa: ANN401 - of any file
         """A model of that type, or None when it is not valid."""
         try:
             found, raw = read_model(place / name, model, within=place, known=known)
