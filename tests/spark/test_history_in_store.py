@@ -160,7 +160,7 @@ def test_the_job_takes_the_url_of_a_history(machines: Machines) -> None:
     ("place", "why"),
     [
         ("s3://bucket/root", "--history: write a folder, or the URL of a root and history/CLUSTER/commits after it"),
-        ("s3:/bucket/root/history/kafka/commits", "--history: begins with s3:/ and is neither a folder nor a URL"),
+        ("s3:/bucket/root/history/kafka/commits", "--history: begins with s3: and is neither a folder nor a URL"),
         ("s3://key:secret@bucket/root/history/kafka/commits", "--history: the URL of a root holds a bucket and a folder only"),
         ("s3://bucket/root/history/../commits", "cluster name '..' is not usable as a folder name"),
     ],
