@@ -5,6 +5,7 @@ After a kill at any point the next run continues without a missing or double rec
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
@@ -16,11 +17,12 @@ from pyspark.sql import functions as F
 
 from kafka_audit.cluster.connection_file import read_keys
 from kafka_audit.cluster.java_client import java_keys
-from kafka_audit.errors import AuditError, CollectionError, NothingToReadError
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, NothingToReadError
 from kafka_audit.jars.fetch import spark_connector_jars
 from kafka_audit.store.commit_batches import batches_in, has_deleted
 from kafka_audit.store.durable_files import read_json, write_json
-from kafka_audit.store.mirrors import bring, remote_at
+from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.mirrors import bring, remote_at, root_folder
 from kafka_audit.submit import READ_COMMITS_CONF
 from spark_jobs.commit_history.decode.batch import TRANSACTIONS
 from spark_jobs.commit_history.describe.behaviour_tables import Window, describe
@@ -64,7 +66,7 @@ def read(spark: SparkSession, history: History, client: Mapping[str, str], now: 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the job and return its exit code (kafka_audit.errors); a failure is one line on stderr."""
     parser = argparse.ArgumentParser(prog="read_commits", description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--history", type=Path, required=True, help="folder of this cluster's commit history")
+    parser.add_argument("--history", required=True, help="folder of this cluster's commit history, or URL ROOT/history/CLUSTER/commits")
     parser.add_argument("--bootstrap", required=True, help="HOST:PORT, several separated by commas")
     parser.add_argument("--client", type=Path, help="connection file, or settings of Kafka's Java client")
     parser.add_argument("--most-offsets", type=int, default=MOST_OFFSETS, help="offsets read in one batch")
@@ -73,12 +75,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     return exit_code_of(NAME, lambda: _run(asked.history, asked.bootstrap, asked.client, asked.most_offsets, asked.behaviour_hours))
 
 
-def _run(folder: Path, bootstrap: str, client_file: Path | None, most: int, behaviour_hours: float) -> None:
+def _run(history: str, bootstrap: str, client_file: Path | None, most: int, behaviour_hours: float) -> None:
     now = datetime.now(timezone.utc)
+    folder = history_folder(history)
     client = java_keys(read_keys(client_file, pipe=True) if client_file else {}, bootstrap, where=str(client_file))
     spark = spark_session(f"kafka_audit {NAME}", {**READ_COMMITS_CONF, **_jars()})
     check_transport(dict(spark.sparkContext.getConf().getAll()), client)
     bring_up_to_date(spark, folder, client, now, most=most, described=timedelta(hours=behaviour_hours))
+
+
+def history_folder(place: str) -> Path:
+    """The folder of a commit history; of a URL ``s3://bucket/root/history/CLUSTER/commits``, that of its copies on this machine.
+
+    ConfigurationError when the URL names no commit history or cannot be used.
+    """
+    if found := re.fullmatch(r"([^/]+://.+)/history/([^/]+)/commits/?", place):
+        return EvidenceRoot.at(found[1], "--history").commit_history(found[2])
+    if "://" in place and not place.startswith("file:"):
+        # Any other folder in the bucket would be one in which no audit looks.
+        raise ConfigurationError("--history: write a folder, or the URL of a root and history/CLUSTER/commits after it")
+    return root_folder(place, "--history")
 
 
 def bring_up_to_date(

@@ -49,5 +49,9 @@ class NotToldError(AuditError):
     """A message was not accepted by everyone who should be told."""
 
 
+class StoppedError(AuditError):
+    """The work was told to stop from outside before it was done; doing it again may succeed."""
+
+
 class UnforeseenError(AuditError):
     """Something failed that nobody foresaw: a fault of this product, to be reported."""

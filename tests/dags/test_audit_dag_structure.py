@@ -48,7 +48,7 @@ def test_one_spark_application_judges_settings_and_lag(dag) -> None:
     assert [task.task_id for task in dag.tasks if hasattr(task, "application")] == ["verify"]
 
 
-def test_after_an_error_only_the_snapshot_is_tried_again_and_after_the_loss_of_its_machine_every_task(dag) -> None:
+def test_after_an_error_only_the_snapshot_is_tried_again_and_after_the_loss_of_its_worker_every_task(dag) -> None:
     from kafka_audit.airflow.retries import NO_ERROR_TWICE, SNAPSHOT_RETRIES
 
     others = [task for task in dag.tasks if task.task_id != "snapshot"]

@@ -2,14 +2,16 @@
 
 import json
 import os
+import signal
 import sys
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError, StoppedError
 from kafka_audit.store.durable_files import read_json, write_json
 
 pytestmark = pytest.mark.airflow
@@ -49,9 +51,8 @@ class Submit:
         )
         self.plan = plan
         write_json(plan.audit.run_file, {"audit_id": plan.audit_id})
-        AuditJob(task_id="verify", job="verify", plan=plan.model_dump(mode="json")).execute(
-            {"params": request, "dag_run": SimpleNamespace(dag_id=plan.dag_id, run_id="r", run_after=when, conf=None)}
-        )
+        self.job = AuditJob(task_id="verify", job="verify", plan=plan.model_dump(mode="json"))
+        self.job.execute({"params": request, "dag_run": SimpleNamespace(dag_id=plan.dag_id, run_id="r", run_after=when, conf=None)})
 
 
 @pytest.fixture
@@ -88,6 +89,33 @@ def test_a_jobs_exit_code_and_last_words_come_back_as_the_error_of_that_code(sub
 def test_a_job_that_dies_without_a_word_is_reported_with_its_last_line(submit: Submit) -> None:
     with pytest.raises(CollectionError, match=r"exit code 137; the last line of its output: java\.lang\.OutOfMemoryError"):
         submit.run('print("java.lang.OutOfMemoryError: Java heap space"); sys.exit(137)')
+
+
+def test_a_task_that_is_told_to_stop_ends_its_job_and_runs_once_more(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kafka_audit.airflow.process_group import handling
+    from kafka_audit.airflow.retries import NO_ERROR_TWICE, SNAPSHOT_RETRIES
+
+    monkeypatch.setenv("TASK", str(os.getpid()))
+    began = time.monotonic()
+    # As Airflow does in the process of a task.
+    with (
+        handling(signal.SIGTERM, to=lambda number, frame: submit.job.on_kill()),
+        pytest.raises(StoppedError, match=r"verify: the task was told to stop \(SIGTERM\), so its Spark job was ended") as stopped,
+    ):
+        submit.run('import signal, time; os.kill(int(os.environ["TASK"]), signal.SIGTERM); time.sleep(600)')
+    assert time.monotonic() - began < 500, "the job was waited for"
+    for policy in (NO_ERROR_TWICE, SNAPSHOT_RETRIES):
+        assert policy.evaluate(stopped.value, try_number=1, max_tries=1).action.value == "retry"
+    note = read_json(submit.plan.audit.path / "failures" / "verify.json")
+    assert (note["exit_code"], note["error"]) == (1, "StoppedError")
+
+
+def test_a_task_that_is_told_to_stop_before_it_submits_its_job_fails_by_nothing(submit: Submit) -> None:
+    from kafka_audit.airflow.spark_job import SparkJob
+
+    job = SparkJob(task_id="verify", job="verify", conn_id="no_such_connection")
+    job.on_kill()
+    assert job._hook is None
 
 
 def test_a_job_on_a_spark_cluster_keeps_its_address_and_takes_settings_from_the_connection(

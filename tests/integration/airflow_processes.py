@@ -16,13 +16,17 @@ def belonging_to(home: Path) -> Iterator[psutil.Process]:
                 yield one
 
 
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; nothing of a process that has ended."""
+    try:
+        return process.cmdline()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return []
+
+
 def processes_of(home: Path) -> list[str]:
     """Command lines of the living processes that belong to an Airflow home."""
-    found = []
-    for one in belonging_to(home):
-        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            found.append(" ".join(one.cmdline()))
-    return found
+    return [" ".join(words) for one in belonging_to(home) if (words := words_of(one))]
 
 
 def left_of(home: Path, seconds: float) -> list[str]:

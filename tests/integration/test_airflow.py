@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from airflow_api import DAG, Api
 from airflow_browser import Person
-from airflow_processes import belonging_to, left_of
+from airflow_processes import belonging_to, left_of, words_of
 from chromium import NEEDS_BROWSER
 from healthy_shop import CLUSTER, FirstAudit
 from receivers import HttpServer, MailServer, http_server, mail_server
@@ -175,15 +175,30 @@ def test_people_are_told_by_chat_and_by_mail_that_the_gate_failed(api: Api, airf
     assert page in str(mail.get_body(("html",)))
 
 
-def test_clearing_a_task_gives_the_same_audit_and_asks_again(api: Api, airflow: Running, second: tuple[str, Path]) -> None:
+def stop_the_spark_task(airflow: Running) -> None:
+    """Tell the supervisor of the task that runs a Spark job to stop, as Kubernetes does with a pod that it evicts."""
+    home, words, until = airflow_home(airflow.root), {"kafka_audit.airflow.guard", "spark-submit"}, time.monotonic() + 300
+    while not (guards := [one for one in belonging_to(home) if words <= set(words_of(one))]):
+        assert time.monotonic() < until, "no Spark job was started"
+        time.sleep(0.2)
+    _, supervisor, *_ = guards[0].parents()
+    supervisor.terminate()
+
+
+def test_clearing_a_task_gives_the_same_audit_and_asks_again_although_one_task_is_told_to_stop(
+    api: Api, airflow: Running, second: tuple[str, Path]
+) -> None:
     run_id, audit = second
     before = result_of(audit)
     clear = {"dry_run": False, "dag_run_id": run_id, "task_ids": ["evidence_gate"], "include_downstream": True, "only_failed": False}
     status, answer = api.call("POST", f"/api/v2/dags/{DAG}/clearTaskInstances", clear)
     assert status == 200, answer
+    stop_the_spark_task(airflow)
     api.wait_for_task(run_id, "review", "awaiting_input", tries=2)
     api.wait_for_task(run_id, "gate", "failed", tries=2)
     api.wait_for_task(run_id, "tell", "success", tries=2)
+    tasks = api.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{quote(run_id)}/taskInstances")[1]["task_instances"]
+    assert {one["task_id"]: one["try_number"] for one in tasks if one["try_number"] > 2} == {"verify": 3}
     assert Sealed.open(audit).problems() == []
     assert result_of(audit) == before
     assert len(airflow.chat.bodies) == len(airflow.mail.mails) == 1, "nothing has changed, so nothing is told"

@@ -1,10 +1,11 @@
 """A real Airflow reads a real broker's offsets topic over SASL and TLS; it is refused without the right to; an audit uses what was read.
 
-At the end that Airflow is killed.
+The root lies in an S3 store, and the machine loses its copies before the second run and before the audit. At the end that Airflow is killed.
 """
 
 import contextlib
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,13 +25,18 @@ from airflow_processes import left_of, processes_of
 from command_line import AirflowDatabase
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from object_store import ObjectStore
 from secured_broker import ADMIN, AUDITOR, PASSWORDS, commit, connection, secured_broker
 from tls_files import Tls, make_tls
 
 from kafka_audit.airflow.environment import airflow_home
 from kafka_audit.airflow.run_dag import only_one
 from kafka_audit.sandbox.brokers import free_ports
-from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.commit_batches import batches_in
+from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.mirrors import bring
+from kafka_audit.store.objects import Objects
+from kafka_audit.store.sealed import AUDIT as SEALED_AUDIT
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark]
 DAG = "kafka_commit_history"
@@ -38,6 +44,14 @@ AUDIT = f"{AUDIT_KIND}__kafka"
 TOPIC = "__consumer_offsets"
 KEY_PASSWORD = "key-geheim"
 SECRETS = (*PASSWORDS.values(), KEY_PASSWORD)
+SERVE = """
+import sys
+from kafka_audit.airflow.standalone import running_airflow
+from kafka_audit.store.layout import EvidenceRoot
+with running_airflow(root=EvidenceRoot.at(sys.argv[1]).path, port=int(sys.argv[2])) as process:
+    process.wait()
+"""
+"""The command that runs Airflow on one machine takes a local folder only."""
 
 
 class Cluster:
@@ -78,10 +92,10 @@ class Cluster:
 
 
 class Airflow:
-    """The DAG's runs, and whether any of them let a secret be seen."""
+    """The DAG's runs, and whether any of them let a secret be seen. ``copies``: the folder of its copies of the objects in the store."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", port: int, root: Path) -> None:
-        self.process, self.root = process, root
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int, url: str, copies: Path) -> None:
+        self.process, self.url, self.copies = process, url, copies
         base, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 300
         while not Api(base, None).is_ready():
             assert time.monotonic() < deadline and process.poll() is None, "Airflow did not get ready"
@@ -106,12 +120,17 @@ class Airflow:
         (task,) = self.api.call("GET", f"{place}/taskInstances")[1]["task_instances"]
         log = json.dumps(self.api.call("GET", f"{place}/taskInstances/read_commits/logs/1?full_content=true")[1], ensure_ascii=False)
         assert not [secret for secret in SECRETS if secret in log]
-        history = [path for path in self.root.glob("history/**/*") if path.is_file()]
-        assert not [path for path in history for secret in SECRETS if secret.encode() in path.read_bytes()]
+        objects = Objects(url=self.url)
+        kept = {one.name: objects.read(one.name, 1 << 30) or b"" for one in objects.names("")}
+        assert not [name for name, data in kept.items() for secret in SECRETS if secret.encode() in data]
         return task, log
 
     def last_run(self) -> dict[str, Any]:
-        return read_json(self.root / "history" / "kafka" / "commits" / "last_run.json")
+        return json.loads(Objects(url=self.url).read("work/history/kafka/commits/last_run.json") or b"{}")
+
+    def lose_copies(self) -> None:
+        """Remove what it has copied, as when the next task runs on another machine."""
+        shutil.rmtree(self.copies)
 
 
 def commands() -> Iterator[str]:
@@ -130,33 +149,42 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def airflow(cluster: Cluster, airflow_database: AirflowDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
-    root, port = tmp_path_factory.mktemp("airflow") / "audit-root", free_ports(1)[0]
-    airflow_database.give(root)
+def airflow(
+    cluster: Cluster, airflow_database: AirflowDatabase, object_store: ObjectStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Airflow]:
+    url, port = object_store.new_root(), free_ports(1)[0]
+    settings = {
+        "KAFKA_AUDIT_CLUSTERS": "kafka=kafka_broker,refused=kafka_refused",
+        "KAFKA_AUDIT_COMMITS_SCHEDULE": "0 0 29 2 *",  # runs are those of the tests
+        "KAFKA_AUDIT_SNAPSHOT_RETRIES": "2",
+        "KAFKA_AUDIT_MIRROR": str(tmp_path_factory.mktemp("airflow")),
+        **object_store.environment,
+    }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KAFKA_AUDIT_CLUSTERS", "kafka=kafka_broker,refused=kafka_refused")
-        patch.setenv("KAFKA_AUDIT_COMMITS_SCHEDULE", "0 0 29 2 *")  # runs are those of the tests
-        patch.setenv("KAFKA_AUDIT_SNAPSHOT_RETRIES", "2")
-        command = [sys.executable, "-m", "kafka_audit.airflow.standalone", "--root", str(root), "--port", str(port)]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        made = Airflow(process, port, root)
-        made.connect("kafka_broker", cluster.keys)
-        made.connect("kafka_refused", connection(int(cluster.keys["bootstrap.servers"].rpartition(":")[2]), AUDITOR))
-        deadline = time.monotonic() + 300
-        for name in ("kafka", "refused"):
-            while made.api.call("PATCH", f"/api/v2/dags/{DAG}__{name}", {"is_paused": False})[0] != 200:
-                assert time.monotonic() < deadline, "the DAG was not loaded"
-                time.sleep(1)
-        yield made
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(120)
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        copies = EvidenceRoot.at(url).path
+        airflow_database.give(copies)
+        process = subprocess.Popen([sys.executable, "-c", SERVE, url, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        patch.setenv("KAFKA_AUDIT_MIRROR", str(tmp_path_factory.mktemp("reader")))
+        try:
+            made = Airflow(process, port, url, copies)
+            made.connect("kafka_broker", cluster.keys)
+            made.connect("kafka_refused", connection(int(cluster.keys["bootstrap.servers"].rpartition(":")[2]), AUDITOR))
+            deadline = time.monotonic() + 300
+            for name in ("kafka", "refused"):
+                while made.api.call("PATCH", f"/api/v2/dags/{DAG}__{name}", {"is_paused": False})[0] != 200:
+                    assert time.monotonic() < deadline, "the DAG was not loaded"
+                    time.sleep(1)
+            yield made
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(120)
 
 
 @pytest.fixture(scope="module")
 def history(cluster: Cluster, airflow: Airflow) -> Path:
-    """The history after a run by SASL and one by TLS, with commits in between."""
+    """The history after a run by SASL and one by TLS, with commits in between, as a machine sees it that had no part in them."""
     cluster.stop()
     first = cluster.ends()
     task, log = airflow.run()
@@ -168,15 +196,19 @@ def history(cluster: Cluster, airflow: Airflow) -> Path:
     for offset in (50, 20):
         cluster.commit("rewound", offset)
     second = cluster.ends()
+    airflow.lose_copies()
     airflow.connect("kafka_broker", cluster.tls.connection, anew=True)
     task, log = airflow.run()
     assert task["state"] == "success", log
     assert cluster.ends() == second
     assert airflow.last_run()["totals"] == {"expected": 2, "rows": 2, "lost": 0, "skipped": 0}
-    return airflow.root / "history" / "kafka" / "commits"
+    return EvidenceRoot.at(airflow.url).commit_history("kafka")
 
 
 def test_two_runs_hold_every_record_once(cluster: Cluster, history: Path) -> None:
+    assert batches_in(history / "raw") == batches_in(history / "decoded") == ["00000001", "00000002"]
+    for batch in batches_in(history / "raw"):
+        bring(history / "raw" / batch)
     parts = [pq.read_table(part, columns=["partition", "offset"]) for part in history.glob("raw/*/records.parquet/*.parquet")]
     places = [(row["partition"], row["offset"]) for part in parts for row in part.to_pylist()]
     assert sorted(places) == [(partition, offset) for partition, end in enumerate(cluster.ends()) for offset in range(end)]
@@ -197,11 +229,13 @@ def test_a_mistyped_parameter_fails_the_run_before_anything_is_read(airflow: Air
 
 
 def test_an_audit_judges_what_the_offsets_topic_shows(airflow: Airflow, history: Path) -> None:
+    airflow.lose_copies()
     run_id = airflow.api.trigger(AUDIT)
     _, tasks = airflow.api.wait(run_id, AUDIT)
     assert {task for task, state in tasks.items() if state != "success"} <= {"gate"}, f"{AUDIT}: {tasks}"
-    (findings,) = airflow.root.glob("audits/kafka/*/lag")
-    rows = pq.read_table(findings / "findings.parquet").to_pylist()
+    root = EvidenceRoot.at(airflow.url)
+    (audit_id,) = root.ids("kafka", SEALED_AUDIT)
+    rows = pq.read_table(root.bring_audit("kafka", audit_id).lag / "findings.parquet").to_pylist()
     found = {(row["code"], row["resource"]): (row["status"], row["observed"]) for row in rows}
     status, observed = found["CON-05", "rewound:open-0"]
     assert status == "fail"
@@ -214,7 +248,7 @@ def test_an_audit_judges_what_the_offsets_topic_shows(airflow: Airflow, history:
 
 
 def test_a_killed_airflow_with_its_ui_leaves_no_process_behind_and_the_next_one_may_start(airflow: Airflow) -> None:
-    home = airflow_home(airflow.root)
+    home = airflow_home(airflow.copies)
     running = processes_of(home)
     assert all(any(name in line for line in running) for name in ("scheduler", "triggerer", "dag-processor", "api")), running
     airflow.process.kill()

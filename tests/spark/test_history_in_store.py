@@ -148,3 +148,29 @@ def test_a_run_on_an_empty_machine_copies_what_its_window_needs_and_nobody_reads
     objects.replace(named, b"PAR1 and something else")
     with pytest.raises(IntegrityError, match=f"{named}: has another sha256 than the manifest says"):
         timeline(machines.as_("reader"), "s-java-auto5", quiet=timedelta(minutes=5))
+
+
+def test_the_job_takes_the_url_of_a_history(machines: Machines) -> None:
+    folder = machines.as_("by its URL")
+    assert read_commits.history_folder(f"{machines.url}/history/kafka/commits") == folder
+    assert read_commits.history_folder(str(machines.folder / "local")) == machines.folder / "local"
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("s3://bucket/root", "--history: write a folder, or the URL of a root and history/CLUSTER/commits after it"),
+        ("s3:/bucket/root/history/kafka/commits", "--history: begins with s3: and is neither a folder nor a URL"),
+        ("s3://key:secret@bucket/root/history/kafka/commits", "--history: the URL of a root holds a bucket and a folder only"),
+        ("s3://bucket/root/history/../commits", "cluster name '..' is not usable as a folder name"),
+    ],
+)
+def test_a_url_that_is_no_history_is_refused_before_anything_is_read(
+    place: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KAFKA_AUDIT_MIRROR", str(tmp_path / "mirror"))
+    assert read_commits.main(["--history", place, "--bootstrap", "127.0.0.1:1"]) == 2
+    told = capsys.readouterr().err
+    assert why in told and "secret" not in told
+    assert [one.name for one in tmp_path.iterdir() if one.name != "mirror"] == []

@@ -9,27 +9,30 @@ from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_audit.audit.installation import snapshot_retries
-from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError, NotToldError
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError, NotToldError, StoppedError
+
+_STOPPED = RetryRule(exception=StoppedError, action=RetryAction.RETRY, reason="another worker may do what this one was told to stop")
 
 # Only reading the cluster depends on something that may be better in a minute. Every other step is a function of files.
 # What cannot get better (refused credentials, a full disk) never comes here: final_errors raises AirflowFailException for it.
 SNAPSHOT_RETRIES = ExceptionRetryPolicy(
     rules=[
         RetryRule(exception=[ConfigurationError, IntegrityError], action=RetryAction.FAIL, reason="trying again cannot help"),
+        _STOPPED,
         RetryRule(exception=CollectionError, action=RetryAction.RETRY, reason="the cluster may be reachable again in a moment"),
     ],
     default=RetryAction.FAIL,
 )
 
-NO_ERROR_TWICE = ExceptionRetryPolicy(rules=[], default=RetryAction.FAIL)
-"""No error is worth another try. A task whose machine or process is gone raises none, and is tried again as often as ``retries`` says."""
+NO_ERROR_TWICE = ExceptionRetryPolicy(rules=[_STOPPED], default=RetryAction.FAIL)
+"""No error of a task's own is worth another try. One whose worker is told to stop, or is gone, is tried as often as ``retries`` says."""
 
 _REFUSALS = ("authentication failed", "authenticationexception", "may not be read", "does not accept the credentials", "no right to do so")
 """What the messages of refused credentials and missing rights hold, in lower case: this project's own and those of Kafka's Java client."""
 
 
 def once_more_if_lost() -> dict[str, Any]:
-    """The arguments of a task that runs once more after its machine or its process was lost, and not after an error.
+    """The arguments of a task that runs once more after its worker was lost or told to stop, and not after an error of its own.
 
     Every step can be repeated: it keeps what is sealed, and replaces what is not.
     """
@@ -51,9 +54,9 @@ def worth_retrying(problem: BaseException) -> bool:
 
     An unreachable cluster may come back. Refused credentials stay refused (and repeated attempts lock accounts), a right that is
     missing stays missing, a full disk stays full, a wrong parameter stays wrong. A message that was refused may
-    be accepted later.
+    be accepted later. What was told to stop did not fail.
     """
-    if isinstance(problem, NotToldError):
+    if isinstance(problem, NotToldError | StoppedError):
         return True
     if not isinstance(problem, CollectionError) or isinstance(problem.__cause__, OSError):
         return False

@@ -19,7 +19,7 @@ from kafka_audit.airflow.guard import guarded
 from kafka_audit.airflow.retries import final_errors
 from kafka_audit.airflow.step import audit_step, checked_plan
 from kafka_audit.audit.request import AuditPlan
-from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError, NothingToReadError
+from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError, NothingToReadError, StoppedError
 from kafka_audit.shipped import with_shipped
 from kafka_audit.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path, with_class_data
 
@@ -56,13 +56,20 @@ class SparkJob(SparkSubmitOperator):
         self.spark_conn_id = conn_id
         self._connection_conf: dict[str, str] = {}
         self._last_error = self._last_line = ""
+        self._told_to_stop = False
 
     def execute(self, context: "Context") -> None:
-        """Submit the job and wait for it; AuditError of the job's exit code when it fails."""
+        """Submit the job and wait for it; AuditError of the job's exit code when it fails, StoppedError when this task is told to stop."""
         with final_errors():
             find_spark_submit()
             self._connection_conf = self._read_connection()
             self._submit(context)
+
+    def on_kill(self) -> None:
+        """End the job: Airflow calls this when the task gets SIGTERM, as in a pod that is evicted or a worker that is shut down."""
+        self._told_to_stop = True
+        if self._hook is not None:  # nothing was submitted before
+            super().on_kill()
 
     def _read_connection(self) -> dict[str, str]:
         """The settings of Spark in the connection; ConfigurationError when it is missing or cannot be used."""
@@ -91,6 +98,8 @@ class SparkJob(SparkSubmitOperator):
         try:
             super().execute(context)
         except AirflowException as problem:
+            if self._told_to_stop:
+                raise StoppedError(f"{self.job}: the task was told to stop (SIGTERM), so its Spark job was ended") from problem
             found = re.search(r"Error code is: (-?\d+)", str(problem))
             code = int(found.group(1)) if found else 1
             said = self._last_error or f"{self.job} ended with exit code {code}; the last line of its output: {self._last_line or 'none'}"
