@@ -51,7 +51,6 @@ _PARTS = {
         "test_whole_audit.py",
     ),
     "healthy cluster": (
-        "test_empty_cluster.py",
         "test_healthy_cluster.py",
         "test_airflow.py",
         "test_celery_workers.py",

@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,25 +41,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def started_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """Three brokers as the healthy seed has them; nothing was written to them until ``healthy_cluster`` is asked for."""
-    yield from _run(lifecycle.NO_SEED, tmp_path_factory.mktemp("healthy-sandbox"), "started_cluster")
-
-
-@pytest.fixture(scope="session")
-def healthy_cluster(started_cluster: Sandbox) -> Sandbox:
+def healthy_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """Three brokers with the healthy seed; tests only read it. Its .bootstrap is HOST:PORT,HOST:PORT,HOST:PORT."""
-    lifecycle.seed_running("healthy", directory=started_cluster.directory, progress=log.info)
-    return replace(started_cluster, seed="healthy")
-
-
-@pytest.fixture
-def empty_cluster(started_cluster: Sandbox, tmp_path: Path) -> Iterator[Sandbox]:
-    """Three brokers as the healthy seed has them, nothing written; tests only read it. A cluster of its own where the other was seeded."""
-    if lifecycle.status(directory=started_cluster.directory).seed == lifecycle.NO_SEED:
-        yield started_cluster
-    else:
-        yield from _run(lifecycle.NO_SEED, tmp_path / "empty-sandbox", "empty_cluster")
+    yield from _run("healthy", tmp_path_factory.mktemp("healthy-sandbox"), "healthy_cluster")
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,8 @@
 """Settings of a healthy cluster are changed and restored with an admin client and Kafka's own tools, and each verdict follows its setting.
 
 Settings that brokers read only at their start (BRK-01, 02, 05, 07, 08, QRM-01), and those that need clients or disks, are tested with the
-faulty seed (test_whole_audit.py). All changes are made together, each on its own topic, group or broker. The cluster is stopped
-before Spark judges its snapshots.
+faulty seed (test_whole_audit.py). All changes are made together, each on its own topic, group or broker. Before the cluster is seeded,
+it is read for an audit of an empty one. It is stopped before Spark judges its snapshots.
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from empty_shop import audit_empty, read_empty
 from flipped_cluster import CLUSTER, OVERTAKEN, OWN_TOPICS, REWOUND, Flipped
 
+from kafka_audit.audit.outcome import PASSED
 from kafka_audit.cli.demo import POLICIES
 from kafka_audit.sandbox import lifecycle
-from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.durable_files import read_json, write_json
 from kafka_audit.store.layout import EvidenceRoot, Snapshot
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -119,8 +121,9 @@ def _judge(snapshot: Snapshot, root: Path, policy: Path) -> Judged:
 
 @dataclass(frozen=True)
 class Story:
-    """The cluster as it was, with everything changed, and restored."""
+    """The cluster as it was, with everything changed, and restored; and the report on it while it was empty."""
 
+    empty: dict[str, Any]
     before: Judged
     changed: Judged
     restored: Judged
@@ -132,7 +135,10 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     from spark_jobs.engine.session import spark_session
 
     root = tmp_path_factory.mktemp("flipped")
-    with lifecycle.start("healthy", directory=root / "sandbox") as sandbox:
+    (root / "empty").mkdir()
+    with lifecycle.start(lifecycle.NO_SEED, directory=root / "sandbox") as sandbox:
+        empty = read_empty(sandbox, root / "empty")
+        lifecycle.seed_running("healthy", directory=root / "sandbox")
         flipped = Flipped(sandbox, root)
         flipped.prepare()
         before = flipped.snapshot()
@@ -144,13 +150,21 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     session = spark_session("kafka_audit flipped settings")
     try:
         verdicts = [_judge(snapshot, root, policy) for snapshot in (before, changed, restored)]
+        report = read_json(audit_empty(empty).report / "report.json")
     finally:
         session.stop()
-    return Story(*verdicts, refused=refused)
+    return Story(report, *verdicts, refused=refused)
 
 
 MANUAL = {(f"OPS-0{number}", "cluster") for number in (1, 2, 3)}
 """What no machine can see stays open until a person files an attestation."""
+
+
+def test_an_empty_cluster_is_judged_by_what_it_has_and_by_a_control_that_is_one_file_of_our_own(story: Story) -> None:
+    assert (story.empty["verdict"], story.empty["exit_code"]) == (PASSED, 0)
+    counts = {control["code"]: control["counts"] for control in story.empty["controls"]}
+    assert counts["TOP-01"]["population"] == counts["TOP-01"]["passed"] == 0
+    assert counts["BRK-02"]["passed"] == counts["OWN-01"]["passed"] == 3
 
 
 def test_before_any_change_everything_is_assessed_and_nothing_fails(story: Story) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from coordinator_records import decoded, recorded
+from jvm_options import LONG_LIVED
 from lag_histories import regular
 from large_audit import LargeAudit, judged_as_large
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,7 @@ from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.load import Catalogue
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.store.history import read_history
+from kafka_audit.submit import JAVA_OPTIONS
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.session import spark_session
 from spark_jobs.engine.tables import SmallTables
@@ -26,7 +28,7 @@ from spark_jobs.rows.build import wide_rows
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     os.environ["KAFKA_AUDIT_CANARY"] = "canary-in-the-environment"  # for test_rules_only_compute: a JVM sees what was there at its start
-    session = spark_session("kafka_audit tests")
+    session = spark_session("kafka_audit tests", {JAVA_OPTIONS: LONG_LIVED})
     _OF_LARGE_CLUSTERS.update({name: session.conf.get(name, None) for name in SmallTables.conf})
     _plan_as_for(session, SmallTables.conf)
     yield session
