@@ -128,9 +128,9 @@ def console_consumer(bootstrap: str, log: Path, commits: int) -> None:
 
 
 def peak_memory(process: psutil.Process) -> int:
-    """The peak resident memory of a process, in MB."""
+    """The peak resident memory of a process, in MB; 0 of one that has ended."""
     lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) // 1000 for line in lines if line.startswith("VmHWM:"))
+    return next((int(line.split()[1]) // 1000 for line in lines if line.startswith("VmHWM:")), 0)
 
 
 @contextmanager
