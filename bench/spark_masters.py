@@ -1,6 +1,6 @@
 """Judge the same generated snapshot in threads of the driver and on Spark clusters of 1, 2 and 4 executors.
 
-    PYTHONPATH=tests/spark .venv/bin/python bench/spark_masters.py --scale 1 --executors 1 2 4
+    PYTHONPATH=tests/spark:tests/unit .venv/bin/python bench/spark_masters.py --scale 1 --executors 1 2 4
 
 It starts each cluster itself: a master, and workers of one core whose executors have Python and pyarrow and see no file of the driver.
 Of each run it prints wall seconds, CPU seconds and peak memory of the driver, CPU seconds of all executors with their Python workers, the

@@ -110,7 +110,7 @@ def test_a_task_that_is_told_to_stop_ends_its_job_and_runs_once_more(submit: Sub
     assert (note["exit_code"], note["error"]) == (1, "StoppedError")
 
 
-def test_a_task_that_is_told_to_stop_before_it_submits_its_job_fails_by_nothing(submit: Submit) -> None:
+def test_a_task_that_is_told_to_stop_before_it_submits_its_job_raises_nothing(submit: Submit) -> None:
     from kafka_audit.airflow.spark_job import SparkJob
 
     job = SparkJob(task_id="verify", job="verify", conn_id="no_such_connection")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+from process_words import words_of
 
 
 def belonging_to(home: Path) -> Iterator[psutil.Process]:
@@ -14,14 +15,6 @@ def belonging_to(home: Path) -> Iterator[psutil.Process]:
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             if one.environ().get("AIRFLOW_HOME") == str(home) and one.status() != psutil.STATUS_ZOMBIE:
                 yield one
-
-
-def words_of(process: psutil.Process) -> list[str]:
-    """Its command line; nothing of a process that has ended."""
-    try:
-        return process.cmdline()
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return []
 
 
 def processes_of(home: Path) -> list[str]:

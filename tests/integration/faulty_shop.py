@@ -5,8 +5,8 @@ from pathlib import Path
 
 from command_line import kafka_audit, only_audit
 from kafka import KafkaAdminClient
+from own_control import write_own_control
 
-from kafka_audit.catalogue.load import shipped_controls
 from kafka_audit.cli.demo import POLICIES
 from kafka_audit.sandbox.earlier_snapshots import make_past
 from kafka_audit.sandbox.lifecycle import Sandbox
@@ -19,8 +19,6 @@ POLICY = POLICIES / "faulty"
 LIKE_AN_OPTION = "-rf"
 OF_OUR_TOPIC = {(code, LIKE_AN_OPTION) for code in ("TOP-02", "TOP-04", "TOP-06")}
 """What fails beside the seeded faults: the settings of a topic whose name looks like an option."""
-OUR_RULE = "OWN-01"
-"""The code of a control of our own, in a folder whose name has a space; it passes."""
 UNKNOWN_OF_OUR_TOPIC = {("TOP-10", LIKE_AN_OPTION)}
 """What cannot be known beside the seed's: broker 3 has no rack."""
 
@@ -38,12 +36,7 @@ def first_audit(sandbox: Sandbox, root: Path) -> Audit:
         admin.alter_replica_log_dirs(in_first_log_dirs(sandbox))
         weak = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true", "retention.ms": "3600000"}
         admin.create_topics({LIKE_AN_OPTION: {"assignments": {0: [1, 2, 3]}, "configs": weak}})
-    own = root.parent / "own controls"
-    own.mkdir()
-    text = (shipped_controls() / "topic_auto_creation_disabled.yaml").read_text()
-    for ours in (("topic_auto_creation_disabled", "our_own_rule"), ("BRK-02", OUR_RULE), (".value = 'false'", ".value is not null")):
-        text = text.replace(*ours, 1)
-    (own / "our_own_rule.yaml").write_text(text)
+    own = write_own_control(root.parent, pass_when="config['auto.create.topics.enable'].value is not null")
     make_past(sandbox, "faulty", root=root, cluster=CLUSTER)
     where = ["--bootstrap", sandbox.bootstrap, "--cluster", CLUSTER, "--root", str(root), "--policy", str(POLICY), "--controls", str(own)]
     done = kafka_audit("audit", *where, code=3)

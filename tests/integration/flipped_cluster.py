@@ -18,13 +18,12 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
+from judged_here import snapshot_of
 from kafka import KafkaAdminClient
 from kafka_tools import KafkaTools
 
-from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.sandbox.lifecycle import Sandbox
-from kafka_audit.store.layout import EvidenceRoot, Snapshot, new_id
+from kafka_audit.store.layout import Snapshot
 
 CLUSTER = "flipped"
 _IN_SYNC_TIMEOUT_S = 600
@@ -84,10 +83,7 @@ class Flipped:
     def snapshot(self) -> Snapshot:
         # Ids are ordered by their second; a number in its place makes waiting for the next one needless.
         second = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=len(self.snapshots))
-        root, snapshot_id = EvidenceRoot(path=self.root), new_id(second, "flipped")
-        settings = ConnectionSettings.from_mapping(self.sandbox.audit_connection)
-        take_snapshot(settings=settings, root=root, cluster=CLUSTER, snapshot_id=snapshot_id, now=lambda: datetime.now(timezone.utc))
-        self.snapshots.append(root.snapshot(CLUSTER, snapshot_id))
+        self.snapshots.append(snapshot_of(self.sandbox, self.root, CLUSTER, when=second))
         return self.snapshots[-1]
 
     def prepare(self) -> None:

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 from airflow_api import DAG, Api
 from airflow_browser import Person
-from airflow_processes import belonging_to, left_of, words_of
+from airflow_processes import belonging_to, left_of
 from chromium import NEEDS_BROWSER
 from healthy_shop import CLUSTER, FirstAudit
+from process_words import words_of
 from receivers import HttpServer, MailServer, http_server, mail_server
 
 from kafka_audit.airflow.environment import airflow_home

@@ -26,6 +26,7 @@ from command_line import AirflowDatabase
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from object_store import ObjectStore
+from process_words import words_of
 from secured_broker import ADMIN, AUDITOR, PASSWORDS, commit, connection, secured_broker
 from tls_files import Tls, make_tls
 
@@ -115,7 +116,8 @@ class Airflow:
         deadline = time.monotonic() + 900
         while self.api.state(place) not in ("success", "failed"):
             assert time.monotonic() < deadline, "the run did not end"
-            assert not [command for command in commands() if any(secret in command for secret in SECRETS)]
+            commands = [" ".join(words_of(one)) for one in psutil.process_iter()]
+            assert not [command for command in commands if any(secret in command for secret in SECRETS)]
             time.sleep(0.5)
         (task,) = self.api.call("GET", f"{place}/taskInstances")[1]["task_instances"]
         log = json.dumps(self.api.call("GET", f"{place}/taskInstances/read_commits/logs/1?full_content=true")[1], ensure_ascii=False)
@@ -131,12 +133,6 @@ class Airflow:
     def lose_copies(self) -> None:
         """Remove what it has copied, as when the next task runs on another machine."""
         shutil.rmtree(self.copies)
-
-
-def commands() -> Iterator[str]:
-    for one in psutil.process_iter():
-        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            yield " ".join(one.cmdline())
 
 
 @pytest.fixture(scope="module")

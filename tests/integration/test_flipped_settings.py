@@ -6,7 +6,6 @@ it is read for an audit of an empty one. It is stopped before Spark judges its s
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,14 @@ import pytest
 import yaml
 from empty_shop import audit_empty, read_empty
 from flipped_cluster import CLUSTER, OVERTAKEN, OWN_TOPICS, REWOUND, Flipped
+from judged_here import judged
+from own_control import CODE as OWN_CODE
 
 from kafka_audit.audit.outcome import PASSED
 from kafka_audit.cli.demo import POLICIES
 from kafka_audit.sandbox import lifecycle
-from kafka_audit.store.durable_files import read_json, write_json
-from kafka_audit.store.layout import EvidenceRoot, Snapshot
+from kafka_audit.store.durable_files import read_json
+from kafka_audit.store.layout import Snapshot
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -106,15 +107,8 @@ class Judged:
         return str(self.findings[code, resource]["observed"])
 
 
-def _judge(snapshot: Snapshot, root: Path, policy: Path) -> Judged:
-    from spark_jobs.verify import main
-
-    audit = EvidenceRoot(path=root).audit(CLUSTER, snapshot.snapshot_id)
-    started = datetime.now(timezone.utc).isoformat()
-    run = {"audit_id": audit.path.name, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id, "started_at": started}
-    write_json(audit.run_file, run)
-    arguments = ["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--policy", str(policy)]
-    assert main(arguments) == 0
+def _judge(snapshot: Snapshot, policy: Path) -> Judged:
+    audit = judged(snapshot, CLUSTER, "--policy", str(policy))
     rows = [row for step in (audit.settings, audit.lag) for row in pq.read_table(step / "findings.parquet").to_pylist()]
     return Judged({(row["code"], row["resource"]): row for row in rows})
 
@@ -149,7 +143,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     policy = _policy(root / "policy")
     session = spark_session("kafka_audit flipped settings")
     try:
-        verdicts = [_judge(snapshot, root, policy) for snapshot in (before, changed, restored)]
+        verdicts = [_judge(snapshot, policy) for snapshot in (before, changed, restored)]
         report = read_json(audit_empty(empty).report / "report.json")
     finally:
         session.stop()
@@ -164,7 +158,7 @@ def test_an_empty_cluster_is_judged_by_what_it_has_and_by_a_control_that_is_one_
     assert (story.empty["verdict"], story.empty["exit_code"]) == (PASSED, 0)
     counts = {control["code"]: control["counts"] for control in story.empty["controls"]}
     assert counts["TOP-01"]["population"] == counts["TOP-01"]["passed"] == 0
-    assert counts["BRK-02"]["passed"] == counts["OWN-01"]["passed"] == 3
+    assert counts["BRK-02"]["passed"] == counts[OWN_CODE]["passed"] == 3
 
 
 def test_before_any_change_everything_is_assessed_and_nothing_fails(story: Story) -> None:

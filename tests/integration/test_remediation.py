@@ -9,25 +9,22 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 from faulty_shop import CLUSTER, OF_OUR_TOPIC, POLICY
+from judged_here import judged, now, snapshot_of
 from kafka_tools import scripts
 
 from kafka_audit.audit.inputs import keep_rules
 from kafka_audit.catalogue.load import load_catalogue, shipped_controls
-from kafka_audit.cluster.connection import ConnectionSettings
-from kafka_audit.collect.snapshot import take_snapshot
 from kafka_audit.findings import Status
 from kafka_audit.policy import load_policy
 from kafka_audit.report.fix_plan import Plan, Step, read_plan
 from kafka_audit.report.fix_script import render
 from kafka_audit.sandbox.lifecycle import Sandbox
 from kafka_audit.sandbox.seeded_findings import Pair, found
-from kafka_audit.store.durable_files import write_json
-from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, new_id, seal_audit
+from kafka_audit.store.layout import Audit, EvidenceRoot, Snapshot, seal_audit
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -68,23 +65,12 @@ def _run(script: Path, tools: Path, bootstrap: str) -> str:
 
 def _snapshot(sandbox: Sandbox, root: Path) -> Snapshot:
     time.sleep(1.1)  # ids sort by the second
-    now = datetime.now(timezone.utc)
-    evidence, snapshot_id = EvidenceRoot(path=root), new_id(now, "repaired")
-    settings = ConnectionSettings.from_mapping(sandbox.audit_connection)
-    take_snapshot(settings=settings, root=evidence, cluster=CLUSTER, snapshot_id=snapshot_id, now=lambda: datetime.now(timezone.utc))
-    return evidence.snapshot(CLUSTER, snapshot_id)
+    return snapshot_of(sandbox, root, CLUSTER, when=now())
 
 
 def _audit(snapshot: Snapshot, root: Path) -> Audit:
     """Judge a snapshot, and seal the audit with the rules that it used."""
-    from spark_jobs.verify import main
-
-    audit = EvidenceRoot(path=root).audit(CLUSTER, snapshot.snapshot_id)
-    started = datetime.now(timezone.utc).isoformat()
-    write_json(
-        audit.run_file, {"audit_id": audit.path.name, "cluster": CLUSTER, "snapshot_id": snapshot.snapshot_id, "started_at": started}
-    )
-    assert main(["--snapshot", str(snapshot.path), "--audit", str(audit.path), "--policy", str(POLICY)]) == 0
+    audit = judged(snapshot, CLUSTER, "--policy", str(POLICY))
     keep_rules(audit, load_policy(POLICY), load_catalogue(), [shipped_controls()])
     seal_audit(EvidenceRoot(path=root), CLUSTER, audit.path.name, {"snapshot": {"snapshot_id": snapshot.snapshot_id}})
     return audit

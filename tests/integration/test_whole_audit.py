@@ -10,7 +10,8 @@ import pyarrow.dataset as ds
 import pytest
 from airflow_processes import processes_of
 from command_line import AirflowDatabase, kafka_audit, only_audit
-from faulty_shop import CLUSTER, OF_OUR_TOPIC, OUR_RULE, UNKNOWN_OF_OUR_TOPIC
+from faulty_shop import CLUSTER, OF_OUR_TOPIC, UNKNOWN_OF_OUR_TOPIC
+from own_control import CODE as OWN_CODE
 
 from kafka_audit.airflow.environment import airflow_home
 from kafka_audit.audit.outcome import FAILED, INCOMPLETE, PASSED
@@ -46,7 +47,7 @@ def test_the_report_names_the_verdict_and_holds_the_same_figures_in_every_format
     failed = report["totals"]["failed"]
     assert failed == len(load("faulty").faults) + len(OF_OUR_TOPIC)
     assert f"{FAILED}" in page
-    (ours,) = [control["counts"] for control in report["controls"] if control["code"] == OUR_RULE]
+    (ours,) = [control["counts"] for control in report["controls"] if control["code"] == OWN_CODE]
     assert (ours["population"], ours["passed"]) == (3, 3), "a control of our own, in a folder of its own"
     assert "<script>alert(1)" not in page
     reported = [

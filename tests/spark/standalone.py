@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 import pyarrow
 import pyspark
+from process_words import words_of
 
 from kafka_audit.submit import DRIVER_JAVA_OPTIONS, with_class_data
 
@@ -39,20 +40,12 @@ class SparkCluster:
     def executors(self) -> list[psutil.Process]:
         """The executors that run."""
         children = [child for worker in self.workers for child in worker.children(recursive=True)]
-        return [child for child in children if "CoarseGrainedExecutorBackend" in command_of(child)]
+        return [child for child in children if any("CoarseGrainedExecutorBackend" in word for word in words_of(child))]
 
     @property
     def started(self) -> int:
         """How many executors were started so far, lost ones included."""
         return len(list(self.folder.glob("worker-*/app-*/*")))
-
-
-def command_of(process: psutil.Process) -> str:
-    """Its command line; nothing of a process that has ended."""
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from xml.sax.saxutils import escape
 
 import psutil
 from hadoop_jars import hadoop_jars, readable
-from standalone import command_of, executors_python, process_of_nobody, said
+from process_words import words_of
+from standalone import executors_python, process_of_nobody, said
 
 from kafka_audit.jars.fetch import java
 from kafka_audit.sandbox.brokers import free_ports
@@ -39,7 +40,9 @@ class YarnCluster:
     def executors(self) -> list[psutil.Process]:
         """The executors that run."""
         children = self.node.children(recursive=True)
-        return [one for one in children if "YarnCoarseGrainedExecutorBackend" in command_of(one) and one.name() == "java"]
+        return [
+            one for one in children if any("YarnCoarseGrainedExecutorBackend" in word for word in words_of(one)) and one.name() == "java"
+        ]
 
     @property
     def started(self) -> int:

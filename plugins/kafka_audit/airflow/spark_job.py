@@ -68,7 +68,7 @@ class SparkJob(SparkSubmitOperator):
     def on_kill(self) -> None:
         """End the job: Airflow calls this when the task gets SIGTERM, as in a pod that is evicted or a worker that is shut down."""
         self._told_to_stop = True
-        if self._hook is not None:  # nothing was submitted before
+        if self._hook is not None:  # without one no job was submitted
             super().on_kill()
 
     def _read_connection(self) -> dict[str, str]:
