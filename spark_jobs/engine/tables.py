@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +24,7 @@ from pyspark.sql.types import StructType
 from kafka_audit.errors import IntegrityError
 from kafka_audit.store.layout import Snapshot
 from spark_jobs.engine.session import with_settings
+from spark_jobs.engine.small_plans import PLANNING
 
 SMALL_ROWS = 50_000
 SMALL_BYTES = 32 << 20
@@ -85,21 +86,8 @@ class Tables:
 class SmallTables(Tables):
     """Of a small cluster every table is one partition of rows in the driver."""
 
-    conf: ClassVar[Mapping[str, str]] = {
-        # Nothing is compiled: a class that is generated for an expression costs more than evaluating it a thousand times.
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.codegen.wholeStage": "false",
-        # All tables are one partition: a join needs neither an exchange nor a broadcast, each of which is a Spark job of its own.
-        "spark.sql.autoBroadcastJoinThreshold": "-1",
-        "spark.sql.optimizer.disableHints": "true",
-        "spark.sql.leafNodeDefaultParallelism": "1",
-        "spark.sql.shuffle.partitions": "1",
-        # Every query's plan is described for a user interface that is off by default: the short description is the quicker one to make.
-        "spark.sql.ui.explainMode": "simple",
-    }
-
     def settings(self) -> AbstractContextManager[None]:
-        return with_settings(self.spark, self.conf)
+        return with_settings(self.spark, PLANNING)
 
     def read(self, schema: StructType, files: Sequence[Path]) -> DataFrame:
         return self._of(_read(schema, files))

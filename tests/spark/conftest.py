@@ -20,7 +20,7 @@ from kafka_audit.store.history import read_history
 from kafka_audit.submit import DRIVER_JAVA_OPTIONS, JAVA_OPTIONS
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.session import spark_session
-from spark_jobs.engine.tables import SmallTables
+from spark_jobs.engine.small_plans import PLANNING
 from spark_jobs.rows.build import wide_rows
 
 _LONG_LIVED = f"{DRIVER_JAVA_OPTIONS} -XX:TieredStopAtLevel=4 -XX:ReservedCodeCacheSize=512m"
@@ -34,8 +34,8 @@ In the first four CPU minutes this compiler takes as much time as it saves; afte
 def spark() -> Iterator[SparkSession]:
     os.environ["KAFKA_AUDIT_CANARY"] = "canary-in-the-environment"  # for test_rules_only_compute: a JVM sees what was there at its start
     session = spark_session("kafka_audit tests", {JAVA_OPTIONS: _LONG_LIVED})
-    _OF_LARGE_CLUSTERS.update({name: session.conf.get(name, None) for name in SmallTables.conf})
-    _plan_as_for(session, SmallTables.conf)
+    _OF_LARGE_CLUSTERS.update({name: session.conf.get(name, None) for name in PLANNING})
+    _plan_as_for(session, PLANNING)
     yield session
     session.stop()
 
@@ -64,7 +64,7 @@ def audit_in(spark: SparkSession) -> Callable[[Path], LargeAudit]:
             return judged_as_large(spark, root)
         finally:
             spark.catalog.clearCache()
-            _plan_as_for(spark, SmallTables.conf)
+            _plan_as_for(spark, PLANNING)
 
     return judged_in
 
@@ -85,7 +85,7 @@ def _no_tables_kept(request: pytest.FixtureRequest) -> Iterator[None]:
     if "spark" in request.fixturenames:
         session = request.getfixturevalue("spark")
         session.catalog.clearCache()
-        _plan_as_for(session, SmallTables.conf)
+        _plan_as_for(session, PLANNING)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from kafka_audit.store.layout import Audit
 from kafka_audit.store.sealed import OFFSETS
 from spark_jobs import verify
 from spark_jobs.engine.evidence import Evidence
-from spark_jobs.engine.tables import SmallTables
+from spark_jobs.engine.small_plans import PLANNING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def judged(audit: Audit, arguments: list[str], *, as_large: bool) -> dict[str, A
 def judged_as_large(spark: SparkSession, root: Path) -> LargeAudit:
     """Judge the whole catalogue with a session that is set for large clusters. The job leaves its settings as they were."""
     audit, arguments = evidence_of_groups(root)
-    settings = {name: spark.conf.get(name, None) for name in SmallTables.conf}
+    settings = {name: spark.conf.get(name, None) for name in PLANNING}
     written = judged(audit, arguments, as_large=True)
     assert {name: spark.conf.get(name, None) for name in settings} == settings
     return LargeAudit(audit=audit, arguments=arguments, outputs=written)

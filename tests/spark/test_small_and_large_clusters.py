@@ -19,6 +19,7 @@ from spark_jobs import verify
 from spark_jobs.engine import remote_tables
 from spark_jobs.engine.evidence import files_read
 from spark_jobs.engine.remote_tables import RemoteTables
+from spark_jobs.engine.small_plans import PLANNING, SKIPPED_RULES
 from spark_jobs.engine.tables import SmallTables, Tables, at_most, table_of
 
 pytestmark = pytest.mark.spark
@@ -26,12 +27,22 @@ pytestmark = pytest.mark.spark
 
 @pytest.mark.usefixtures("large_clusters")
 def test_both_give_the_same_outputs_on_the_same_evidence(spark: SparkSession, large_audit: LargeAudit) -> None:
-    settings = {name: spark.conf.get(name, None) for name in SmallTables.conf}
+    settings = {name: spark.conf.get(name, None) for name in PLANNING}
     small, large = judged(large_audit.audit, large_audit.arguments, as_large=False), large_audit.outputs
     assert small.keys() == large.keys()
     for name, table in large.items():
         assert small[name] == table, name
     assert {name: spark.conf.get(name, None) for name in settings} == settings
+
+
+def test_spark_has_every_rule_that_small_clusters_skip_and_needs_none_of_them(spark: SparkSession) -> None:
+    optimizer = spark._jsparkSession.sessionState().optimizer()
+    batches = optimizer.defaultBatches()
+    rules = [batches.apply(number).rules() for number in range(batches.size())]
+    names = {batch.apply(number).ruleName() for batch in rules for number in range(batch.size())}
+    needed = optimizer.nonExcludableRules()
+    assert len(SKIPPED_RULES) == len(set(SKIPPED_RULES)) > 60
+    assert [name for name in SKIPPED_RULES if name not in names or needed.contains(name)] == []
 
 
 @pytest.fixture
