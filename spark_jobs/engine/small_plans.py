@@ -1,4 +1,4 @@
-"""How Spark SQL plans queries over tables of a few thousand rows in one partition, where a query costs what planning it costs."""
+"""How Spark SQL plans the queries of a small cluster (``tables.SMALL_ROWS``), for which planning takes longer than running."""
 
 from collections.abc import Mapping
 
@@ -27,9 +27,10 @@ SKIPPED_RULES = (
     *(f"org.apache.spark.sql.catalyst.optimizer.{name}" for name in _OPTIMIZER_RULES.split()),
     *(f"org.apache.spark.sql.execution.{name}" for name in _EXECUTION_RULES.split()),
 )
-"""Rules of Spark's optimizer that take longer than the queries gain from them. Spark lets a query do without them: they change no result.
+"""Rules of Spark's optimizer that together take longer than the queries gain from them. Spark lists them as not needed for a right result.
 
-What is left prunes columns, merges projections, pushes filters down, evaluates constants once and computes what needs no Spark job.
+The rules that stay prune columns, merge projections, push filters down, evaluate constants once, and compute without a Spark job what
+needs only rows that the driver holds.
 """
 
 PLANNING: Mapping[str, str] = {
