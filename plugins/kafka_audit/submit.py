@@ -48,6 +48,9 @@ DEFAULT_CONF: Mapping[str, str] = {
     # Each table that is broadcast takes a whole page, however short it is. By default a page is 4 MB and more, and a job's eighty short
     # tables would fill the driver's memory; a page of 1 MB holds a longer row, too, because such a row gets a page of its own.
     "spark.buffer.pageSize": "1m",
+    # A short table that is broadcast may have to wait for the cores behind the findings of a large cluster, for longer than Spark's 300 s
+    # (320,000 partitions on two cores). Negative: for as long as the job may run.
+    "spark.sql.broadcastTimeout": "-1",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.dataFrameQueryContext.enabled": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",

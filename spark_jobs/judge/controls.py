@@ -36,10 +36,6 @@ _SUMMARISED = (
     "control_id string, code string, title string, subject string, severity string, evidence_class string, rule_sha256 string, "
     "population bigint"
 )
-_SPENT = (
-    *("applies", "passes", "set_aside", "hidden", "lacking", "explanation"),
-    *("raised", "nulls", "written", "computed", "evidence_of_row", "catalogue_evidence"),
-)
 _WIDEST_VALUE = 1_000  # of a command
 _WIDEST_TEXT = 8_192  # a hostile value must not make a finding unreadable or a report unprintable
 
@@ -67,21 +63,34 @@ def judge(
     to bring the controls' parameters along, severities are the catalogue's, and nothing is waived. ``first_audit``, a boolean column, says
     of which rows this is the cluster's first audit; None: of none.
     """
+    return with_verdicts(results(rows, controls, broken, policy_columns, first_audit=first_audit), policy_columns)
+
+
+def results(
+    rows: DataFrame,
+    controls: Sequence[Control],
+    broken: Mapping[str, str] | None = None,
+    policy_columns: PolicyColumns | None = None,
+    *,
+    first_audit: Column | None = None,
+) -> DataFrame:
+    """What the rules say, before it becomes verdicts: one row for each row and control, with the same columns for every subject.
+
+    resource, the columns of ``_IDENTITY``, tier and subject string, and ``result`` struct<raw, about, by_tier>. Arguments as of
+    :func:`judge`.
+    """
     subject = SUBJECTS[controls[0].subject]
     raised = broken or {}
     identity = [(F.col(name) if name in subject.columns else F.lit(None)).cast(kind).alias(name) for name, kind in _IDENTITY.items()]
     tier = policy_columns.tier(subject) if policy_columns else tier_of_row(subject)
-    results = F.array(*[_raw_result(control, first_audit, policy_columns, raises=control.id in raised) for control in controls])
+    raw = F.array(*[_raw_result(control, first_audit, policy_columns, raises=control.id in raised) for control in controls])
     about = constant([_about(control, raised.get(control.id)) for control in controls], _ABOUT)
     severities = constant([{"severity": control.severity.value} for control in controls], SEVERITIES)
     if policy_columns:
         rows = policy_columns.with_parameters(rows, subject, controls)
         severities = policy_columns.severities(subject, controls)
-    result = F.explode(F.arrays_zip(results.alias("raw"), about.alias("about"), severities.alias("by_tier"))).alias("result")
-    judged = rows.select("resource", *identity, tier.alias("tier"), result)
-    parts = ("result.about.*", "result.by_tier.*", "result.raw.*")
-    judged = judged.select("resource", *_IDENTITY, "tier", F.lit(subject.name).alias("subject"), *parts)
-    return judged.transform(_with_verdict).withColumn("waiver", policy_columns.waiver if policy_columns else F.lit(None).cast("string"))
+    result = F.explode(F.arrays_zip(raw.alias("raw"), about.alias("about"), severities.alias("by_tier"))).alias("result")
+    return rows.select("resource", *identity, tier.alias("tier"), F.lit(subject.name).alias("subject"), result)
 
 
 def _about(control: Control, raised: str | None) -> dict[str, str | None]:
@@ -160,36 +169,52 @@ def _evidence(references: Sequence[Reference]) -> str:
     return f"to_json(named_struct({fields}), map('ignoreNullFields', 'false'))"
 
 
-def _with_verdict(rows: DataFrame) -> DataFrame:
-    """The status of the raw result, its reason, and readable texts."""
-    applies, passes, lacking = F.col("applies"), F.col("passes"), F.col("lacking")
-    set_aside = F.coalesce("hidden", F.when(applies & lacking.isNull(), F.col("set_aside")))
-    not_assessed = F.when(F.col("hidden").isNotNull(), Status.NOT_APPLICABLE.value).otherwise(Status.NOT_ASSESSED.value)
-    status = (
-        F.when(F.col("raised").isNotNull(), Status.ERROR.value)
+def with_verdicts(rows: DataFrame, policy_columns: PolicyColumns | None = None) -> DataFrame:
+    """Rows of :func:`results`, of any subjects -> their findings: the status of each, its reason, and readable texts."""
+    raw, about, by_tier = (F.col("result")[name] for name in ("raw", "about", "by_tier"))
+    rows = rows.withColumn("status", _status(raw, about))
+    columns = {
+        **{name: about[name] for name in ("control_id", "code", "title", "catalogue_severity", "rule_sha256")},
+        **{name: by_tier[name] for name in ("severity", "loosened")},
+        "evidence": raw["evidence"],
+        "evidence_class": F.coalesce(raw["evidence_of_row"], about["catalogue_evidence"]),
+        "reason": _bounded(_reason(raw, about)),
+        "observed": _bounded(F.coalesce(raw["observed"], F.lit(_NOT_KNOWN))),
+        "expected": _bounded(F.coalesce(about["written"], raw["computed"], F.lit(_NOT_KNOWN))),
+        "remediation": F.when(F.col("status") == Status.FAIL.value, raw["remediation"]),
+        "waiver": policy_columns.waiver(about["code"]) if policy_columns else F.lit(None).cast("string"),
+    }
+    named = [value.alias(name) for name, value in columns.items()]
+    return rows.select("resource", *_IDENTITY, "tier", "subject", "status", *named)
+
+
+def _status(raw: Column, about: Column) -> Column:
+    applies, passes, lacking = raw["applies"], raw["passes"], raw["lacking"]
+    not_assessed = F.when(raw["hidden"].isNotNull(), Status.NOT_APPLICABLE.value).otherwise(Status.NOT_ASSESSED.value)
+    return (
+        F.when(about["raised"].isNotNull(), Status.ERROR.value)
         .when(~applies, Status.NOT_APPLICABLE.value)
         .when(applies.isNull(), not_assessed)
         .when(~passes, Status.FAIL.value)
         .when(lacking.isNotNull(), not_assessed)
-        .when(passes.isNull() & F.col("set_aside").isNotNull(), Status.NOT_APPLICABLE.value)
+        .when(passes.isNull() & raw["set_aside"].isNotNull(), Status.NOT_APPLICABLE.value)
         .when(passes.isNull(), not_assessed)
         .otherwise(Status.PASS.value)
     )
-    no_value = F.when(F.col("nulls") != "", F.concat(F.lit("no value for: "), F.col("nulls")))
+
+
+def _reason(raw: Column, about: Column) -> Column:
+    """Why a row has no verdict of the rule; NULL where it has one. Needs ``status``."""
+    applies, lacking, nulls = raw["applies"], raw["lacking"], raw["nulls"]
+    no_value = F.when(nulls != "", F.concat(F.lit("no value for: "), nulls))
     undecided = F.lit("the rule gives no answer for these values")
-    reason = (
-        F.when(F.col("status") == Status.ERROR.value, F.concat(F.lit("the rule raised: "), F.col("raised")))
-        .when(F.col("status") == Status.NOT_ASSESSED.value, F.coalesce(lacking, F.nullif("explanation", F.lit("")), no_value, undecided))
+    explained = F.coalesce(lacking, F.nullif(raw["explanation"], F.lit("")), no_value, undecided)
+    set_aside = F.coalesce(raw["hidden"], F.when(applies & lacking.isNull(), raw["set_aside"]))
+    return (
+        F.when(F.col("status") == Status.ERROR.value, F.concat(F.lit("the rule raised: "), about["raised"]))
+        .when(F.col("status") == Status.NOT_ASSESSED.value, explained)
         .when((F.col("status") == Status.NOT_APPLICABLE.value) & F.coalesce(applies, F.lit(True)), set_aside)
     )
-    texts = {
-        "reason": _bounded(reason),
-        "observed": _bounded(F.coalesce("observed", F.lit(_NOT_KNOWN))),
-        "expected": _bounded(F.coalesce("written", "computed", F.lit(_NOT_KNOWN))),
-        "evidence_class": F.coalesce("evidence_of_row", "catalogue_evidence"),
-        "remediation": F.when(F.col("status") == Status.FAIL.value, F.col("remediation")),
-    }
-    return rows.withColumn("status", status).withColumns(texts).drop(*_SPENT)
 
 
 def _bounded(text: Column) -> Column:

@@ -23,19 +23,14 @@ from kafka_audit.store.behaviour_tables import RECORD
 from kafka_audit.store.durable_files import replaced_folder, write_json
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.session import whole_stages
-from spark_jobs.judge.controls import COLUMNS, check_rules, judge, summarise
+from spark_jobs.judge.controls import COLUMNS, check_rules, judge, results, summarise, with_verdicts
 from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.judge.population import populations
 from spark_jobs.lag.positions import KEYS
 from spark_jobs.lag.series import lag_series, partition_figures, worst_groups
 from spark_jobs.rows.build import wide_rows
-from spark_jobs.rows.client.client_declarations import clients_of, written_by_clients
-from spark_jobs.rows.client.consumer import consumer_groups
 from spark_jobs.rows.group.commit_behaviour import group_table
-from spark_jobs.rows.group.group_sla import covered, group_burns, judged_samples, lag_window, unlisted
-from spark_jobs.rows.group.membership import assignments, that_consume
-from spark_jobs.rows.group.unlisted_groups import has_unlisted, unlisted_groups, unlisted_places
-from spark_jobs.rows.tiers import matches_any
-from spark_jobs.rows.topic.topic_listing import hidden_internal_topics
+from spark_jobs.rows.group.group_sla import group_burns, judged_samples, lag_window
 
 T = TypeVar("T")
 
@@ -43,7 +38,6 @@ _MANY = 2_500
 _ROWS_OF_A_PART = 50_000
 """Wide rows whose findings are one file: the same on every machine, so that a repeated step gives equal files."""
 
-_ROWS_OF = {"partition": "partitions", "broker": "brokers"}
 _ALSO_WRITTEN = ("group_partition", "group_sla")
 """Subjects whose wide rows are judged and written: they are computed once."""
 
@@ -77,7 +71,7 @@ class Part:
     @property
     def populations(self) -> dict[str, int]:
         """How many resources the subjects of the part's controls have."""
-        return self._memo("populations", lambda: {name: population(name, self.evidence, self.policy) for name in self.subjects})
+        return self._memo("populations", lambda: populations(self.subjects, self.evidence, self.policy))
 
     @property
     def wide_rows(self) -> dict[str, DataFrame]:
@@ -123,13 +117,14 @@ def findings(part: Part, broken: Mapping[str, str] | None = None) -> DataFrame:
     Those of a small cluster are in the order of control code and resource; those of a large one lie in parts, each in the order of its
     resources: wide rows are sorted then, because sorting their findings would move ten times as much.
     """
-    judged = []
+    said = []
     for subject, each in part.wide_rows.items():
         parts = 1 + part.populations[subject] // _ROWS_OF_A_PART
         ordered = each.repartition(parts, "resource").sortWithinPartitions("resource") if part.large else each
-        judged.append(judge(ordered, part.catalogue.of_subject(subject), broken, part.policy_columns, first_audit=part.first_audit))
-    named = [F.lit(value).alias(field) for field, value in {**part.identity, "rule_set_sha256": part.catalogue.rule_set_sha256}.items()]
-    return reduce(DataFrame.unionByName, judged).select(*named, "*").select(*COLUMNS)
+        said.append(results(ordered, part.catalogue.of_subject(subject), broken, part.policy_columns, first_audit=part.first_audit))
+    judged = with_verdicts(reduce(DataFrame.union, said), part.policy_columns)
+    columns = {field: F.lit(value) for field, value in {**part.identity, "rule_set_sha256": part.catalogue.rule_set_sha256}.items()}
+    return judged.select(*[columns.get(name, F.col(name)).alias(name) for name in COLUMNS])
 
 
 def _write_findings(part: Part, folder: Path) -> None:
@@ -201,46 +196,3 @@ def _write_lag_tables(part: Part, folder: Path) -> None:
     did = group_table(evidence)
     if did is not None:
         tables.write(did, folder / "group_behaviour.parquet", ["group_id"])
-
-
-def population(subject: str, evidence: Evidence, policy: Policy) -> int:
-    """The number of resources of a subject, counted in the evidence and not in the wide rows, so that a wrong join shows."""
-    if subject in _ROWS_OF:
-        return evidence.rows(_ROWS_OF[subject])
-    counted: dict[str, Callable[[], int]] = {
-        "group": lambda: evidence.rows("groups") + (unlisted_groups(evidence).count() if has_unlisted(evidence) else 0),
-        "topic": lambda: evidence.rows("topics") + hidden_internal_topics(evidence).count(),
-        "declared_topic": lambda: len(policy.declared_topics),
-        "declared_group": lambda: len(policy.declared_groups),
-        "group_partition": lambda: _group_partitions(evidence),
-        "group_sla": lambda: _group_slas(evidence, policy),
-        "producer": lambda: _producers(evidence, policy),
-        "consumer": lambda: _consumers(evidence, policy),
-        "cluster": lambda: 1,
-    }
-    return counted[subject]()
-
-
-def _group_partitions(evidence: Evidence) -> int:
-    listed = evidence.table("committed_offsets").select(*KEYS).union(assignments(evidence).select(*KEYS)).distinct().count()
-    return listed + (unlisted_places(evidence).count() if has_unlisted(evidence) else 0)
-
-
-def _group_slas(evidence: Evidence, policy: Policy) -> int:
-    """Each SLA that covers a topic of a group that consumes, and the groups that none covers."""
-    listed = that_consume(evidence.table("groups")).select("group_id").join(covered(evidence, policy), on="group_id", how="left").count()
-    return listed + (unlisted(evidence, policy).count() if has_unlisted(evidence) else 0)
-
-
-def _consumers(evidence: Evidence, policy: Policy) -> int:
-    """The declared consumers, and the groups that none of them names."""
-    groups = [client.group for client in clients_of(policy, "consumer")]
-    return len(groups) + consumer_groups(evidence).where(~F.col("group_id").isin(groups)).count()
-
-
-def _producers(evidence: Evidence, policy: Policy) -> int:
-    """The declared producers, and the topics that none of their patterns matches and that no framework keeps for itself."""
-    declared = clients_of(policy, "producer")
-    patterns = [pattern for client in declared for pattern in client.topics]
-    written = matches_any(F.col("topic"), patterns) if patterns else F.lit(False)
-    return len(declared) + written_by_clients(evidence).where(~written).count()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -82,11 +81,10 @@ class PolicyColumns:
                 found.append(F.when(value.isNull() & _refused(name), F.lit(service.reason(name))))
         return F.when(F.coalesce(nothing, *others).isNull(), F.coalesce(nothing, *found))
 
-    @cached_property
-    def waiver(self) -> Column:
-        """The id of the first waiver that covers a failure, NULL for any other row."""
+    def waiver(self, code: Column) -> Column:
+        """The id of the first waiver that covers a failure, NULL for any other row. ``code``: of the control; needs status and resource."""
         covering = [
-            F.when((F.col("code") == waiver.control) & F.col("resource").rlike(glob_to_regex(waiver.pattern)), F.lit(waiver.id))
+            F.when((code == waiver.control) & F.col("resource").rlike(glob_to_regex(waiver.pattern)), F.lit(waiver.id))
             for waiver in in_force(self.policy.waivers, self.at)
         ]
         return F.when(F.col("status") == Status.FAIL.value, F.coalesce(F.lit(None).cast("string"), *covering))

@@ -8,7 +8,7 @@ from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
 from kafka_audit.policy import Policy, load_policy
 from spark_jobs.engine.evidence import Evidence
-from spark_jobs.judge.part import population
+from spark_jobs.judge.population import populations
 
 pytestmark = pytest.mark.spark
 
@@ -209,4 +209,4 @@ def test_the_evidence_counts_as_many_clients_as_there_are_rows(
 ) -> None:
     folder = request.getfixturevalue("tmp_path")
     rows = request.getfixturevalue(f"{subject}s")
-    assert population(subject, Evidence(spark=spark, snapshot=cluster.write(folder), small_cluster=True), policy) == len(rows)
+    assert populations([subject], Evidence(spark=spark, snapshot=cluster.write(folder), small_cluster=True), policy)[subject] == len(rows)

@@ -14,8 +14,8 @@ from kafka_audit.policy.managed_service import ManagedService
 from kafka_audit.store.history import read_history
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.judge.controls import judge
-from spark_jobs.judge.part import population
 from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.judge.population import populations
 from spark_jobs.rows.build import wide_rows
 
 pytestmark = pytest.mark.spark
@@ -80,7 +80,7 @@ def test_a_group_is_not_assessed_while_its_coordinator_is_gone(gap: bool, kept: 
         for subject in ("group", "group_partition", "group_sla"):
             rows = {row["group_id"]: row.asDict(recursive=True) for row in wide_rows(subject, evidence, policy).collect()}
             assert rows.keys() == kept
-            assert population(subject, evidence, policy) == len(rows)
+            assert populations([subject], evidence, policy)[subject] == len(rows)
             for name in kept - {"here"}:
                 known = {column for column, value in rows[name].items() if value is not None}
                 allowed = {"group_id", "topic", "partition", "group_type", "protocol_type", "status", "status_reason"}

@@ -8,7 +8,7 @@ from snapshot_builder import Synthetic
 
 from kafka_audit.policy import load_policy
 from spark_jobs.engine.evidence import Evidence
-from spark_jobs.judge.part import population
+from spark_jobs.judge.population import populations
 from spark_jobs.rows.build import wide_rows
 from spark_jobs.rows.topic.framework_topics import PERHAPS, framework_topics
 
@@ -92,7 +92,7 @@ def test_where_not_all_topics_and_groups_were_read_a_topic_is_perhaps_connects_b
     one.topics_in_scope = ["connect-configs", "orders"]
     found = Evidence(spark=spark, snapshot=one.write(tmp_path))
     assert [tuple(row) for row in framework_topics(found).collect()] == [("connect-configs", PERHAPS)]
-    assert population("producer", found, load_policy()) == 2  # nobody else can say who writes them
+    assert populations(["producer"], found, load_policy())["producer"] == 2  # nobody else can say who writes them
 
 
 def test_heartbeats_are_mirror_makers_only_beside_another_topic_of_its(spark: SparkSession, tmp_path: Path) -> None:
@@ -115,4 +115,4 @@ def test_nobody_is_asked_to_declare_who_writes_a_frameworks_own_topics(spark: Sp
     found, policy = evidence(spark, tmp_path), load_policy()
     rows = wide_rows("producer", found, policy).collect()
     assert {row.resource for row in rows} == {f"topic {name}" for name in OTHERS}
-    assert population("producer", found, policy) == len(rows)
+    assert populations(["producer"], found, policy)["producer"] == len(rows)

@@ -16,8 +16,8 @@ from kafka_audit.store.history import read_history
 from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.judge.controls import judge
-from spark_jobs.judge.part import population
 from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.judge.population import populations
 from spark_jobs.lag.series import BUCKETS, lag_series, worst_groups
 from spark_jobs.rows.build import wide_rows
 from spark_jobs.rows.group.group_sla import judged_samples, lag_window
@@ -79,7 +79,7 @@ def covered(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tu
     policy = policy_of(tmp_path_factory.mktemp("policy"), SLAS)
     evidence = Evidence(spark=spark, snapshot=covered_cluster().write(tmp_path_factory.mktemp("root")), small_cluster=True)
     rows = wide_rows("group_sla", evidence, policy).collect()
-    return {row["resource"]: row.asDict(recursive=True) for row in rows}, population("group_sla", evidence, policy)
+    return {row["resource"]: row.asDict(recursive=True) for row in rows}, populations(["group_sla"], evidence, policy)["group_sla"]
 
 
 def test_a_group_has_a_row_for_each_sla_that_covers_a_topic_of_it(covered: tuple[dict[str, Any], int]) -> None:

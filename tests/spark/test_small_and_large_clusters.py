@@ -45,6 +45,10 @@ def test_spark_has_every_rule_that_small_clusters_skip_and_needs_none_of_them(sp
     assert [name for name in SKIPPED_RULES if name not in names or needed.contains(name)] == []
 
 
+def test_a_table_that_is_broadcast_may_wait_for_the_cores_as_long_as_the_job_runs(spark: SparkSession) -> None:
+    assert spark._jsparkSession.sessionState().conf().broadcastTimeout() == 2**63 - 1  # seconds; Spark's default is 300
+
+
 @pytest.fixture
 def history(tmp_path: Path) -> tuple[Snapshot, Audit]:
     for hours in (1, 2):

@@ -10,8 +10,8 @@ from kafka_audit.catalogue.load import load_catalogue
 from kafka_audit.policy import Policy, load_policy
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.judge.controls import judge
-from spark_jobs.judge.part import population
 from spark_jobs.judge.policy_columns import PolicyColumns
+from spark_jobs.judge.population import populations
 from spark_jobs.rows.build import wide_rows
 
 pytestmark = pytest.mark.spark
@@ -275,7 +275,7 @@ def test_an_internal_topic_that_is_hidden_from_the_auditor_is_not_assessed(spark
     rows = {row.topic: row for row in topics.collect()}
     assert set(rows) == {"orders", "__consumer_offsets"}
     assert rows["__consumer_offsets"].is_internal
-    assert population("topic", evidence, policy) == len(rows)
+    assert populations(["topic"], evidence, policy)["topic"] == len(rows)
     controls = [control for control in load_catalogue().of_subject("topic") if control.code == "BRK-03"]
     judged = judge(topics, controls, None, PolicyColumns(policy=policy, at=READ_AT)).collect()
     found = {row.resource: (row.status, row.reason) for row in judged}
