@@ -50,8 +50,9 @@ def submit(arguments: list[str], log: Path, memory: str) -> tuple[dict[str, floa
     """Run the application under spark-submit; returns the seconds that it reports with those of its CPU (``cpu``), and the peak resident
     memory of JVM and Python in MB.
     """
-    conf = [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
-    options = ["--master", "local[2]", "--driver-memory", memory, "--driver-java-options", with_class_data(DRIVER_JAVA_OPTIONS)]
+    settings = {**DEFAULT_CONF, "spark.driver.memory": memory}  # of --conf and --driver-memory, the last one that is named wins
+    conf = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    options = ["--master", "local[2]", "--driver-java-options", with_class_data(DRIVER_JAVA_OPTIONS)]
     script = Path(__file__).with_name("judge_snapshot.py")
     command = [shutil.which("spark-submit") or "spark-submit", *options, *conf, str(script), *arguments]
     with log.open("wb") as stream:

@@ -124,8 +124,9 @@ def measure(work: Path, scales: tuple[int, ...], memory: str, java: str) -> None
 
 def _submit(folder: Path, memory: str, java: str) -> tuple[dict[str, list[float]], float, float]:
     before = _children_cpu()
-    conf = [part for name, value in DEFAULT_CONF.items() for part in ("--conf", f"{name}={value}")]
-    options = ["--master", f"local[{CORES}]", "--driver-memory", memory, "--driver-java-options", java]
+    settings = {**DEFAULT_CONF, "spark.driver.memory": memory}  # of --conf and --driver-memory, the last one that is named wins
+    conf = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    options = ["--master", f"local[{CORES}]", "--driver-java-options", java]
     command = [
         str(Path(sys.executable).with_name("spark-submit")),
         *options,
