@@ -1,6 +1,6 @@
 """Measure all points of the model in ``docs/scale.md``, keep them in ``scale_points.json``, and write the document's tables.
 
-    .venv/bin/python bench/scale.py                 everything; needs a machine with nothing else to do, and some 45 minutes
+    .venv/bin/python bench/scale.py                 everything; needs a machine with nothing else to do, 35 minutes for the audits alone
     .venv/bin/python bench/scale.py --only folders  only these points; the others stay as they are
 
 What was measured is kept after each step, so a run that is ended loses only its last step.
@@ -21,10 +21,7 @@ STEPS: Mapping[str, Sequence[Sequence[str]]] = {
     "snapshots": [["snapshot_size.py", "--partitions", "2000", "6000", "18000"]],
     "listings": [["listing_size.py", "--partitions", "20000", "200000", "1000000"]],
     "folders": [["folder_names.py", "--names", "1000", "10000", "100000"]],
-    "audits": [
-        ["audit_steps.py", "--scales", "0.25", "1", "4"],
-        ["audit_steps.py", "--scales", "16", "--only-verify", "--driver-memory", "6g"],
-    ],
+    "audits": [["audit_steps.py", "--scales", "0.25", "1", "4", "16", "--driver-memory", "12g"]],
 }
 """The commands that measure the points of each kind; each prints one line of JSON per point."""
 

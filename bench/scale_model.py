@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 POINTS = Path(__file__).with_name("scale_points.json")
 DOCUMENT = Path(__file__).parents[1] / "docs" / "scale.md"
 BEGIN, END = "<!-- from bench/scale_model.py -->\n", "<!-- end -->\n"
@@ -52,13 +54,17 @@ class Quantity:
         return dict(sorted(found.items()))
 
     def at(self, size: float) -> float | None:
-        """The straight line through the points (least squares), at another size; None where fewer than three sizes were measured."""
-        known = self.known().items()
+        """The straight line through the points, at another size; None where fewer than three sizes were measured.
+
+        Least squares of what the line misses in proportion: in seconds the largest size would outweigh the small ones, and bend the line
+        below zero for them.
+        """
+        known = self.known()
         if len(known) < LEAST_SIZES:
             return None
-        mean_x, mean_y = (sum(values) / len(known) for values in zip(*known, strict=True))
-        slope = sum((x - mean_x) * (y - mean_y) for x, y in known) / sum((x - mean_x) ** 2 for x, _ in known)
-        return float(mean_y + slope * (size - mean_x))
+        sizes, values = (np.array([*each]) for each in (known.keys(), known.values()))
+        slope, start = np.polyfit(sizes, values, 1, w=1 / values)
+        return float(start + slope * size)
 
     def of_cluster(self, partitions: int) -> float | None:
         """The figure of a cluster with so many partitions, and as many group partitions."""

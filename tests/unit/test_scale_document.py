@@ -32,6 +32,13 @@ def test_a_straight_line_is_continued(model):
     assert line.at(1000) == pytest.approx(2005)
 
 
+def test_a_large_size_that_is_off_the_line_makes_no_small_one_negative(model):
+    points = [{"partitions": size, "cost": cost} for size, cost in ((1, 1.8), (4, 8.7), (16, 39), (64, 184))]
+    line = model.Quantity(name="cost", unit="MB", points=points, size=model.partitions, value=model.of("cost"))
+    assert 1 < line.at(0.7) < 1.8
+    assert 184 < line.at(100) < 350
+
+
 def test_a_figure_of_fewer_than_three_sizes_is_not_continued(model):
     points = [{"partitions": 1, "cost": 7}, {"partitions": 2, "cost": 9}, {"partitions": 4}]
     line = model.Quantity(name="cost", unit="s", points=points, size=model.partitions, value=model.of("cost"))
