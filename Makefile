@@ -13,7 +13,7 @@ CLASSES := $(VENV)/share/kafka-audit/spark-classes.bytes
 export KAFKA_AUDIT_ROOT := $(abspath $(ROOT))
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites install jars demo ui test test-fast test-versions test-stores test-spark-masters lint types record bench conformance docs sbom lock lock-jars lock-images clean
+.PHONY: help prerequisites install jars demo ui test test-fast test-unit test-versions test-stores test-spark-masters lint types record bench conformance docs sbom lock lock-jars lock-images clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -55,8 +55,13 @@ test: $(STAMP) ## Run lint, types and all tests, with real brokers, Spark, Airfl
 	@$(MAKE) --no-print-directory -j 2 jars lint
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
-test-fast: $(STAMP) ## Run only the tests that start no broker, Spark, Airflow or browser
-	@$(BIN)/pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder tests/unit tests/test_architecture.py -m "not kafka and not spark and not airflow and not browser"
+UNIT := -n $(WORKERS) --dist loadscope --no-loadscope-reorder tests/unit -m "not kafka and not spark and not airflow and not browser"
+
+test-fast: $(STAMP) ## Run the quick ones of the unit tests, in a minute
+	@$(BIN)/pytest --fast $(UNIT)
+
+test-unit: $(STAMP) ## Run all tests that start no broker, Spark, Airflow or browser
+	@$(BIN)/pytest $(UNIT) tests/test_architecture.py
 
 test-versions: jars ## Run a short story on every release of Kafka that the sandbox can start
 	@KAFKA_AUDIT_TEST_RELEASES="3.9 4.3 4.4" PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest tests/integration/test_versions.py

@@ -39,7 +39,8 @@ def validate(suite: Suite, tables: Sequence[Table], parameters: Mapping[str, Any
     if wanted != set(by_name):
         raise ConfigurationError(f"suite {suite.name} has rules for the tables {sorted(wanted)}, and is given {sorted(by_name)}")
     source = _data_source(suite)
-    raw = {name: _run(suite, table, parameters, source) for name, table in by_name.items()}
+    with library().configurations_made_once():
+        raw = {name: _run(suite, table, parameters, source) for name, table in by_name.items()}
     answers = {item["expectation_config"]["meta"]["rule_id"]: item for answer in raw.values() for item in answer["results"]}
     promised = [rule.meta.rule_id for rule in suite.expectations]
     if sorted(answers) != sorted(promised):

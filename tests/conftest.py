@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from pathlib import PurePath, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import psutil
@@ -96,6 +96,30 @@ class _Parts(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Parts:
     return _Parts(config, log)
+
+
+_SLOW = {
+    f"test_{name}.py"
+    for name in """
+        audit_chain audit_check burns changes_since collect_access collect_controllers collect_datasets collect_first_unread comparison
+        connection_read_only diff_command evidence_package fix_plan fleet fleet_pdf forged_previous_audit forged_report gate_baseline
+        gate_contract gate_data_docs gate_evidence gate_findings gate_new_failures gate_validation gate_waivers generated_files globs
+        group_pages guard hostile_files hostile_yaml index lag_on_a_terminal metrics_page offset_arithmetic offsets_batches
+        offsets_collection offsets_decoding previous_audit record_batches report_commit_history report_formats report_front report_html
+        report_not_compared report_outputs report_pdf report_policy report_statements report_truncation rule_size sample_history
+        sandbox_definition sandbox_watch sbom sealed_folders sealed_report signing snapshot split_in_store split_snapshot store_attacks
+        store_pages store_root store_steps supply_chain sweep told trend ui_command
+    """.split()  # noqa: SIM905 - a list would take a line for each
+}
+"""Modules of unit tests that take seconds each: nine tenths of the time of all."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="leave out the modules of tests/conftest.py's _SLOW, unread")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if collection_path.name in _SLOW and config.getoption("--fast") else None
 
 
 def pytest_collection_finish() -> None:

@@ -3,12 +3,13 @@
 import logging
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 
 from expectations.gate import decide
 from expectations.suites import Suite, Table
-from expectations.validation import exception_messages, validate
+from expectations.validation import exception_messages, library, validate
 from kafka_audit.audit.gate_result import RuleResult
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import Verdict
@@ -150,6 +151,23 @@ def test_results_come_in_the_order_of_the_suite_and_none_is_lost():
 )
 def test_both_shapes_of_an_exception_are_read(info, messages):
     assert exception_messages(info) == messages
+
+
+def test_configurations_that_are_made_once_change_no_answer(monkeypatch):
+    expectation = library().gx.expectations.ExpectColumnValuesToBeBetween
+    original = expectation.configuration
+    rules = [
+        (BETWEEN, {"column": "bad", **ZERO}),
+        (BETWEEN, {"column": "bad", "min_value": 0, "max_value": {"$PARAMETER": "most"}}),
+        (BETWEEN, {"column": "absent", **ZERO}),
+        ("expect_column_values_to_not_be_null", {"column": "bad"}),
+        ("expect_table_row_count_to_be_between", {"min_value": 1}),
+    ]
+    once = validate(suite_of(*rules), [things(0, 7, None)], {"most": 9})
+    assert expectation.configuration is original
+    monkeypatch.setattr(library(), "configurations_made_once", nullcontext)
+    assert validate(suite_of(*rules), [things(0, 7, None)], {"most": 9}) == once
+    assert {Verdict.PASS, Verdict.FAIL, Verdict.ERROR} <= {result.status for result in once.results}
 
 
 def test_validation_prints_nothing(capfd, caplog):
