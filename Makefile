@@ -51,11 +51,14 @@ lint: $(STAMP) ## Run ruff (check, format) and mypy --strict
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+# All tests of a part run in the same process (tests/conftest.py).
+IN_PROCESSES := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
+
 test: $(STAMP) ## Run lint, types and all tests, with real brokers, Spark, Airflow and a browser
 	@$(MAKE) --no-print-directory -j 2 jars lint
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest $(IN_PROCESSES)
 
-UNIT := -n $(WORKERS) --dist loadscope --no-loadscope-reorder tests/unit -m "not kafka and not spark and not airflow and not browser"
+UNIT := $(IN_PROCESSES) tests/unit -m "not kafka and not spark and not airflow and not browser"
 
 test-fast: $(STAMP) ## Run the quick ones of the unit tests, in a minute
 	@$(BIN)/pytest --fast $(UNIT)

@@ -4,8 +4,8 @@
     .venv/bin/python bench/audit_steps.py --scales 16 --driver-memory 12g
 
 At scale 1 a cluster has 20,000 partitions and 100,000 group partitions. The steps run one after another, each as a process of its own:
-evidence gate, verification (Spark in local mode), findings gate, report with index, seal. Prints one line of JSON per size, and each step
-when it has ended to stderr.
+evidence gate, verification (Spark in local mode), findings gate, report with index, seal. Prints one line of JSON per size, and to
+stderr the figures of each step as soon as it has ended.
 """
 
 import argparse

@@ -43,10 +43,10 @@ logging.getLogger("great_expectations.data_context.types.base").setLevel(logging
 
 @contextmanager
 def configurations_made_once() -> Iterator[None]:
-    """Meanwhile each Expectation makes its configuration once.
+    """Inside the block, each Expectation computes its configuration once.
 
-    ``Expectation.configuration`` makes it anew from all fields whenever it is read, which is ten times for each metric of a rule and takes
-    a third of a validation. A validation only reads it.
+    Otherwise ``Expectation.configuration`` computes it from all fields each time it is read. A validation only reads it, but some ten times
+    for each metric of each rule, which takes a third of the validation's time.
     """
     made: dict[int, tuple[Expectation, ExpectationConfiguration]] = {}
     original = Expectation.configuration

@@ -27,7 +27,7 @@ from spark_jobs.engine.small_plans import PLANNING
 from spark_jobs.engine.tables import Tables
 
 _NOT_COMPILED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Spark would compile every expression, a fifth of the time. The applications on clusters do; their outputs are compared with these."""
+"""Compiling every expression would take a fifth of the time. The applications on clusters compile theirs, and the outputs are compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
