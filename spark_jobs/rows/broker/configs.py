@@ -13,9 +13,13 @@ _JUDGED = ("metadata.version", "transaction.version", "group.version")
 
 
 @shortened
-def config_by(evidence: Evidence, dataset: str, key: str) -> DataFrame:
-    """``key`` and ``config`` map<name, struct<value, source, synonyms>> from topic_configs or broker_configs. No rows: not read."""
-    entry = F.struct("name", F.struct("value", "source", "synonyms").alias("setting"))
+def config_by(evidence: Evidence, dataset: str, key: str, value: Column | None = None) -> DataFrame:
+    """``key`` and ``config`` map<name, struct<value, source, synonyms>> from topic_configs or broker_configs. No rows: not read.
+
+    ``value``: taken in place of the column value. Of topics take inherited.topic_config.
+    """
+    shown = F.col("value") if value is None else value.alias("value")
+    entry = F.struct("name", F.struct(shown, "source", "synonyms").alias("setting"))
     return evidence.table(dataset).groupBy(key).agg(F.map_from_entries(F.collect_list(entry)).alias("config"))
 
 
@@ -48,7 +52,7 @@ def whole_number(key: str) -> Column:
     return value_of(key).try_cast("bigint")
 
 
-def effective_min_insync(replicas: Column, bounded: Column | None = None) -> Column:
+def effective_min_insync(configured: Column, replicas: Column, bounded: Column | None = None) -> Column:
     """min(configured min.insync.replicas, number of replicas) as int, as brokers apply it; NULL when either is not known.
 
     ``replicas`` are all that are assigned, those that a reassignment is adding too (Partition.effectiveMinIsr), whatever
@@ -56,7 +60,6 @@ def effective_min_insync(replicas: Column, bounded: Column | None = None) -> Col
     ``bounded``: whether the leader applies the bound, which came with KAFKA-15583 (3.7): else it applies what is configured, and where
     that is not known, neither is the value if the bound decides it. None: the bound always holds.
     """
-    configured = whole_number("min.insync.replicas")
     applies = F.lit(True) if bounded is None else bounded
     # least() would skip a NULL and so invent the missing one of the two.
     bound = F.when(configured > replicas, F.when(applies, replicas).when(~applies, configured))

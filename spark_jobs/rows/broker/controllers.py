@@ -26,7 +26,7 @@ class Controllers:
     """``voters``: of the metadata quorum; none with ZooKeeper, where every broker may be the controller; None: not known.
 
     ``dedicated``: those that are no brokers; None: not known. ``settings``: dedicated controller -> key -> (value, source), as it told.
-    ``unclean``: one value for each voter, None where it is not known; None without dedicated controllers.
+    ``unclean``: one value for each voter, None where it is not known; None with ZooKeeper, and where the voters or brokers are not known.
     """
 
     voters: tuple[int, ...] | None
@@ -86,7 +86,7 @@ def _read(evidence: Evidence) -> Controllers:
     for row in evidence.small("controller_configs", "controller_id", "name", "value", "source"):
         if row["value"] is not None and row["name"] in CONTROLLER_KEYS and row["controller_id"] in (dedicated or ()):
             settings.setdefault(row["controller_id"], {})[row["name"]] = (row["value"], row["source"])
-    unclean = tuple(_unclean_values(evidence, voters or (), settings)) if dedicated else None
+    unclean = tuple(_unclean_values(evidence, voters, settings)) if voters and dedicated is not None else None
     return Controllers(voters=voters, dedicated=dedicated, settings=settings, unclean=unclean)
 
 

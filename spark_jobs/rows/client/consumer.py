@@ -27,6 +27,9 @@ from spark_jobs.rows.topic.topic_listing import hidden_topics, perhaps_hidden
 
 _NAMES = "array<string>"
 _UNCLEAN = "unclean.leader.election.enable"
+_STREAMS_DEFAULTS = {"auto.offset.reset": "earliest", "enable.auto.commit": "false"}
+"""StreamsConfig.CONSUMER_DEFAULT_OVERRIDES. Its isolation.level hangs on processing.guarantee, which is no setting of a consumer."""
+_ISOLATION = "isolation.level"
 
 
 def consumer_groups(evidence: Evidence) -> DataFrame:
@@ -42,6 +45,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     others = groups.join(judged, on="group_id", how="left_semi").join(declared.select("group_id"), on="group_id", how="left_anti")
     others = others.withColumns({"resource": F.concat(F.lit("group "), F.col("group_id")), "declared": F.lit(False)})
     rows = declared.join(groups, on="group_id", how="left").unionByName(others, allowMissingColumns=True)
+    rows = rows.withColumn("settings", _settings_of_streams())
     figures = _figures(evidence, policy, rows)
     unread = missing.extra(broker_configs=broker_facts(evidence).unread_of_any("broker_configs"))
     errors = missing.joined(unread, F.col("group_errors"), missing.whole_datasets(evidence))
@@ -60,6 +64,19 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         }
     )
     return selected(with_group_behaviour(rows, evidence), SUBJECTS["consumer"].ddl)
+
+
+def _settings_of_streams() -> Column:
+    """The column settings; of a group of Kafka Streams, the defaults are those that Streams gives its consumers."""
+    streams = F.coalesce((F.col("group_type") == "streams") | (F.col("assignor") == "stream"), F.lit(False))
+    values = F.create_map(*[F.lit(part) for pair in _STREAMS_DEFAULTS.items() for part in pair])
+
+    def default(name: Column, one: Column) -> Column:
+        by_default = streams & F.startswith(one["source"], F.lit("default of ")) & name.isin(*_STREAMS_DEFAULTS, _ISOLATION)
+        given = F.struct(values[name].alias("value"), F.lit("default of Kafka Streams").alias("source"))
+        return F.when(by_default, given).otherwise(one)
+
+    return F.transform_values("settings", default)
 
 
 def _groups(evidence: Evidence) -> DataFrame:

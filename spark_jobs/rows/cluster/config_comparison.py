@@ -10,7 +10,7 @@ from spark_jobs.rows.broker.broker_facts import broker_facts
 from spark_jobs.rows.broker.configs import numbers_of_all_brokers, values_of_all_brokers
 
 _OF_ONE_BROKER = re.compile(
-    r"broker\.(id|rack)|node\.id|process\.roles|log\.dirs?|metadata\.log\.dir|.*listeners?(\..*)?|listener\..*|controller\..*|ssl\..*"
+    r"broker\.(id|rack)|node\.id|process\.roles|(cordoned\.)?log\.dirs?|metadata\.log\.dir|.*listeners?(\..*)?|listener\..*|controller\..*|ssl\..*"
     r"|(leader|follower)\.replication\.throttled\.rate"
 )
 _DRIFTS, _OVERRIDES = 50, 20

@@ -12,7 +12,8 @@ from kafka_audit.policy.attestations import newest
 from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.tables import constant
 from spark_jobs.rows import missing
-from spark_jobs.rows.broker.configs import config_by, timestamp_bound, value_of
+from spark_jobs.rows.broker.configs import timestamp_bound, value_of
+from spark_jobs.rows.broker.inherited import topic_config
 from spark_jobs.rows.client.client_declarations import clients_of, first_names, user_topics, written_by_clients
 from spark_jobs.rows.client.consumer import consumer_groups
 from spark_jobs.rows.tiers import matches_any, tier_of, tier_of_group, topic_policy
@@ -67,7 +68,7 @@ def _of_topics(evidence: Evidence, policy: Policy) -> DataFrame:
     """what, name: one row for each declaration that a topic lacks."""
     of_clients = written_by_clients(evidence).select("topic", F.lit(True).alias("of_clients"))
     topics = user_topics(evidence).select("topic").where(_demanded(policy, tier_of(policy, F.col("topic"))))
-    rows = topics.join(of_clients, on="topic", how="left").join(config_by(evidence, "topic_configs", "topic"), on="topic", how="left")
+    rows = topics.join(of_clients, on="topic", how="left").join(topic_config(evidence), on="topic", how="left")
     rows = rows.withColumn("declared", topic_policy(policy, F.col("topic")))
     patterns = [pattern for client in clients_of(policy, "producer") for pattern in client.topics]
     produced = matches_any(F.col("topic"), patterns) if patterns else F.lit(False)

@@ -14,7 +14,8 @@ from spark_jobs.lag.status import with_status
 from spark_jobs.lag.time import with_lag_time, with_loss
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import broker_facts
-from spark_jobs.rows.broker.configs import config_by, numbers_of_all_brokers, value_of, whole_number
+from spark_jobs.rows.broker.configs import numbers_of_all_brokers, value_of, whole_number
+from spark_jobs.rows.broker.inherited import topic_config
 from spark_jobs.rows.group.commit_behaviour import with_partition_behaviour
 from spark_jobs.rows.group.membership import groups_with_members, past_groups
 from spark_jobs.rows.group.unlisted_groups import has_unlisted, unlisted_places
@@ -100,7 +101,7 @@ def _partitions(evidence: Evidence) -> DataFrame:
 
 def _retention(evidence: Evidence) -> DataFrame:
     """topic, compacted, deletes and tiered boolean, retention_ms and retention_bytes bigint, of the topics whose configuration was read."""
-    return config_by(evidence, "topic_configs", "topic").select(
+    return topic_config(evidence).select(
         "topic",
         F.contains(value_of("cleanup.policy"), F.lit("compact")).alias("compacted"),
         F.contains(value_of("cleanup.policy"), F.lit("delete")).alias("deletes"),

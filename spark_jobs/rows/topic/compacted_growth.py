@@ -5,7 +5,8 @@ from pyspark.sql import functions as F
 
 from kafka_audit.store.samples import DAY_MS
 from spark_jobs.engine.evidence import Evidence
-from spark_jobs.rows.broker.configs import config_by, value_of, whole_number
+from spark_jobs.rows.broker.configs import value_of, whole_number
+from spark_jobs.rows.broker.inherited import topic_config
 from spark_jobs.rows.topic.partition import largest_replicas
 
 _KEYS = ["topic", "partition"]
@@ -16,7 +17,7 @@ _SEGMENTS = 10
 
 def with_compacted_growth(topics: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds compacted_growth, grown_partition, grown_to_bytes and grown_from_bytes (kafka_audit.catalogue.rows)."""
-    configs = config_by(evidence, "topic_configs", "topic")
+    configs = topic_config(evidence)
     compacted = configs.where(F.contains(value_of("cleanup.policy"), F.lit("compact")))
     limits = compacted.select("topic", F.coalesce(whole_number("segment.bytes") * _SEGMENTS, F.lit(0)).alias("least"))
     large = largest_replicas(evidence, *_KEYS).join(limits, on="topic", how="inner").where(F.col("size_bytes") > F.col("least"))

@@ -8,7 +8,8 @@ from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.lag.positions import offsets_between
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts
-from spark_jobs.rows.broker.configs import config_by, effective_min_insync, feature_levels, numbers_of_all_brokers, whole_number
+from spark_jobs.rows.broker.configs import effective_min_insync, feature_levels, numbers_of_all_brokers
+from spark_jobs.rows.broker.inherited import min_insync_of, topic_config
 from spark_jobs.rows.tiers import topic_policy
 from spark_jobs.rows.topic.past_topics import with_past_partitions
 from spark_jobs.rows.topic.topic_listing import no_authorizer
@@ -29,7 +30,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     """One row for each partition of the partitions dataset."""
     facts = broker_facts(evidence)
     topics = evidence.table("topics").select("topic", "is_internal")
-    configs = config_by(evidence, "topic_configs", "topic")
+    configs = topic_config(evidence)
     rows = placed_partitions(evidence, facts).join(topics, on="topic", how="left").join(configs, on="topic", how="left")
     listed = F.when(~F.map_contains_key("errors", F.lit("reassignments")), F.lit(False))
     rows = rows.withColumns(
@@ -37,8 +38,10 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "resource": F.concat_ws("-", "topic", F.col("partition").cast("string")),
             "leader_alive": F.array_contains(facts.alive_ids, F.col("leader")),
             "lagging_replicas": F.array_except("settled", "isr"),
-            "min_insync_configured": whole_number("min.insync.replicas").cast("int"),
-            "min_insync_replicas": effective_min_insync(F.size("replicas"), facts.bounds_min_insync(F.col("leader"))),
+            "min_insync_configured": min_insync_of(evidence, F.col("leader")).cast("int"),
+            "min_insync_replicas": effective_min_insync(
+                min_insync_of(evidence, F.col("leader")), F.size("replicas"), facts.bounds_min_insync(F.col("leader"))
+            ),
             "reassigning": F.coalesce("in_progress", listed),
             "elr_supported": _elr_level(evidence, "supported") >= 1,
             "elr_enabled": _elr_level(evidence, "finalized") >= 1,

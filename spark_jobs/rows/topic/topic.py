@@ -10,8 +10,9 @@ from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.tables import constant
 from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts, reassigning_partitions
-from spark_jobs.rows.broker.configs import config_by, effective_min_insync, timestamp_bound, values_of_all_brokers
+from spark_jobs.rows.broker.configs import effective_min_insync, timestamp_bound, values_of_all_brokers, whole_number
 from spark_jobs.rows.broker.controllers import controllers
+from spark_jobs.rows.broker.inherited import MIN_INSYNC, highest_min_insync, topic_config
 from spark_jobs.rows.tiers import matches_any, topic_policy
 from spark_jobs.rows.topic.compacted_growth import with_compacted_growth
 from spark_jobs.rows.topic.framework_topics import framework_topics
@@ -34,7 +35,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     topics = missing.with_item_errors(topics, evidence, missing.TOPICS)
     rows = (
         topics.join(_partition_figures(evidence, facts), on="topic", how="left")
-        .join(config_by(evidence, "topic_configs", "topic"), on="topic", how="left")
+        .join(topic_config(evidence), on="topic", how="left")
         .join(framework_topics(evidence), on="topic", how="left")
         .join(largest_replicas(evidence, "topic").withColumnRenamed("size_bytes", "size_bytes_max"), on="topic", how="left")
     )
@@ -42,7 +43,8 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
         {
             "resource": F.col("topic"),
             "partition_count": F.coalesce("partition_count", "partitions_seen"),
-            "min_insync_replicas": effective_min_insync(F.col("target_replicas_min")),
+            "min_insync_replicas": effective_min_insync(whole_number(MIN_INSYNC), F.col("target_replicas_min")),
+            "min_insync_replicas_max": effective_min_insync(highest_min_insync(evidence), F.col("target_replicas_min")),
             "timestamp_before_max_ms": timestamp_bound("before"),
             "timestamp_after_max_ms": timestamp_bound("after"),
             "cluster_reassigning_partitions": F.lit(reassigning_partitions(evidence)).cast("bigint"),

@@ -19,16 +19,19 @@ TOPIC = columns(f"""
     cluster_reassigning_partitions bigint      the same of all topics of the cluster; NULL when they could not be listed, or when none is
         seen and the snapshot does not cover every topic
     isr_count_min                int           fewest in-sync replicas of any partition
-    min_insync_replicas          int           effective value: min(configured, fewest replicas without those being removed)
-    config                       {CONFIG}      effective topic configuration with source and synonyms
+    min_insync_replicas          int           effective value: min(configured, fewest replicas without those being removed); where the
+        topic inherits it and brokers differ, with the lowest value of a broker
+    min_insync_replicas_max      int           the same with the highest value of a broker
+    config                       {CONFIG}      effective topic configuration with source and synonyms; of an inherited setting on which
+        alive brokers differ, the lowest min.insync.replicas, the shortest retention.ms and retention.bytes, and no value of another one
     timestamp_before_max_ms      bigint        message.timestamp.before.max.ms as brokers apply it: from 3.6 to 3.9 the value of
         message.timestamp.difference.max.ms where it is not set; NULL when it could not be read, and before 3.6
     timestamp_after_max_ms       bigint        message.timestamp.after.max.ms in the same way
     broker_values                map<string,array<string>> distinct effective values of a key, for keys that every broker answered
     dedicated_controllers        {INTS}        voters of the metadata quorum that are no brokers; empty when every voter is a broker, or the
         cluster is on ZooKeeper; NULL when the voters are not known
-    elector_values               array<string> with dedicated controllers: distinct values of unclean.leader.election.enable on the voters,
-        by their own word or by the cluster-wide dynamic value; NULL when none of them is true and one is not known
+    elector_values               array<string> distinct values of unclean.leader.election.enable on the voters, by their own word or by the
+        cluster-wide dynamic value; NULL when none of them is true and one is not known, and on ZooKeeper
     racks                        int           distinct racks of the alive brokers; NULL when a broker has no rack
     rack_spread_min              int           fewest distinct racks of any partition's replicas, without those being removed; NULL when a
         replica's rack is unknown
