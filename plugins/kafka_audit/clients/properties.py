@@ -12,6 +12,7 @@ INI_SUFFIXES = frozenset({".conf", ".cfg", ".ini"})
 _SECTION = re.compile(r"\[([^\]]*)\]")
 _LINE_END = re.compile(r"\r\n|\r|\n")  # only the line ends of the format; str.splitlines() splits at others too
 _PAIR = re.compile(r"([^\s=:]+)\s*[=:]\s*(.*)")
+_OUTCOMMENTED = re.compile(r"[#;!][#;!\s]*([^\s=]+)\s*=\s*(.+)")
 _MOST_CONTINUED = 50
 _OF_A_KIND = frozenset({"producer", "consumer"})
 
@@ -27,11 +28,17 @@ def pairs_of(path: Path, raw: bytes) -> dict[str, str]:
     The name of an ini section ``[producer]`` or ``[consumer]`` becomes a prefix of its keys; other sections are ignored.
     ConfigurationError (exit 2) names the line, but does not quote it, because it may contain a password.
     """
-    text = _text(path, raw)
-    pairs = dict(_java_pairs(path, text) if path.suffix.lower() == JAVA_SUFFIX else _ini_pairs(path, text))
+    pairs = dict(_every_pair(path, _text(path, raw)))
     if any("\ud800" <= character <= "\udfff" for each in (*pairs, *pairs.values()) for character in each):
         raise ConfigurationError(f"{path}: has a \\u escape of half a character (a surrogate without its pair); write both or none")
     return pairs
+
+
+def written_pairs(path: Path) -> list[tuple[str, str]]:
+    """Every pair in the text of a file: also those that a later line replaces, and ``key=value`` in a line that is a comment."""
+    text = _text(path, settings_bytes(path))
+    comments = (_OUTCOMMENTED.fullmatch(line.strip()) for line in _LINE_END.split(text))
+    return [*_every_pair(path, text), *((found[1], found[2]) for found in comments if found is not None)]
 
 
 def settings_bytes(path: Path) -> bytes:
@@ -50,6 +57,10 @@ def _text(path: Path, raw: bytes) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         return raw.decode("latin-1")  # the encoding that the format prescribes
+
+
+def _every_pair(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    return _java_pairs(path, text) if path.suffix.lower() == JAVA_SUFFIX else _ini_pairs(path, text)
 
 
 def _java_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
