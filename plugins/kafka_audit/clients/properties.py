@@ -13,6 +13,7 @@ _SECTION = re.compile(r"\[([^\]]*)\]")
 _LINE_END = re.compile(r"\r\n|\r|\n")  # only the line ends of the format; str.splitlines() splits at others too
 _PAIR = re.compile(r"([^\s=:]+)\s*[=:]\s*(.*)")
 _OUTCOMMENTED = re.compile(r"[#;!][#;!\s]*([^\s=]+)\s*=\s*(.+)")
+_PEM = ("-----BEGIN", "-----END")
 _MOST_CONTINUED = 50
 _OF_A_KIND = frozenset({"producer", "consumer"})
 
@@ -71,10 +72,20 @@ def _java_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
     try:
         for part in javaproperties.parse(text):
             if isinstance(part, javaproperties.KeyValue):
+                _refuse_pem(path, number, part.key)
                 yield part.key, part.value
             number += len(_LINE_END.findall(part.source))
     except javaproperties.InvalidUEscapeError as problem:
         raise ConfigurationError(f"{path} line {number} or the next: holds \\u without four hexadecimal digits; write \\\\u") from problem
+
+
+def _refuse_pem(path: Path, number: int, line: str) -> None:
+    """Refuse a key or certificate whose lines stand alone: every client takes each of them for a setting, and so would this program."""
+    if line.startswith(_PEM):
+        raise ConfigurationError(
+            f"{path} line {number}: begins with BEGIN or END of a key or certificate, so its lines are not the value of a setting: "
+            "leave the setting out, or write the whole value in one line (in a .properties file with \\n between its lines)"
+        )
 
 
 def _refuse_endless_lines(path: Path, text: str) -> None:
@@ -94,6 +105,7 @@ def _ini_pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
         stripped = line.strip()
         if not stripped or stripped[0] in "#;!":
             continue
+        _refuse_pem(path, number, stripped)
         section = _SECTION.fullmatch(stripped)
         if section is not None:
             name = section.group(1).strip()
