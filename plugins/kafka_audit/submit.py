@@ -73,7 +73,7 @@ SECRET_SETTINGS = (
 """Finds the names of settings whose values are secret: those of Spark, Hadoop and Kafka's clients."""
 
 _NO_SECRET = re.compile(
-    r"(?i)(file|path|location|class|name|bitlength|provider([.]type)?|endpoint[.]url)$"
+    r"(?i)(file|path|location|class|name|enabled|mechanism|[._-]ms|bitlength|endpoint[.]url)$|provider([.]type)?([.]|$)"
     r"|^spark[.]kubernetes[.](driver|executor)[.]secret(s|keyref)[.]|^spark[.]kubernetes[.]kerberos[.]tokensecret[.]"
 )
 """Names that SECRET_SETTINGS finds, too, whose values only say where a secret is or who provides it."""
