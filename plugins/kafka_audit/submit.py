@@ -66,8 +66,17 @@ LOOPBACK_CONF: Mapping[str, str] = {"spark.driver.bindAddress": "127.0.0.1", "sp
 SHARED_FILES = "spark.kafka_audit.sharedFiles"
 """``true`` says that the executors of a master that is not local see the root folder at the same path as the driver."""
 
-SECRET_SETTINGS = "(?i)secret|password|token|access[.]?key|jaas|keystore[.]key"
-"""Finds the names of settings whose values are secret, those of Kafka's Java client included."""
+SECRET_SETTINGS = (
+    "(?i)secret|password|passphrase|token|access[._-]?key|account[.]key([.]|$)|private[.]key|key[._-]pem|jaas"
+    "|key[._-]?store[._-]?key|user[.]info"
+)
+"""Finds the names of settings whose values are secret: those of Spark, Hadoop and Kafka's clients."""
+
+_NO_SECRET = re.compile(
+    r"(?i)(file|path|location|class|name|enabled|mechanism|[._-]ms|bitlength|endpoint[.]url)$|provider([.]type)?([.]|$)"
+    r"|^spark[.]kubernetes[.](driver|executor)[.]secret(s|keyref)[.]|^spark[.]kubernetes[.]kerberos[.]tokensecret[.]"
+)
+"""Names that SECRET_SETTINGS finds, too, whose values only say where a secret is or who provides it."""
 
 READ_COMMITS_CONF: Mapping[str, str] = {
     # It may run for long.
@@ -82,6 +91,11 @@ READ_COMMITS_CONF: Mapping[str, str] = {
     "spark.sql.redaction.options.regex": f"{SECRET_SETTINGS}|url",
 }
 """For read_commits, on top of DEFAULT_CONF; its ``--jars`` are the Kafka connector's (kafka_audit.jars)."""
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value of a setting of this name is itself a secret."""
+    return re.search(SECRET_SETTINGS, name) is not None and _NO_SECRET.search(name) is None
 
 
 def is_local(master: str) -> bool:

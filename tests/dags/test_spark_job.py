@@ -157,6 +157,65 @@ def test_a_connection_that_cannot_be_used_is_refused_before_spark_starts(
     assert not submit.seen.exists()
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.authenticate.secret",
+        "spark.ssl.keyStorePassword",
+        "spark.hadoop.fs.s3a.access.key",
+        "spark.hadoop.fs.s3a.secret.key",
+        "spark.hadoop.fs.s3a.bucket.evidence.session.token",
+        "spark.hadoop.fs.azure.account.key.lake.dfs.core.windows.net",
+        "spark.hadoop.fs.azure.account.oauth2.client.secret",
+        "spark.hadoop.fs.azure.sas.fixed.token.lake.dfs.core.windows.net",
+        "spark.hadoop.fs.gs.auth.service.account.private.key",
+        "spark.kubernetes.authenticate.submission.oauthToken",
+        "spark.executorEnv.AWS_SECRET_ACCESS_KEY",
+    ],
+)
+def test_a_secret_in_the_connection_is_refused_by_its_name_before_spark_starts(
+    submit: Submit, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    spark = {"conn_type": "spark", "host": "spark://master", "extra": {"conf": {"spark.executor.memory": "4g", name: "hunter2"}}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
+    with pytest.raises(AirflowFailException) as refused:
+        submit.run("")
+    assert not submit.seen.exists()
+    assert f"conf in its extra holds {name}: the command line of spark-submit would show it" in str(refused.value)
+    note = read_json(submit.plan.audit.path / "failures" / "verify.json")
+    assert (note["exit_code"], note["error"]) == (2, "ConfigurationError")
+    assert "hunter2" not in str(refused.value) + json.dumps(note)
+
+
+def test_settings_that_only_say_where_a_secret_is_reach_spark(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = dict.fromkeys(
+        [
+            "spark.authenticate",
+            "spark.authenticate.secret.file",
+            "spark.hadoop.fs.azure.account.keyprovider.lake.dfs.core.windows.net",
+            "spark.hadoop.fs.azure.sas.token.provider.type.lake.dfs.core.windows.net",
+            "spark.hadoop.fs.gs.auth.access.token.provider",
+            "spark.hadoop.fs.s3a.aws.credentials.provider",
+            "spark.hadoop.hadoop.security.credential.provider.path",
+            "spark.kafka.clusters.main.sasl.token.mechanism",
+            "spark.kubernetes.authenticate.submission.oauthTokenFile",
+            "spark.kubernetes.executor.secretKeyRef.AWS_SECRET_ACCESS_KEY",
+            "spark.kubernetes.executor.secrets.store",
+            "spark.kubernetes.kerberos.tokenSecret.itemKey",
+            "spark.redaction.regex",
+            "spark.sql.redaction.options.regex",
+            "spark.ssl.keyStore",
+            "spark.ssl.privateKey",
+        ],
+        "x",
+    )
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "spark://master", "extra": {"conf": conf}}))
+    submit.run("")
+    assert {f"{name}=x" for name in conf} <= set(json.loads(submit.seen.read_text())["arguments"])
+
+
 def test_yarn_is_refused_before_spark_starts_where_no_folder_of_its_settings_is_named(
     submit: Submit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,16 @@ from kafka_audit.airflow.step import audit_step, checked_plan
 from kafka_audit.audit.request import AuditPlan
 from kafka_audit.errors import AuditError, CollectionError, ConfigurationError, IntegrityError, NothingToReadError, StoppedError
 from kafka_audit.shipped import with_shipped
-from kafka_audit.submit import DEFAULT_CONF, DRIVER_JAVA_OPTIONS, JAVA_OPTIONS, LOOPBACK_CONF, is_local, job_path, with_class_data
+from kafka_audit.submit import (
+    DEFAULT_CONF,
+    DRIVER_JAVA_OPTIONS,
+    JAVA_OPTIONS,
+    LOOPBACK_CONF,
+    is_local,
+    is_secret,
+    job_path,
+    with_class_data,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
@@ -39,7 +48,8 @@ _YARN_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 class SparkJob(SparkSubmitOperator):
     """Runs ``spark_jobs/<job>.py`` with ``application_args``, through the connection ``spark_default``.
 
-    ``conf`` in the connection's extra holds further settings of Spark (docs/spark.md), which win over the project's own.
+    ``conf`` in the connection's extra holds further settings of Spark (docs/spark.md), which win over the project's own. They stand on the
+    command line of spark-submit, so none may be secret.
 
     The job's exit code is its contract (errors.py): it comes back as the error of that exit code.
     """
@@ -91,6 +101,12 @@ class SparkJob(SparkSubmitOperator):
             raise ConfigurationError(
                 f"the Spark connection {self.spark_conn_id!r}: conf in its extra must hold settings of Spark by name, for example "
                 '{"conf": {"spark.executor.memory": "4g"}}'
+            )
+        if secrets := sorted(name for name in conf if is_secret(name)):
+            raise ConfigurationError(
+                f"the Spark connection {self.spark_conn_id!r}: conf in its extra holds {', '.join(secrets)}: the command line of "
+                "spark-submit would show it to every user of this machine; "
+                "put it into spark-defaults.conf of the Airflow worker (or the environment)"
             )
         return {name: each if isinstance(each, str) else json.dumps(each) for name, each in conf.items()}
 

@@ -21,6 +21,7 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from kafka_audit.audit.policy_fit import refuse_secrets
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.input_files.read import MOST_BYTES, copy_input
 from kafka_audit.policy import Policy, load_policy
@@ -169,9 +170,10 @@ def _remove_others(inputs: Path, wanted: set[PurePosixPath]) -> None:
 def keep_rules(audit: Audit, policy: Policy, catalogue: "Catalogue", controls: Sequence[Path]) -> None:
     """Copy the files of the policy and of all controls into the audit, so that their hashes can be computed again.
 
-    ConfigurationError (exit 2) when they are not those that a part judged with, or changed while they were copied, or a policy file lies
-    outside of the policy's folder.
+    ConfigurationError (exit 2) when they are not those that a part judged with, or changed while they were copied, when settings of a
+    client hold a secret, or when a policy file lies outside of the policy's folder.
     """
+    refuse_secrets(policy)
     for part in (audit.settings, audit.lag):
         if (part / RULES).is_file() and _record(part / RULES) != rules_record(policy, catalogue):
             raise ConfigurationError(

@@ -1,9 +1,10 @@
-"""Checks a policy against a catalogue and a date: the controls that it names must exist, and its dates must be valid at that time."""
+"""Checks whether an audit may use a policy: the controls that it names must exist, its dates be valid, its clients hold no secret."""
 
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from kafka_audit.clients.secrets import secret_problems
 from kafka_audit.collect.config_keys import BROKER_KEYS, TOPIC_KEYS
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.findings import EvidenceClass, Severity
@@ -19,7 +20,10 @@ _ESCAPED_WILDCARD = re.compile(r"\[[*?[]\]")
 
 
 def check_policy(policy: Policy, catalogue: "Catalogue") -> None:
-    """Check that every control and parameter named by the policy is in the catalogue; ConfigurationError (exit 2) lists all problems."""
+    """Check that every control and parameter named by the policy is in the catalogue, and that no client's settings hold a secret;
+    ConfigurationError (exit 2) lists all problems.
+    """
+    refuse_secrets(policy)
     controls = {control.code: control for control in catalogue.controls}
     problems = [
         *_tier_problems(policy, controls),
@@ -30,6 +34,13 @@ def check_policy(policy: Policy, catalogue: "Catalogue") -> None:
     ]
     if problems:
         raise ConfigurationError("the policy does not fit the catalogue:\n  " + "\n  ".join(f"{policy.folder}/{line}" for line in problems))
+
+
+def refuse_secrets(policy: Policy) -> None:
+    """ConfigurationError (exit 2) when settings of the policy's clients hold secrets, which every audit would keep; lists their names."""
+    found = [line for client in policy.clients for line in secret_problems(client, policy.folder)]
+    if found:
+        raise ConfigurationError("the policy holds secrets:\n  " + "\n  ".join(f"{policy.folder}/{line}" for line in found))
 
 
 def check_dates(policy: Policy, at: datetime) -> None:

@@ -42,6 +42,12 @@ _LONGEST_NAME = 100  # to compare takes the longer, the longer they are
 _WITHOUT_LIMIT = "2147483647"
 _FRACTION = re.compile(r"[0-9]{0,19}\.[0-9]+")
 _PLACEHOLDER = re.compile(r"\$\{|\{\{|^[$%@]\w")
+_NAME = re.compile(r"[a-z][a-z0-9._-]{0,79}")
+
+
+def looks_like_a_name(text: str) -> bool:
+    """Whether a key of a file looks like the name of a setting; another may be a line of a private key, and is never shown."""
+    return _NAME.fullmatch(text) is not None
 
 
 def canonical_name(name: str, implementation: str) -> str:

@@ -11,6 +11,7 @@ from kafka_audit.clients.names import (
     all_names,
     canonical_name,
     canonical_value,
+    looks_like_a_name,
     nearest_name,
 )
 
@@ -55,13 +56,18 @@ def effective(client: HasSettings) -> dict[str, Setting]:
 
 
 def unknown_settings(client: HasSettings) -> list[str]:
-    """Declared settings that no known release of the client has, such as ``ack (acks?)``; sorted, at most 20; none for ``other``."""
+    """Declared settings that no known release of the client has, such as ``ack (acks?)``: sorted, at most 20, and the number of those whose
+    name is not shown because it may be a part of a value, such as a line of a private key; none for ``other``.
+    """
     known = all_names(client.implementation)
     if not known:
         return []
-    strange = sorted(name for name in client.settings if name not in known)[:_LISTED]
-    guesses = ((name, nearest_name(name, client.implementation)) for name in strange)
-    return [f"{name} ({guess}?)" if guess else name for name, guess in guesses]
+    strange = sorted(name for name in client.settings if name not in known)
+    shown = [name for name in strange if looks_like_a_name(name)]
+    guesses = ((name, nearest_name(name, client.implementation)) for name in shown[:_LISTED])
+    hidden = len(strange) - len(shown)
+    words = "name that does not look like a setting" if hidden == 1 else "names that do not look like settings"
+    return [*(f"{name} ({guess}?)" if guess else name for name, guess in guesses), *([f"{hidden:,} {words}"] if hidden else [])]
 
 
 def _declared(client: HasSettings) -> dict[str, Setting]:

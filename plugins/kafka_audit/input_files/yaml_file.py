@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from kafka_audit.errors import ConfigurationError
 from kafka_audit.input_files.read import read_input, refuse_outside
@@ -17,6 +18,7 @@ _LISTED = 50
 _MOST_PROBLEMS = 10
 _LONGEST_KEY = 80
 _MOST_KNOWN = 1_000
+_LEVEL_OF_CLIENT = 2  # clients, its number, its field
 _OF_CLIENT = re.compile(r"clients\.[0-9]+\.settings\..*", re.DOTALL)
 _Model = TypeVar("_Model", bound=BaseModel)
 _FIXES = {
@@ -104,13 +106,22 @@ def explain(path: Path, problem: ValidationError) -> list[str]:
         elif error["type"] == "missing":
             message = "is missing: add it"
         elif error["type"] in _FIXES:
-            message = f"{message}: {_FIXES[error['type']]} (found {error['input']!r:.80})"
+            message = f"{message}: {_FIXES[error['type']]}{_found(error)}"
         elif error["type"] != "value_error" or not isinstance(error["input"], dict | list):
-            message = f"{message} (found {error['input']!r:.80})"
+            message = f"{message}{_found(error)}"
         lines.append(f"{path}: {visible(f'{field}: {message}')}")
     if len(errors) > _LISTED:
         lines.append(f"{path}: has {len(errors) - _LISTED:,} more problems")
     return lines
+
+
+def _found(error: ErrorDetails) -> str:
+    """The value that was found, unless it may be a secret or hold one: a list, a mapping, a whole file, or a setting of a client."""
+    place, value = error["loc"], error["input"]
+    if isinstance(value, dict | list):
+        return f" (found a {'mapping' if isinstance(value, dict) else 'list'})"
+    hidden = not place or (place[0] == "clients" and (len(place) <= _LEVEL_OF_CLIENT or place[_LEVEL_OF_CLIENT] == "settings"))
+    return "" if hidden else f" (found {value!r:.80})"
 
 
 def unfit_texts(value: object) -> list[str]:

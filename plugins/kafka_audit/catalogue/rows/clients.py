@@ -13,7 +13,7 @@ _ABOUT = f"""
     declared_on      string        date of the declaration, YYYY-MM-DD
     source           string        where the declaration comes from: a file, a repository, a ticket
     settings         {_SETTINGS}   effective setting by its Java name, in Java's words; source: declared, a default, or why it was changed
-    unknown_settings array<string> declared settings that the client does not have, with the nearest one it has; at most 20
+    unknown_settings array<string> declared settings that the client does not have: 20 with the nearest one, and how many have odd names
     start_problems   array<string> why the client refuses to start with its settings; empty when no reason is known
     topics           array<string> existing topics that its declared patterns match, or without patterns those its group reads; at most 20
     topic_count      int           number of these; NULL when topics could not be listed or the client was read from a file alone
