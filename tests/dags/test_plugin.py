@@ -122,6 +122,21 @@ def test_an_audits_page_shows_its_report_and_offers_its_files(client, login, aud
     assert download.json()["verdict"] == "FAILED"
 
 
+@pytest.mark.parametrize("name", ["report/report.json", "report/report.html", "report/junit.xml", "gate/data_docs/index.html"])
+def test_a_file_that_was_changed_after_the_audit_was_sealed_is_not_shown(client, login, audits: Path, name: str) -> None:
+    forged = EvidenceRoot(path=audits).audit("kafka", AUDIT_ID).path / name
+    forged.write_text('{"verdict": "PASSED", "forged": true}', encoding="utf-8")
+    base = f"/kafka-audit/audits/kafka/{AUDIT_ID}"
+    answer = client.get(f"{base}/{name.removeprefix('report/').replace('gate/data_docs', 'data-docs')}", headers=login)
+    assert answer.status_code == 500
+    assert f"This file is not shown: audits/kafka/{AUDIT_ID}/{name}: was changed after the audit was sealed." in answer.text
+    page = client.get(f"{base}/", headers=login)
+    assert page.status_code == 200
+    assert not [one for one in (answer, page) if "forged" in one.text or "PASSED" in one.text]
+    shown = name in ("report/junit.xml", "gate/data_docs/index.html")
+    assert ("<iframe" in page.text, "UNUSABLE" in page.text) == (shown, not shown)
+
+
 def test_an_audit_without_a_report_says_what_failed_and_hostile_text_stays_text(client, login, audits: Path) -> None:
     page = client.get(f"/kafka-audit/audits/kafka/{OLDER_ID}/", headers=login).text
     assert "Step snapshot failed: no broker" in page
