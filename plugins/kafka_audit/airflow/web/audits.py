@@ -1,5 +1,7 @@
 """The pages of audits: their list, and each audit's report and files."""
 
+from functools import partial
+
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.models.dagrun import DagRun
 from fastapi import APIRouter, HTTPException, Request
@@ -66,8 +68,8 @@ def audit_of_a_run(request: Request, dag_id: str, run_id: str, may_read: Rights,
 @router.get("/audits/{cluster}/{audit_id}/")
 def audit(request: Request, found: AskedAudit) -> Response:
     """One audit with its report, and the reviews of a failed one."""
-    shown = with_checked_report(read_audit(found))
-    return page(request, "audit.html.j2", audit=shown, reviews=reviews_of(root(), found.cluster, found.audit_id))
+    shown, reviews = with_checked_report(read_audit(found)), reviews_of(root(), found.cluster, found.audit_id)
+    return page(request, "audit.html.j2", audit=shown, reviews=reviews, told=partial(without_root, root()))
 
 
 @router.get("/audits/{cluster}/{audit_id}/report.html")
