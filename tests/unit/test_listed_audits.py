@@ -50,7 +50,10 @@ def test_a_file_that_is_too_long_for_a_page_is_not_read(tmp_path: Path) -> None:
     assert found is not None and read_audit(found).verdict == "PASSED"
     _lengthen(audit.report / "report.json", MOST_OF_REPORT)
     shown = read_audit(found)
-    assert shown.verdict == "ERROR" and "longer than" in shown.reasons[0]
+    assert (shown.verdict, shown.coverage) == ("NOT KNOWN", None)
+    assert shown.reasons == ("report.json is longer than 4 MiB, too large to be read for this page: open the report",)
+    write_json(audit.path / "failures" / "report.json", {"step": "report", "exit_code": 1, "error": "OSError", "message": "disk full"})
+    assert read_audit(found).verdict == "ERROR"
     _lengthen(audit.run_file, MOST_OF_RUN)
     assert find_audit(EvidenceRoot(path=tmp_path), "orders", ID, lambda _: True) is None
 

@@ -28,9 +28,11 @@ NEWEST = 50
 """Audits of one cluster, the newest first, of which it is looked whether the reader may read them."""
 MOST_OF_RUN = 1 << 20
 """The longest run.json that is read, in bytes: a page reads those of many audits, and anybody may have written them."""
-MOST_OF_REPORT = 64 << 20
-"""The longest report.json from which a page takes a verdict."""
+MOST_OF_REPORT = 4 << 20
+"""The longest report.json from which a page takes a verdict, in bytes: parsed it needs several times as much memory."""
 UNFINISHED = "UNFINISHED"
+NOT_KNOWN = "NOT KNOWN"
+"""What stands in place of the verdict of an audit whose report.json is longer than that, and which has no index."""
 UNUSABLE = "UNUSABLE"
 """What stands in place of the verdict of a sealed audit that is not as it was sealed."""
 
@@ -93,9 +95,9 @@ class FoundAudit:
 class ListedAudit(FoundAudit):
     """One audit and what its report says; ``verdict``: ERROR after a failed step, else the report's, else UNFINISHED.
 
-    UNUSABLE: it is sealed, and a file that was read is not as it was sealed. ``coverage`` is assessed / applicable between 0 and 1, None
-    when it is not known. ``reasons`` are failed steps, and formats of the report that are missing. ``sample``: it is made up, for trying
-    the pages.
+    NOT KNOWN: its report is too large to be read by a page. UNUSABLE: it is sealed, and a file that was read is not as it was sealed.
+    ``coverage`` is assessed / applicable between 0 and 1, None when it is not known. ``reasons`` are failed steps, and formats of the
+    report that are missing. ``sample``: it is made up, for trying the pages.
     """
 
     verdict: str
@@ -232,10 +234,15 @@ def _clusters(root: EvidenceRoot) -> list[str]:
 def read_audit(found: FoundAudit) -> ListedAudit:
     """What the audit's report and its failed steps say."""
     broken: list[str] = []
+    notes: list[str] = []
     report: Mapping[str, Any] = {}
     try:
         path = found.file("report", "report.json")
-        report = read_json(path, MOST_OF_REPORT) if path else {}
+        if path and path.stat().st_size > MOST_OF_REPORT:
+            report = {"verdict": NOT_KNOWN}
+            notes.append(f"report.json is longer than {MOST_OF_REPORT >> 20} MiB, too large to be read for this page: open the report")
+        elif path:
+            report = read_json(path, MOST_OF_REPORT)
     except (IntegrityError, OSError) as problem:
         broken.append(str(problem))
     failures: list[str] = []
@@ -252,7 +259,7 @@ def read_audit(found: FoundAudit) -> ListedAudit:
         coverage=_ratio(coverage.get("ratio")) if isinstance(coverage, dict) else None,
         # An ISO time in UTC; the list needs no fractions of a second.
         generated_at=str(report.get("generated_at") or "")[:19].replace("T", " "),
-        reasons=(*dict.fromkeys(broken), *failures, *(str(one) for one in not_written(report.get("not_written")))),
+        reasons=(*dict.fromkeys(broken), *notes, *failures, *(str(one) for one in not_written(report.get("not_written")))),
     )
 
 

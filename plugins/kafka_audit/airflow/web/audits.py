@@ -32,7 +32,7 @@ def audits(request: Request, may_read: Rights) -> Response:
 
 
 def listed(found: FoundAudit) -> ListedAudit:
-    """One audit as the list shows it: from its index, which is small, or else from its report."""
+    """One audit: what its index says, which is small, or else its report."""
     try:
         overview = None if found.failures() else open_index(Audit(path=found.folder)).overview
     except (IntegrityError, OSError):
@@ -68,7 +68,7 @@ def audit_of_a_run(request: Request, dag_id: str, run_id: str, may_read: Rights,
 @router.get("/audits/{cluster}/{audit_id}/")
 def audit(request: Request, found: AskedAudit) -> Response:
     """One audit with its report, and the reviews of a failed one."""
-    shown, reviews = with_checked_report(read_audit(found)), reviews_of(root(), found.cluster, found.audit_id)
+    shown, reviews = with_checked_report(listed(found)), reviews_of(root(), found.cluster, found.audit_id)
     return page(request, "audit.html.j2", audit=shown, reviews=reviews, told=partial(without_root, root()))
 
 
