@@ -8,8 +8,12 @@ from urllib.parse import urlsplit
 
 from kafka_audit.times import parse_time
 
-# Letters that draw nothing: they make two different names look the same, as format characters do.
-_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+# Default_Ignorable_Code_Point of Unicode 14.0 (DerivedCoreProperties.txt), and the Braille pattern without a dot. They draw nothing, also
+# those that are letters or combining marks, so that two different names look the same.
+_DRAWS_NOTHING = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 # Control, format (bidi, zero width), surrogate, private, unassigned, line and paragraph separators.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _COMBINING = frozenset({"Mn", "Me"})
@@ -30,7 +34,7 @@ def is_invisible(character: str) -> bool:
     """Whether a character draws nothing, reorders its neighbours or breaks the line."""
     category = unicodedata.category(character)
     blank = category == "Zs" and character != " "
-    return blank or category in _INVISIBLE or character in _BLANK_LETTERS or 0xFE00 <= ord(character) <= 0xFE0F
+    return blank or category in _INVISIBLE or _DRAWS_NOTHING.match(character) is not None
 
 
 def pieces(text: str) -> Iterator[tuple[bool, str]]:

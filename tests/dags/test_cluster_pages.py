@@ -10,7 +10,8 @@ import pytest
 from overviews import DAG, NOW, begun, overview, sealed
 
 from kafka_audit.index.overview import OVERVIEW, Overview
-from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.durable_files import write_json
+from kafka_audit.store.layout import EvidenceRoot, seal_audit
 
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_db")]
 
@@ -167,6 +168,23 @@ def test_a_setting_that_cannot_be_used_is_named(get, clusters: EvidenceRoot, mon
     answer = get("")
     assert answer.status_code == 500
     assert "KAFKA_AUDIT_STALE_HOURS: &#39;a day&#39; is not usable: write a number of hours above 0" in answer.text
+
+
+def test_the_page_of_an_audit_with_an_index_does_not_read_its_report(get, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kafka_audit.audit import listing
+
+    made, one = EvidenceRoot(path=root), overview("orders")
+    audit = begun(made, one)
+    write_json(audit.path / OVERVIEW, one.model_dump(mode="json"))
+    write_json(audit.report / "report.json", {"verdict": "FAILED"})
+    seal_audit(made, "orders", one.audit_id, {})
+    monkeypatch.setattr(listing, "MOST_OF_REPORT", 1)
+    for address in (f"audits/orders/{one.audit_id}/", "audits/"):
+        page = get(address).text
+        assert "FAILED" in page and "NOT KNOWN" not in page
+    (audit.report / "report.json").write_text('{"verdict": "PASSED"}')
+    page = get(f"audits/orders/{one.audit_id}/").text
+    assert "UNUSABLE" in page and "report.json: was changed after the audit was sealed" in page
 
 
 def test_the_list_of_audits_shows_what_their_indexes_say_and_marks_samples(get, clusters: EvidenceRoot) -> None:

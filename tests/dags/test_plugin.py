@@ -122,11 +122,39 @@ def test_an_audits_page_shows_its_report_and_offers_its_files(client, login, aud
     assert download.json()["verdict"] == "FAILED"
 
 
+@pytest.mark.parametrize("name", ["report/report.json", "report/report.html", "report/junit.xml", "gate/data_docs/index.html"])
+def test_a_file_that_was_changed_after_the_audit_was_sealed_is_not_shown(client, login, audits: Path, name: str) -> None:
+    forged = EvidenceRoot(path=audits).audit("kafka", AUDIT_ID).path / name
+    forged.write_text('{"verdict": "PASSED", "forged": true}', encoding="utf-8")
+    base = f"/kafka-audit/audits/kafka/{AUDIT_ID}"
+    answer = client.get(f"{base}/{name.removeprefix('report/').replace('gate/data_docs', 'data-docs')}", headers=login)
+    assert answer.status_code == 500
+    assert f"This file is not shown: audits/kafka/{AUDIT_ID}/{name}: was changed after the audit was sealed." in answer.text
+    page = client.get(f"{base}/", headers=login)
+    assert page.status_code == 200
+    assert not [one for one in (answer, page) if "forged" in one.text or "PASSED" in one.text]
+    shown = name in ("report/junit.xml", "gate/data_docs/index.html")
+    assert ("<iframe" in page.text, "UNUSABLE" in page.text) == (shown, not shown)
+
+
 def test_an_audit_without_a_report_says_what_failed_and_hostile_text_stays_text(client, login, audits: Path) -> None:
     page = client.get(f"/kafka-audit/audits/kafka/{OLDER_ID}/", headers=login).text
     assert "Step snapshot failed: no broker" in page
     assert HOSTILE not in page
     assert "&lt;script&gt;" in page
+
+
+def test_nobody_is_told_where_the_audit_folder_lies(client, login, audits: Path) -> None:
+    audit = EvidenceRoot(path=audits).audit("kafka", OLDER_ID)
+    (audit.report / "report.json").unlink()
+    (audit.report / "report.json").write_text("{", encoding="utf-8")
+    step = {"step": "snapshot", "exit_code": 5, "error": "x", "message": f"cannot write {audit.path}/run.json"}
+    write_json(audit.path / "failures" / "snapshot.json", step)
+    for address in (f"audits/kafka/{OLDER_ID}/", "audits/"):
+        assert str(audits) not in client.get(f"/kafka-audit/{address}", headers=login).text
+    page = client.get(f"/kafka-audit/audits/kafka/{OLDER_ID}/", headers=login).text
+    assert f"<li>audits/kafka/{OLDER_ID}/report/report.json: cannot be read as JSON" in page
+    assert f"cannot write audits/kafka/{OLDER_ID}/run.json" in page
 
 
 def test_no_page_may_run_other_scripts_or_load_anything(client, login, audits: Path) -> None:
@@ -253,3 +281,7 @@ def test_the_waivers_that_an_acceptance_proposes_are_offered_unless_the_review_w
     (review / "waivers.yaml").write_text("waivers: []", encoding="utf-8")
     assert file not in client.get(page, headers=login).text
     assert client.get(page + file, headers=login).status_code == 404
+    (review / "manifest.json").write_text("{", encoding="utf-8")
+    told = client.get(page, headers=login).text
+    assert f"reviews/{failed.cluster}/{review.name}/manifest.json: cannot be read as JSON" in told
+    assert str(root) not in told

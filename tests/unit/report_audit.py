@@ -26,7 +26,7 @@ AUDIT_ID = "20261120T231600Z-0badcafe0badcafe"
 HOSTILE_GROUPS = (
     "=cmd|' /C calc'!A0",
     "<script>document.title='owned'</script><img src=http://198.51.100.9/x onerror=\"document.title='owned'\">",
-    "pay\u202egnp.exe\u2066\u200b",
+    "pay\u202egnp.exe\u2066\u200b\u034f\U000e0100",
     "two\nlines\tand\r\x1b[31mred\x00\x85",
     "'; rm -rf ~; echo '$(id)`id`{topic}",
     "\u05e7\u05d1\u05d5\u05e6\u05d4 de facturaci\u00f3n",

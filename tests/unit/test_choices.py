@@ -52,12 +52,12 @@ def test_links_and_hidden_folders_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_name_that_could_break_out_of_the_form_is_not_offered_and_noted_without_it(tmp_path: Path) -> None:
-    for name in ("a`b", "c\u202ed", "e\nf"):
+    for name in ("a`b", "c\u202ed", "e\nf", "i\u034fj"):
         policy(tmp_path / name)
     controls(tmp_path / "g,h")
     found = find_choices([tmp_path])
     assert (found.policies, found.controls) == ((), ())
-    assert [note.split("/")[-1].split("`")[0] for note in found.notes] == ["a?b", "c?d", "e?f"]
+    assert [note.split("/")[-1].split("`")[0] for note in found.notes] == ["a?b", "c?d", "e?f", "i?j"]
 
 
 def test_a_folder_that_cannot_be_read_is_noted_and_the_others_are_offered(tmp_path: Path) -> None:

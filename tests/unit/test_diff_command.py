@@ -64,7 +64,7 @@ def test_hostile_names_cannot_act_on_a_terminal(shop):
     for arguments in ((), ("--json",)):
         output = run(shop, first.id, second.id, *arguments).output
         assert not [character for character in output if character != "\n" and not character.isprintable()]
-        assert not set("\x1b\u202e\u2066\u200b\x85") & set(output)
+        assert not set("\x1b\u202e\u2066\u200b\x85\u034f\U000e0100") & set(output)
 
 
 def test_a_changed_file_is_an_error_of_integrity(shop):

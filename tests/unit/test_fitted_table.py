@@ -76,6 +76,7 @@ def test_a_long_name_loses_its_middle(text, width, shown):
     ("name", "shown"),
     [
         ("a\u202eb", "a\\u202eb"),
+        ("a\u034f\U000e0100b", "a\\u034f\\U000e0100b"),
         ("\x1b[2J", "\\u001b[2J"),
         ("two\nlines", "two\\nlines"),
         ("", '""'),

@@ -14,6 +14,7 @@ HOSTILE = (
     "=cmd|' /C calc'!A0",
     "<script>",
     "a\u202eb",
+    "a\u034f\U000e0100b",
     "\x1b[31mred",
     "two\nlines\ttabs",
     "g t 0 5 5 0",

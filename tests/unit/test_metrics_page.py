@@ -299,7 +299,7 @@ def test_hostile_names_are_labels_that_a_parser_reads_and_stay_apart(root: Evide
     found = samples(text)
     assert sum(key[0] == "kafka_audit_group_lag_records" for key in found) == len(names)
     assert text.endswith("# EOF\n")
-    assert not {"\u202e", "\x1b", "\u200b"} & set(text)
+    assert not {"\u202e", "\x1b", "\u200b", "\u034f", "\U000e0100"} & set(text)
 
 
 def test_every_metric_is_defined_once_and_told_even_without_samples(root: EvidenceRoot) -> None:

@@ -235,13 +235,13 @@ def test_while_the_newest_audit_is_done_again_the_one_before_it_says_nothing() -
 
 
 def test_hostile_names_become_no_mention_link_markup_or_second_line() -> None:
-    hostile = "@channel <!here> [x](https://evil.example.com) *b* `c` _d_ #e :f: evil.com\nsecond <@U1>\u202e"
+    hostile = "@channel <!here> [x](https://evil.example.com) *b* `c` _d_ #e :f: evil.com\nsecond <@U1>\u202e\u034f"
     found = changes(changed(hostile, title="<b>t</b>"))
     group = overview(1, changes=found, loss=loss(3, 1), happened_losses=(lost(0, 3, group_id=hostile),), burns=(burn(9.0, hostile),))
     news, _ = told(observed(group))
     said = message_of("orders", news, "https://airflow.example.com/kafka-audit/clusters/orders/")
     for text in (said.subject, *said.text.splitlines()[1:-2]):
-        assert not set("@<>[]`*#\n\r\u202e") & set(text.replace("[.]", "")), text
+        assert not set("@<>[]`*#\n\r\u202e\u034f") & set(text.replace("[.]", "")), text
         assert "://" not in text
         assert "evil.com" not in text
     assert said.text.splitlines()[-1] == "https://airflow.example.com/kafka-audit/clusters/orders/"

@@ -140,10 +140,10 @@ def test_the_question_counts_by_severity_shows_the_worst_and_says_that_the_verdi
 
 
 def test_names_from_the_cluster_are_no_markdown_in_the_question(tmp_path: Path) -> None:
-    names = ["[click](https://198.51.100.9/)", "a|b\n| critical | x |", "<img src=x>", "{{ 7*7 }}", "pay\u202egnp", "`x`", "x" * 5000]
+    names = ["[click](https://198.51.100.9/)", "a|b\n| critical | x |", "<img src=x>", "{{ 7*7 }}", "pay\u202egnp\u034f", "`x`", "x" * 5000]
     failed = FailedAudit(tmp_path, [finding(REPLICAS, name) for name in names])
     body = ask(failed.audit, "orders-prod", failed.seal, ReviewSettings()).body
-    for markup in ("[click](", " <img", "\u202e", "a|b", "\n| critical | x |", "{{ 7*7", " `x`"):
+    for markup in ("[click](", " <img", "\u202e", "\u034f", "a|b", "\n| critical | x |", "{{ 7*7", " `x`"):
         assert markup not in body, markup
     assert "\\<img" in body
     assert len(body) < 4000

@@ -53,7 +53,7 @@ def test_names_with_quotes_are_quoted_as_shlex_does() -> None:
 
 
 def test_names_with_invisible_characters_are_readable_in_the_command() -> None:
-    assert shell_word("pay\u202egnp\n.") == "\"$(printf 'pay\\342\\200\\256gnp\\012.')\""
+    assert shell_word("pay\u202egnp\n.\u034f") == "\"$(printf 'pay\\342\\200\\256gnp\\012.\\315\\217')\""
 
 
 @pytest.mark.parametrize("name", ["nul\0", "x" * 1001, "a line break at its end\n"])

@@ -93,7 +93,7 @@ def test_hostile_names_are_neither_ids_nor_classes(tmp_path: Path) -> None:
 
 def test_no_invisible_character_reaches_the_page(tmp_path: Path) -> None:
     page = hostile_page(tmp_path)
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]", page)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u034f\U000e0100\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]", page)
     assert r'<span class="esc">\u202e</span>' in page
     assert r'<span class="esc">\n</span>' in page
 
@@ -158,11 +158,11 @@ def test_an_audit_that_assessed_nothing_shows_dashes_and_no_zero_failures(tmp_pa
 
 
 def test_a_title_with_hidden_characters_is_spelled_out_even_where_a_template_prints_it_plainly(tmp_path: Path) -> None:
-    odd = control("odd", "ODD-01", title="a\u202etitle", rationale="a\u200bb", expected="x" * 5000)
+    odd = control("odd", "ODD-01", title="a\u202etitle", rationale="a\u200bb\u034f\U000e0100", expected="x" * 5000)
     fake = FakeAudit(tmp_path, (odd,))
     fake.settings([finding(odd, "orders")])
     page = render(read_report(*fake.inputs.args, **fake.inputs.kwargs))
-    assert not re.search("[\u200b\u202e]", page)
+    assert not re.search("[\u200b\u202e\u034f\U000e0100]", page)
     assert r'a<span class="esc">\u202e</span>title' in page
 
 

@@ -139,7 +139,7 @@ def test_hostile_names_are_neither_html_nor_links_nor_control_characters(report:
     for one in result(report)["observations"]:
         for prose in (one["title"], one["description"], *(each["description"] for each in one.get("relevant-evidence", []))):
             assert "<" not in prose and "](" not in prose
-            assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", prose)
+            assert not re.search("[\x00-\x1f\x7f-\x9f\u034f\U000e0100\u202a-\u202e\u2066-\u2069\ud800-\udfff]", prose)
 
 
 def test_what_is_not_listed_is_said_in_the_finding(tmp_path: Path) -> None:

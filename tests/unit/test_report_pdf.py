@@ -114,9 +114,9 @@ def test_hostile_names_are_printed_as_text_with_what_draws_nothing_spelled_out(h
     text = unspaced(text_of(hostile, "-raw"))
     for name in (*TYPST, *HOSTILE_GROUPS[:5], *UNSEEN[:3], *UNSEEN[4:]):
         assert unspaced(drawable(name)) in text, name
-    assert r"pay\u202egnp.exe\u2066\u200b" in text
+    assert r"pay\u202egnp.exe\u2066\u200b\u034f\U000e0100" in text
     assert r"\u4e2d\u6587" in text
-    assert not re.search("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufffd]", text)
+    assert not re.search("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u034f\U000e0100\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufffd]", text)
 
 
 @needs_poppler

@@ -147,7 +147,7 @@ def test_the_summary_says_verdict_loss_and_the_worst_controls_and_escapes_names(
     assert "**Loss:** Up to 7 records" in text
     assert "| critical | TOP-01 " in text or "| high | TOP-01 " in text
     assert "<script" not in text.replace("\\<", "")
-    assert not any(character in text for character in "\u202e\u2066\u200b\x1b\x00")
+    assert not any(character in text for character in "\u202e\u2066\u200b\x1b\x00\u034f\U000e0100")
     table = [line for line in text.splitlines() if line.startswith("| ")]
     assert all(line.count("|") - line.count("\\|") == 5 for line in table)
 

@@ -4,7 +4,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from kafka_audit.safe_text import grouped, paragraphs, percent, shortened, utc, visible, with_link
+from kafka_audit.safe_text import grouped, is_web_link, paragraphs, percent, shortened, utc, visible, with_link
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,22 @@ from kafka_audit.safe_text import grouped, paragraphs, percent, shortened, utc, 
 )
 def test_invisible_characters_are_spelled_out_and_letters_of_any_script_stay(name: str, shown: str) -> None:
     assert visible(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x200B, 0x200F)),
+        *((0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8)),
+        *((0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
+    ],
+)
+def test_every_code_point_that_unicode_lets_a_font_ignore_is_spelled_out(first: int, last: int) -> None:
+    """Default_Ignorable_Code_Point of https://www.unicode.org/Public/14.0.0/ucd/DerivedCoreProperties.txt."""
+    for code in range(first, last + 1):
+        spelled = f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+        assert visible(f"payments{chr(code)}") == f"payments{spelled}"
+        assert not is_web_link(f"https://a.example/{chr(code)}")
 
 
 def test_stacked_combining_marks_are_spelled_out_after_the_second() -> None:

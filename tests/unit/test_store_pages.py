@@ -15,6 +15,7 @@ from expectations.gate import judge_evidence, judge_findings
 from kafka_audit.airflow.web.newest import read_cluster
 from kafka_audit.audit.listing import find_audit, newest_audits, readable_clusters
 from kafka_audit.index.read import newest_index
+from kafka_audit.index.shown import without_root
 from kafka_audit.report.metrics.page import render_metrics
 from kafka_audit.sample.day import Day
 from kafka_audit.sample.story import ORDERS
@@ -94,6 +95,13 @@ def test_lists_pages_and_metrics_are_the_same(roots: tuple[EvidenceRoot, str], t
     metrics = [re.sub(r".*(duration|seconds|age).*\n", "", render_metrics(root, [TOLD.name])) for root in (place, folder)]
     assert metrics[0] == metrics[1]
     assert "kafka_audit" in metrics[0]
+
+
+def test_a_page_does_not_say_where_the_store_or_its_copies_lie(roots: tuple[EvidenceRoot, str]) -> None:
+    _, url = roots
+    place = EvidenceRoot.at(url)
+    for where in (url, place.path):
+        assert without_root(place, f"{where}/audits/a/report.json: is missing") == "audits/a/report.json: is missing"
 
 
 def test_commands_take_the_url_of_an_audit(roots: tuple[EvidenceRoot, str], tmp_path: Path) -> None:

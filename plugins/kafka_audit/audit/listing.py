@@ -2,23 +2,25 @@
 
 import itertools
 import logging
+import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kafka_audit.audit.cluster_file import CLUSTER_PATTERN
 from kafka_audit.audit.formats import REPORT_FILES, ReportFile, not_written
-from kafka_audit.audit.outcome import ERROR, VOID, failures_of
+from kafka_audit.audit.outcome import ERROR, FAILURES, MOST_OF_NOTE, STEPS, VOID, failures_of
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.safe_text import visible
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
-from kafka_audit.store.mirrors import bring, is_in_store
+from kafka_audit.store.mirrors import bring, bring_manifest
 from kafka_audit.store.sealed import AUDIT
+from kafka_audit.store.sealed_files import checked_file, sealed_files
 
 LISTED = 100
 LOOKED_AT = 2000
@@ -26,9 +28,13 @@ NEWEST = 50
 """Audits of one cluster, the newest first, of which it is looked whether the reader may read them."""
 MOST_OF_RUN = 1 << 20
 """The longest run.json that is read, in bytes: a page reads those of many audits, and anybody may have written them."""
-MOST_OF_REPORT = 64 << 20
-"""The longest report.json from which a page takes a verdict."""
+MOST_OF_REPORT = 4 << 20
+"""The longest report.json from which a page takes a verdict, in bytes: parsed it needs several times as much memory."""
 UNFINISHED = "UNFINISHED"
+NOT_KNOWN = "NOT KNOWN"
+"""What stands in place of the verdict of an audit whose report.json is longer than that, and which has no index."""
+UNUSABLE = "UNUSABLE"
+"""What stands in place of the verdict of a sealed audit that is not as it was sealed."""
 
 MayRead = Callable[[str], bool]
 """Whether the reader may read runs of the DAG of that id."""
@@ -46,9 +52,24 @@ class FoundAudit:
     dag_id: str
     run_id: str
 
+    @property
+    def sealed(self) -> bool:
+        """Whether there is a manifest: then its files are as it says, or not shown."""
+        bring_manifest(self.folder)
+        return os.path.lexists(self.folder / MANIFEST)
+
     def file(self, *names: str) -> Path | None:
-        """The file of that name in the audit's folder; None when there is none, or when links or ``..`` lead out of the folder."""
-        bring(self.folder, ("/".join(names),))
+        """The file of that name in the audit's folder; None when there is none, or when links or ``..`` lead out of the folder.
+
+        Of a sealed audit, None for a file that was not sealed, and IntegrityError for one that is not as it was sealed.
+        """
+        name = "/".join(names)
+        if self.sealed:
+            bring(self.folder, (name,))
+            files = sealed_files(self.folder)
+            if name not in files:
+                return None
+            checked_file(self.folder, files, name)
         try:
             found = self.folder.joinpath(*names).resolve(strict=True)
             return found if found.is_file() and found.is_relative_to(self.folder.resolve()) else None
@@ -56,23 +77,33 @@ class FoundAudit:
             return None
 
     def has(self, *names: str) -> bool:
-        """Whether there is a file of that name; of a root in a store, its manifest tells, and the file is not copied."""
-        return is_in_store(self.folder, "/".join(names)) or self.file(*names) is not None
+        """Whether there is a file of that name; of a sealed audit, its manifest tells, and the file is neither copied nor read."""
+        try:
+            return "/".join(names) in sealed_files(self.folder) if self.sealed else self.file(*names) is not None
+        except IntegrityError:
+            return False
+
+    def failures(self) -> list[Mapping[str, Any]]:
+        """The failures that steps left behind (kafka_audit.audit.outcome.failures_of). IntegrityError as of :meth:`file`."""
+        if not self.sealed:
+            return failures_of(self.folder)
+        notes = (self.file(FAILURES, f"{step}.json") for step in STEPS)
+        return [read_json(note, MOST_OF_NOTE) for note in notes if note]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListedAudit(FoundAudit):
     """One audit and what its report says; ``verdict``: ERROR after a failed step, else the report's, else UNFINISHED.
 
-    ``coverage`` is assessed / applicable between 0 and 1, None when it is not known. ``reasons`` are failed steps,
-    and formats of the report that are missing. ``sample``: it is made up, for trying the pages.
+    NOT KNOWN: its report is too large to be read by a page. UNUSABLE: it is sealed, and a file that was read is not as it was sealed.
+    ``coverage`` is assessed / applicable between 0 and 1, None when it is not known. ``reasons`` are failed steps, and formats of the
+    report that are missing. ``sample``: it is made up, for trying the pages.
     """
 
     verdict: str
     sample: bool
     coverage: float | None
     generated_at: str
-    sealed: bool
     reasons: tuple[str, ...]
 
     @property
@@ -203,29 +234,44 @@ def _clusters(root: EvidenceRoot) -> list[str]:
 def read_audit(found: FoundAudit) -> ListedAudit:
     """What the audit's report and its failed steps say."""
     broken: list[str] = []
+    notes: list[str] = []
     report: Mapping[str, Any] = {}
-    path = found.file("report", "report.json")
-    if path is not None:
-        try:
+    try:
+        path = found.file("report", "report.json")
+        if path and path.stat().st_size > MOST_OF_REPORT:
+            report = {"verdict": NOT_KNOWN}
+            notes.append(f"report.json is longer than {MOST_OF_REPORT >> 20} MiB, too large to be read for this page: open the report")
+        elif path:
             report = read_json(path, MOST_OF_REPORT)
-        except IntegrityError as problem:
-            broken.append(str(problem))
+    except (IntegrityError, OSError) as problem:
+        broken.append(str(problem))
     failures: list[str] = []
     try:
-        failures = [f"Step {failure.get('step')} failed: {failure.get('message')}" for failure in failures_of(found.folder)]
+        failures = [f"Step {failure.get('step')} failed: {failure.get('message')}" for failure in found.failures()]
     except (IntegrityError, OSError) as problem:
         broken.append(str(problem))
     coverage = report.get("coverage")
+    verdict = UNUSABLE if broken and found.sealed else _verdict(report.get("verdict"), failed=bool(failures or broken))
     return ListedAudit(
         **vars(found),
         sample=report.get("sample") is True,
-        verdict=visible(_verdict(report.get("verdict"), failed=bool(failures or broken))),
+        verdict=visible(verdict),
         coverage=_ratio(coverage.get("ratio")) if isinstance(coverage, dict) else None,
         # An ISO time in UTC; the list needs no fractions of a second.
         generated_at=str(report.get("generated_at") or "")[:19].replace("T", " "),
-        sealed=found.file(MANIFEST) is not None,
-        reasons=(*broken, *failures, *(str(one) for one in not_written(report.get("not_written")))),
+        reasons=(*dict.fromkeys(broken), *notes, *failures, *(str(one) for one in not_written(report.get("not_written")))),
     )
+
+
+def with_checked_report(audit: ListedAudit) -> ListedAudit:
+    """The audit; UNUSABLE, with the reasons, if its report is not as it was sealed. Nothing is checked of an audit that is not sealed."""
+    changed = []
+    for name in ("report.json", "report.html"):
+        try:
+            audit.file("report", name)
+        except (IntegrityError, OSError) as problem:
+            changed.append(str(problem))
+    return replace(audit, verdict=UNUSABLE, reasons=tuple(dict.fromkeys([*changed, *audit.reasons]))) if changed else audit
 
 
 def _verdict(reported: object, *, failed: bool) -> str:

@@ -40,7 +40,7 @@ _GATE_INCOMPLETE = IncompleteError.exit_code
 _INTERNAL = AuditError.exit_code
 # skipped and upstream_failed follow from another step, which is named.
 _BAD_STATES = frozenset({"failed", "removed", "None"})
-_MOST_OF_NOTE = 4 << 20
+MOST_OF_NOTE = 4 << 20
 """The longest note of a failed step, in bytes: web pages read those of many audits."""
 
 
@@ -67,7 +67,7 @@ class Outcome:
 def failures_of(audit: Path) -> list[Mapping[str, Any]]:
     """The failures that steps of this audit left behind, in the order of the steps: {step, exit_code, error, message}."""
     notes = ((audit / FAILURES / f"{step}.json") for step in STEPS)
-    return [read_json(note, _MOST_OF_NOTE) for note in notes if note.is_file()]
+    return [read_json(note, MOST_OF_NOTE) for note in notes if note.is_file()]
 
 
 def why_unsealed(audit: Audit) -> str:

@@ -8,8 +8,9 @@ from kafka_audit.audit.inputs import CONTROLS
 from kafka_audit.catalogue.control import Control
 from kafka_audit.catalogue.load import shipped_controls
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.index.read import IndexedAudit, checked_file
+from kafka_audit.index.read import IndexedAudit
 from kafka_audit.input_files.yaml_file import read_model
+from kafka_audit.store.sealed_files import checked_file
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,12 @@ from typing import Any
 
 from kafka_audit.audit.outcome import VOID
 from kafka_audit.errors import ConfigurationError, IntegrityError
-from kafka_audit.index.read import IndexedAudit, checked_file, group_row, sealed_files
+from kafka_audit.index.read import IndexedAudit, group_row
 from kafka_audit.index.shown import MaySee, without_root
 from kafka_audit.report.lag_history import LagHistory, read_histories
 from kafka_audit.store.layout import EvidenceRoot
+from kafka_audit.store.mirrors import bring
+from kafka_audit.store.sealed_files import checked_file, sealed_files
 
 SHOWN = 30
 """The largest number of audits that are read."""
@@ -45,7 +47,8 @@ def group_history(root: EvidenceRoot, index: IndexedAudit, group_id: str, may_se
         else:
             try:
                 audit = root.audit(index.overview.cluster, one.audit_id)
-                row = group_row(audit.path, sealed_files(audit), group_id, most=_MOST_OF_AN_AUDIT)
+                bring(audit.path, ("index/",))
+                row = group_row(audit.path, sealed_files(audit.path), group_id, most=_MOST_OF_AN_AUDIT)
                 why = "" if row else "the audit saw no such group"
             except (ConfigurationError, IntegrityError) as problem:
                 why = without_root(root, problem)

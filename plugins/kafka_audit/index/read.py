@@ -18,12 +18,11 @@ from kafka_audit.index.overview import FAILURES, GROUPS, OVERVIEW, SCHEMA_VERSIO
 from kafka_audit.index.tables import FAILURE_ROW, GROUP_ROW
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import Audit, EvidenceRoot
-from kafka_audit.store.manifest import MANIFEST, FileHashes, bytes_of, parse_object, read_manifest
+from kafka_audit.store.manifest import bytes_of, parse_object
 from kafka_audit.store.mirrors import bring
 from kafka_audit.store.sealed import AUDIT
+from kafka_audit.store.sealed_files import Version, checked_file, files_and_number, manifest_version
 
-_HASHES = FileHashes()
-"""A file is hashed once for as long as it stays the same: its inode, size and times."""
 _KEPT = 256
 _LARGE = 1 << 20
 """Overviews of more bytes are read for each request: hundreds of them would fill the memory of the web server."""
@@ -167,15 +166,6 @@ def _row_groups(file: pq.ParquetFile, column: str, value: str) -> Iterator[int]:
             yield number
 
 
-def checked_file(folder: Path, files: Mapping[str, str], name: str) -> Path:
-    """The path of a file of a sealed folder; IntegrityError if it is missing, a link, or not as it was sealed."""
-    if name not in files:
-        raise IntegrityError(f"{folder / name}: is not among the files that were sealed: the audit has none")
-    if _HASHES.of(folder / name)[0] != files[name]:
-        raise IntegrityError(f"{folder / name}: was changed after the audit was sealed")
-    return folder / name
-
-
 def open_index(audit: Audit) -> IndexedAudit:
     """The index of a sealed audit; IntegrityError if it is not sealed, has no index that this release reads, or was changed."""
     try:
@@ -183,40 +173,13 @@ def open_index(audit: Audit) -> IndexedAudit:
     except OSError:
         is_large = False
     opened = _opened.__wrapped__ if is_large else _opened
-    return opened(audit.path, _version(audit))
-
-
-def sealed_files(audit: Audit) -> Mapping[str, str]:
-    """The sha256 of each file of a sealed audit, by name; IntegrityError if it is not sealed. Less is read than of an index."""
-    return _sealed(audit.path, _version(audit))[0]
-
-
-def _version(audit: Audit) -> tuple[int, ...]:
-    """What changes with the manifest. Of a root in a store, the audit's index is copied here."""
     bring(audit.path, ("index/",))
-    try:
-        about = (audit.path / MANIFEST).lstat()
-    except OSError as problem:
-        if not audit.path.is_dir():
-            raise IntegrityError(f"{audit.path} is not there any more") from problem
-        raise IntegrityError(f"{audit.path} is not sealed: the audit runs still, or was cut short") from problem
-    return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
-
-
-@lru_cache(maxsize=16 * _KEPT)
-def _sealed(folder: Path, _version: tuple[int, ...]) -> tuple[Mapping[str, str], int | None]:
-    manifest = read_manifest(folder)
-    listed = manifest.get("files")
-    if manifest.get("kind") != AUDIT or manifest.get("audit_id") != folder.name or not isinstance(listed, dict):
-        raise IntegrityError(f"{folder / MANIFEST}: is not the manifest of this audit")
-    files = {name: str(one["sha256"]) for name, one in listed.items() if isinstance(one, dict) and "sha256" in one}
-    sequence = manifest.get("sequence")
-    return files, sequence if isinstance(sequence, int) else None
+    return opened(audit.path, manifest_version(audit.path))
 
 
 @lru_cache(maxsize=_KEPT)
-def _opened(folder: Path, version: tuple[int, ...]) -> IndexedAudit:
-    files, sequence = _sealed(folder, version)
+def _opened(folder: Path, version: Version) -> IndexedAudit:
+    files, sequence = files_and_number(folder, version)
     path = checked_file(folder, files, OVERVIEW)
     overview = _overview_of(path, files[OVERVIEW])
     if isinstance(overview, str):

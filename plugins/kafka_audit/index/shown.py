@@ -9,6 +9,7 @@ from kafka_audit.errors import IntegrityError
 from kafka_audit.index.read import IndexedAudit, open_index
 from kafka_audit.store.layout import EvidenceRoot
 from kafka_audit.store.manifest import MANIFEST
+from kafka_audit.store.mirrors import root_name
 from kafka_audit.store.sealed import AUDIT
 
 _LOOKED_AT = 20
@@ -77,5 +78,5 @@ def pinned_audit(root: EvidenceRoot, cluster: str, audit_id: str, may_see: MaySe
 
 
 def without_root(root: EvidenceRoot, problem: object) -> str:
-    """The words of a problem, in which paths begin below the audit folder: where that lies is nobody's business."""
-    return str(problem).replace(f"{root.path}/", "")
+    """The words of a problem, in which paths begin below the audit folder or the URL of a store: where these lie is nobody's business."""
+    return str(problem).replace(f"{root.path}/", "").replace(f"{root_name(root.path)}/", "")

@@ -93,12 +93,6 @@ def bring_manifest(folder: Path) -> None:
         remote.manifest(folder)
 
 
-def is_in_store(folder: Path, name: str) -> bool:
-    """Whether a sealed folder of a root in a store has a file of that name; False for a local root."""
-    remote = remote_at(folder)
-    return remote is not None and remote.lists(folder, name)
-
-
 @contextlib.contextmanager
 def fresh_copy(root: Path) -> Iterator[Path]:
     """The root as the store has it now, for a check: an empty mirror, which is removed afterwards. A local root is given back as it is.

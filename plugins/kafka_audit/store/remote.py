@@ -144,10 +144,6 @@ class Remote:
             self.write(folder / SIGNATURE, signature)
         limit_mirror(self.mirror)
 
-    def lists(self, folder: Path, name: str) -> bool:
-        """Whether the manifest of a sealed folder names a file; nothing but the manifest is copied."""
-        return self.is_place(folder) and self.manifest(folder) and name in _files_of(folder, (folder / MANIFEST).stat().st_mtime_ns)
-
     def _fetch(self, folder: Path, name: str, entry: dict[str, Any]) -> None:
         named = self.file_object(folder, name, entry["sha256"])
         partial = self._partial()

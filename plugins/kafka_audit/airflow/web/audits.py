@@ -1,5 +1,7 @@
 """The pages of audits: their list, and each audit's report and files."""
 
+from functools import partial
+
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.models.dagrun import DagRun
 from fastapi import APIRouter, HTTPException, Request
@@ -10,12 +12,12 @@ from kafka_audit.airflow.web.access import AskedAudit, Rights, root
 from kafka_audit.airflow.web.answers import DOCS_POLICY, HTML, INERT, REPORT_POLICY, page, served
 from kafka_audit.audit.clusters import of_kind
 from kafka_audit.audit.formats import REPORT_FILES
-from kafka_audit.audit.listing import FoundAudit, ListedAudit, audit_of_run, newest_audits, read_audit
-from kafka_audit.audit.outcome import failures_of
+from kafka_audit.audit.listing import FoundAudit, ListedAudit, audit_of_run, newest_audits, read_audit, with_checked_report
 from kafka_audit.audit.request import DAG_ID, audit_id_of
 from kafka_audit.audit.reviews import reviews_of
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.read import open_index
+from kafka_audit.index.shown import without_root
 from kafka_audit.store.layout import Audit
 
 router = APIRouter()
@@ -30,9 +32,9 @@ def audits(request: Request, may_read: Rights) -> Response:
 
 
 def listed(found: FoundAudit) -> ListedAudit:
-    """One audit as the list shows it: from its index, which is small, or else from its report."""
+    """One audit: what its index says, which is small, or else its report."""
     try:
-        overview = None if failures_of(found.folder) else open_index(Audit(path=found.folder)).overview
+        overview = None if found.failures() else open_index(Audit(path=found.folder)).overview
     except (IntegrityError, OSError):
         overview = None
     if overview is None:
@@ -43,7 +45,6 @@ def listed(found: FoundAudit) -> ListedAudit:
         sample=overview.sample,
         coverage=overview.coverage,
         generated_at=overview.generated_at[:19].replace("T", " "),
-        sealed=True,
         reasons=overview.not_written,
     )
 
@@ -67,13 +68,14 @@ def audit_of_a_run(request: Request, dag_id: str, run_id: str, may_read: Rights,
 @router.get("/audits/{cluster}/{audit_id}/")
 def audit(request: Request, found: AskedAudit) -> Response:
     """One audit with its report, and the reviews of a failed one."""
-    return page(request, "audit.html.j2", audit=read_audit(found), reviews=reviews_of(root(), found.cluster, found.audit_id))
+    shown, reviews = with_checked_report(listed(found)), reviews_of(root(), found.cluster, found.audit_id)
+    return page(request, "audit.html.j2", audit=shown, reviews=reviews, told=partial(without_root, root()))
 
 
 @router.get("/audits/{cluster}/{audit_id}/report.html")
-def report(found: AskedAudit) -> Response:
+def report(request: Request, found: AskedAudit) -> Response:
     """The report alone."""
-    return served(found.file("report", "report.html"), REPORT_POLICY, HTML)
+    return _file(request, found, "report/report.html", policy=REPORT_POLICY, media_type=HTML)
 
 
 @router.get("/audits/{cluster}/{audit_id}/reviews/{review_id}/waivers.yaml")
@@ -85,15 +87,28 @@ def proposed_waivers(found: AskedAudit, review_id: str) -> Response:
 
 
 @router.get("/audits/{cluster}/{audit_id}/data-docs/{name}")
-def data_docs(found: AskedAudit, name: str) -> Response:
+def data_docs(request: Request, found: AskedAudit, name: str) -> Response:
     """A page of the gates' Data Docs."""
-    return served(found.file("gate", "data_docs", name) if name.endswith(".html") else None, DOCS_POLICY, HTML)
+    if not name.endswith(".html"):
+        raise HTTPException(status_code=404, detail="only pages of the Data Docs can be read")
+    return _file(request, found, f"gate/data_docs/{name}", policy=DOCS_POLICY, media_type=HTML)
 
 
 @router.get("/audits/{cluster}/{audit_id}/{name}")
-def download(found: AskedAudit, name: str) -> Response:
+def download(request: Request, found: AskedAudit, name: str) -> Response:
     """The report in another format."""
     media_type = _DOWNLOADS.get(name)
     if media_type is None:
         raise HTTPException(status_code=404, detail=f"only {', '.join(_DOWNLOADS)} can be downloaded")
-    return served(found.file("report", name), INERT, media_type, filename=f"{found.cluster}-{found.audit_id}-{name}")
+    filename = f"{found.cluster}-{found.audit_id}-{name}"
+    return _file(request, found, f"report/{name}", policy=INERT, media_type=media_type, filename=filename)
+
+
+def _file(request: Request, found: FoundAudit, name: str, *, policy: str, media_type: str, filename: str | None = None) -> Response:
+    """A file of an audit; 404 where there is none, and a page that says why (500) if it is not as it was sealed."""
+    try:
+        path = found.file(name)
+    except (IntegrityError, OSError) as problem:
+        message = f"This file is not shown: {without_root(root(), problem)}."
+        return page(request, "no_audit.html.j2", status_code=500, message=message)
+    return served(path, policy, media_type, filename=filename)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from kafka_audit.audit.clusters import DagCluster
 from kafka_audit.audit.installation import stale_after
-from kafka_audit.audit.listing import NEWEST, FoundAudit, MayRead, find_audit, readable_clusters
+from kafka_audit.audit.listing import NEWEST, UNUSABLE, FoundAudit, MayRead, find_audit, readable_clusters
 from kafka_audit.audit.outcome import ERROR, PASSED, VOID
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import IntegrityError
@@ -17,14 +17,12 @@ from kafka_audit.index.read import open_index
 from kafka_audit.index.shown import without_root
 from kafka_audit.store.chain_state import read_state
 from kafka_audit.store.layout import EvidenceRoot
-from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.sealed import AUDIT
 from kafka_audit.times import parse_time, time_of_id
 
 NO_AUDIT = "NO AUDIT"
-UNUSABLE = "UNUSABLE"
 UNSEALED = "NOT SEALED"
-"""What stands in place of a verdict: no audit, one whose index cannot be used, and one that runs still or was cut short."""
+"""What stands in place of a verdict: no audit, and one that runs still or was cut short. UNUSABLE: its index cannot be used."""
 
 _WORST_FIRST = (VOID, ERROR, UNUSABLE, "FAILED", "INCOMPLETE", UNSEALED, NO_AUDIT)
 
@@ -145,7 +143,7 @@ def read_cluster(
         return None
     sealed, problem = _head(root, name, may_read)
     # An older audit that was done again, and so was sealed last, is not the newest.
-    by_id = next((one for one in readable if one.file(MANIFEST)), None)
+    by_id = next((one for one in readable if one.sealed), None)
     sealed = max((one for one in (sealed, by_id) if one), key=lambda one: one.audit_id, default=None)
     newest = readable[0] if readable else None
     overview, problem = _overview(root, sealed) if sealed and not problem else (None, problem)
@@ -158,7 +156,7 @@ def read_cluster(
         overview=overview,
         problem=problem,
         sealed=sealed,
-        unsealed=newest if newest and not newest.file(MANIFEST) else None,
+        unsealed=newest if newest and not newest.sealed else None,
         evidence_at=time_of_id(evidence) if evidence else None,
     )
 
@@ -170,7 +168,7 @@ def _readable(root: EvidenceRoot, name: str, may_read: MayRead) -> Iterator[Foun
         found = find_audit(root, name, audit_id, may_read)
         if found is None:
             continue
-        sealed = found.file(MANIFEST) is not None
+        sealed = found.sealed
         if first or sealed:
             yield found
         if sealed:

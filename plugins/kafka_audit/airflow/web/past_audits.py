@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-from kafka_audit.airflow.web.newest import UNSEALED, UNUSABLE
-from kafka_audit.audit.listing import FoundAudit, MayRead, find_audit
+from kafka_audit.airflow.web.newest import UNSEALED
+from kafka_audit.audit.listing import UNUSABLE, FoundAudit, MayRead, find_audit
 from kafka_audit.errors import IntegrityError
 from kafka_audit.index.overview import Overview
 from kafka_audit.index.read import open_index
 from kafka_audit.index.shown import without_root
 from kafka_audit.store.layout import EvidenceRoot
-from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.store.sealed import AUDIT
 
 PAGE = 12
@@ -54,7 +53,7 @@ def past_audits(root: EvidenceRoot, cluster: str, may_read: MayRead, before: str
 
 
 def _past(root: EvidenceRoot, found: FoundAudit) -> PastAudit:
-    if found.file(MANIFEST) is None:
+    if not found.sealed:
         return PastAudit(found=found, overview=None, verdict=UNSEALED)
     try:
         overview = open_index(root.audit(found.cluster, found.audit_id)).overview
