@@ -51,6 +51,20 @@ def with_brokers(one: Synthetic, key: str, value: str, *synonyms: dict[str, str]
     return one
 
 
+def with_values(values: dict[int, str | None], one: Synthetic) -> Synthetic:
+    """Brokers that tell these values of KEY; None: one that does not tell."""
+    for row in one.tables["broker_configs"]:
+        if row["name"] == KEY:
+            row["value"] = values[row["broker_id"]]
+    return one
+
+
+def down(one: Synthetic, broker: int) -> Synthetic:
+    for row in one.tables["brokers"]:
+        row["alive"] = row["broker_id"] != broker
+    return one
+
+
 def unread(one: Synthetic, controller: int) -> Synthetic:
     return one.error("controller_configs", "REQUEST_TIMED_OUT", broker_id=controller)
 
@@ -60,7 +74,22 @@ ROWS: dict[str, tuple[Synthetic, dict[str, Any], dict[str, Any]]] = {
     "every voter is a broker": (
         synthetic(1, 2, 3),
         {"dedicated_controllers": [], "controllers_answered": [], "controller_values": {}, "controller_settings": []},
-        {"dedicated_controllers": [], "elector_values": None},
+        {"dedicated_controllers": [], "elector_values": ["false"]},
+    ),
+    "a broker that is no voter elects nobody": (
+        with_values({1: "false", 2: "false", 3: "true"}, synthetic(1, 2)),
+        {"dedicated_controllers": []},
+        {"elector_values": ["false"]},
+    ),
+    "of brokers that are voters one did not tell": (
+        with_values({1: "false", 2: None, 3: "false"}, synthetic(1, 2, 3)),
+        {"dedicated_controllers": []},
+        {"elector_values": None},
+    ),
+    "a voter that is down elects nobody": (
+        with_values({1: "false", 2: None, 3: "false"}, down(synthetic(1, 2, 3), 2)),
+        {"dedicated_controllers": []},
+        {"elector_values": ["false"]},
     ),
     "the voters are not known": (
         synthetic().error("quorum", "REQUEST_TIMED_OUT"),
@@ -70,7 +99,7 @@ ROWS: dict[str, tuple[Synthetic, dict[str, Any], dict[str, Any]]] = {
     "brokers without a role in KRaft have a controller among them": (
         with_brokers(synthetic().error("quorum", "UNSUPPORTED_VERSION"), "process.roles", ""),
         {"dedicated_controllers": []},
-        {"dedicated_controllers": [], "elector_values": None},
+        {"dedicated_controllers": [], "elector_values": ["false"]},
     ),
     "brokers that are no controllers have them elsewhere": (
         with_brokers(synthetic().error("quorum", "REQUEST_TIMED_OUT"), "process.roles", "broker"),
@@ -133,7 +162,7 @@ def test_without_a_value_of_its_own_a_topic_is_led_as_the_controller_says(
     controller: dict[str, str] | None, expected: bool | None, spark: SparkSession, tmp_path: Path
 ) -> None:
     state = unread(synthetic(101), 101) if controller is None else told(synthetic(101), 101, **controller)
-    (row,) = spark.range(1).select(_found(spark, state, tmp_path).elect_unclean(F.lit(True)).alias("unclean")).collect()
+    (row,) = spark.range(1).select(_found(spark, state, tmp_path).elect_unclean().alias("unclean")).collect()
     assert row["unclean"] is expected
 
 

@@ -26,7 +26,8 @@ class Controllers:
     """``voters``: of the metadata quorum; none with ZooKeeper, where every broker may be the controller; None: not known.
 
     ``dedicated``: those that are no brokers; None: not known. ``settings``: dedicated controller -> key -> (value, source), as it told.
-    ``unclean``: one value for each voter, None where it is not known; None with ZooKeeper, and where the voters or brokers are not known.
+    ``unclean``: one value for each voter, with ZooKeeper for each broker, but for brokers that are down; None where it is not known. None
+    where voters or brokers are not known.
     """
 
     voters: tuple[int, ...] | None
@@ -58,13 +59,10 @@ class Controllers:
         values = F.lit(told if known else None).cast("array<string>")
         return {"dedicated_controllers": ints(self.dedicated), "elector_values": values}
 
-    def elect_unclean(self, of_brokers: Column) -> Column:
-        """Whether leaders of topics without a value of their own may be elected uncleanly; ``of_brokers``: as brokers tell it."""
-        if self.unclean is None:
-            return of_brokers if self.dedicated is not None else F.lit(None).cast("boolean")
-        if "true" in self.unclean:
-            return F.lit(True)
-        return F.lit(None if None in self.unclean else False).cast("boolean")
+    def elect_unclean(self) -> Column:
+        """Whether leaders of topics without a value of their own may be elected uncleanly; NULL when that is not known."""
+        told = self.unclean or (None,)
+        return F.lit(True if "true" in told else None if None in told else False).cast("boolean")
 
     def may_be_active(self, broker: Column) -> Column:
         """Whether a broker may become the active controller; NULL when the voters are not known."""
@@ -80,13 +78,14 @@ def controllers(evidence: Evidence) -> Controllers:
 
 def _read(evidence: Evidence) -> Controllers:
     voters = _voters(evidence)
-    brokers = {row["broker_id"] for row in evidence.small("brokers", "broker_id")}
+    brokers = {row["broker_id"]: row["alive"] for row in evidence.small("brokers", "broker_id", "alive")}
     dedicated = None if voters is None or not brokers else tuple(one for one in voters if one not in brokers)
     settings: dict[int, dict[str, tuple[str, str]]] = {}
     for row in evidence.small("controller_configs", "controller_id", "name", "value", "source"):
         if row["value"] is not None and row["name"] in CONTROLLER_KEYS and row["controller_id"] in (dedicated or ()):
             settings.setdefault(row["controller_id"], {})[row["name"]] = (row["value"], row["source"])
-    unclean = tuple(_unclean_values(evidence, voters, settings)) if voters and dedicated is not None else None
+    electors = [] if voters is None or dedicated is None else [one for one in voters or sorted(brokers) if brokers.get(one) is not False]
+    unclean = tuple(_unclean_values(evidence, electors, settings)) or None
     return Controllers(voters=voters, dedicated=dedicated, settings=settings, unclean=unclean)
 
 

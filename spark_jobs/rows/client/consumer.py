@@ -142,7 +142,7 @@ def _topic_signs(evidence: Evidence, declared: DataFrame) -> DataFrame:
             unread = unread.union(refused.where(F.map_contains_key("item_errors", F.lit("last_batches"))).select("topic"))
     unclean = evidence.table("topic_configs").where(F.col("name") == _UNCLEAN)
     allowed, own = F.col("value") == "true", F.col("source") == "DYNAMIC_TOPIC_CONFIG"
-    unclean = unclean.select("topic", F.when(own, allowed).otherwise(controllers(evidence).elect_unclean(allowed)).alias("unclean"))
+    unclean = unclean.select("topic", F.when(own, allowed).otherwise(controllers(evidence).elect_unclean()).alias("unclean"))
     rows = topics.join(signs.distinct().withColumn("sign", F.lit(True)), on="topic", how="left")
     rows = rows.join(unread.distinct().withColumn("unread", F.lit(True)), on="topic", how="left")
     known = not any(missing.failed(evidence, name) for name in ("last_batches", "offsets"))

@@ -30,8 +30,9 @@ TOPIC = columns(f"""
     broker_values                map<string,array<string>> distinct effective values of a key, for keys that every broker answered
     dedicated_controllers        {INTS}        voters of the metadata quorum that are no brokers; empty when every voter is a broker, or the
         cluster is on ZooKeeper; NULL when the voters are not known
-    elector_values               array<string> distinct values of unclean.leader.election.enable on the voters, by their own word or by the
-        cluster-wide dynamic value; NULL when none of them is true and one is not known, and on ZooKeeper
+    elector_values               array<string> distinct values of unclean.leader.election.enable on the voters, with ZooKeeper on the
+        brokers, but for brokers that are down, by their own word or by the cluster-wide dynamic value; NULL when none is true and one is
+        not known
     racks                        int           distinct racks of the alive brokers; NULL when a broker has no rack
     rack_spread_min              int           fewest distinct racks of any partition's replicas, without those being removed; NULL when a
         replica's rack is unknown
