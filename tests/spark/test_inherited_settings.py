@@ -37,6 +37,7 @@ def test_a_topic_has_of_what_it_inherits_the_value_that_protects_least(topics: d
     row = topics["inherits"]
     values = {name: row["config"][name]["value"] for name in ("retention.ms", "retention.bytes", "min.insync.replicas", "cleanup.policy")}
     assert values == {"retention.ms": HOUR, "retention.bytes": "1000", "min.insync.replicas": "1", "cleanup.policy": None}
+    assert {row["config"][name]["source"] for name in values} == {"brokers differ"}
     assert (row["min_insync_replicas"], row["min_insync_replicas_max"]) == (1, 3)
 
 

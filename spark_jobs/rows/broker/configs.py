@@ -13,14 +13,18 @@ _JUDGED = ("metadata.version", "transaction.version", "group.version")
 
 
 @shortened
-def config_by(evidence: Evidence, dataset: str, key: str, value: Column | None = None) -> DataFrame:
+def config_by(evidence: Evidence, dataset: str, key: str) -> DataFrame:
     """``key`` and ``config`` map<name, struct<value, source, synonyms>> from topic_configs or broker_configs. No rows: not read.
 
-    ``value``: taken in place of the column value. Of topics take inherited.topic_config.
+    Of topics take inherited.topic_config.
     """
-    shown = F.col("value") if value is None else value.alias("value")
-    entry = F.struct("name", F.struct(shown, "source", "synonyms").alias("setting"))
-    return evidence.table(dataset).groupBy(key).agg(F.map_from_entries(F.collect_list(entry)).alias("config"))
+    return config_of(evidence.table(dataset), key)
+
+
+def config_of(settings: DataFrame, key: str) -> DataFrame:
+    """``key`` and ``config`` as of config_by, from rows with the columns of topic_configs or broker_configs."""
+    entry = F.struct("name", F.struct("value", "source", "synonyms").alias("setting"))
+    return settings.groupBy(key).agg(F.map_from_entries(F.collect_list(entry)).alias("config"))
 
 
 def values_of_all_brokers(evidence: Evidence) -> dict[str, list[str]]:

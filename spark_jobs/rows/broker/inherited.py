@@ -1,6 +1,7 @@
 """Settings that a topic inherits: every leader applies its own, and DescribeConfigs answers those of the broker that was asked.
 
-KafkaApis passes a topic's DescribeConfigs to ConfigHelper, which fills in the static configuration of its own broker (Kafka 4.3.1).
+ConfigHelper answers with the configuration of its own broker. Seen on Kafka 4.3.1: with log.retention.ms=3600000 on one of three brokers,
+that broker told 3600000 as the topic's retention.ms, and the two others 604800000.
 """
 
 import re
@@ -9,12 +10,13 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.rows.broker.broker_facts import broker_facts
-from spark_jobs.rows.broker.configs import config_by, whole_number
+from spark_jobs.rows.broker.configs import config_of, whole_number
 
 MIN_INSYNC = "min.insync.replicas"
 _OWN = "DYNAMIC_TOPIC_CONFIG"
+_DIFFER = "brokers differ"
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 _BROKER_KEYS = {
@@ -34,18 +36,23 @@ _RETENTION_MS = (("log.retention.ms", 1), ("log.retention.minutes", _MINUTE_MS),
 """The first one that is set counts (AbstractKafkaConfig.logRetentionTimeMillis)."""
 
 
+@shortened
 def topic_config(evidence: Evidence) -> DataFrame:
-    """``topic`` and ``config`` as of config_by; of inherited settings on which brokers differ, the value that protects records least.
+    """``topic`` and ``config`` as of configs.config_by; of inherited settings on which brokers differ, the value that protects records least.
 
     That is the lowest min.insync.replicas and the shortest retention. Of other settings the value is NULL then: which one holds depends on
-    the leader.
+    the leader. The source is ``brokers differ``.
     """
     changed = {key: _least(key, values) for key, values in _differing(evidence).items()}
     if not changed:
-        return config_by(evidence, "topic_configs", "topic")
+        return config_of(evidence.table("topic_configs"), "topic")
     replaced = F.create_map(*[part for key, value in changed.items() for part in (F.lit(key), F.lit(value).cast("string"))])
     differs = (F.col("source") != _OWN) & F.col("name").isin(*changed)
-    return config_by(evidence, "topic_configs", "topic", F.when(differs, replaced[F.col("name")]).otherwise(F.col("value")))
+    told = {"value": replaced[F.col("name")], "source": F.lit(_DIFFER)}
+    settings = evidence.table("topic_configs").withColumns(
+        {name: F.when(differs, value).otherwise(F.col(name)) for name, value in told.items()}
+    )
+    return config_of(settings, "topic")
 
 
 def min_insync_of(evidence: Evidence, leader: Column) -> Column:

@@ -23,7 +23,8 @@ TOPIC = columns(f"""
         topic inherits it and brokers differ, with the lowest value of a broker
     min_insync_replicas_max      int           the same with the highest value of a broker
     config                       {CONFIG}      effective topic configuration with source and synonyms; of an inherited setting on which
-        alive brokers differ, the lowest min.insync.replicas, the shortest retention.ms and retention.bytes, and no value of another one
+        alive brokers differ, the lowest min.insync.replicas, the shortest retention.ms and retention.bytes, and no value of another one;
+        its source is then "brokers differ"
     timestamp_before_max_ms      bigint        message.timestamp.before.max.ms as brokers apply it: from 3.6 to 3.9 the value of
         message.timestamp.difference.max.ms where it is not set; NULL when it could not be read, and before 3.6
     timestamp_after_max_ms       bigint        message.timestamp.after.max.ms in the same way
