@@ -38,7 +38,7 @@ _RETENTION_MS = (("log.retention.ms", 1), ("log.retention.minutes", _MINUTE_MS),
 
 @shortened
 def topic_config(evidence: Evidence) -> DataFrame:
-    """``topic`` and ``config`` as of configs.config_by; of inherited settings on which brokers differ, the value that protects records least.
+    """``topic`` and ``config`` of topic_configs; of inherited settings on which brokers differ, the value that protects records least.
 
     That is the lowest min.insync.replicas and the shortest retention. Of other settings the value is NULL then: which one holds depends on
     the leader. The source is ``brokers differ``.
