@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_audit.audit.cluster_file import CLUSTER_PATTERN
 from kafka_audit.audit.formats import REPORT_FILES, ReportFile, not_written
-from kafka_audit.audit.outcome import ERROR, FAILURES, MOST_OF_NOTE, STEPS, VOID, failures_of
+from kafka_audit.audit.outcome import ERROR, VOID, read_failures
 from kafka_audit.audit.request import DAG_ID
 from kafka_audit.errors import ConfigurationError, IntegrityError
 from kafka_audit.safe_text import visible
@@ -85,10 +85,7 @@ class FoundAudit:
 
     def failures(self) -> list[Mapping[str, Any]]:
         """The failures that steps left behind (kafka_audit.audit.outcome.failures_of). IntegrityError as of :meth:`file`."""
-        if not self.sealed:
-            return failures_of(self.folder)
-        notes = (self.file(FAILURES, f"{step}.json") for step in STEPS)
-        return [read_json(note, MOST_OF_NOTE) for note in notes if note]
+        return read_failures(self.file)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The steps of an audit, what each writes to the audit's folder, and the one outcome that is read from what they left behind."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ _GATE_INCOMPLETE = IncompleteError.exit_code
 _INTERNAL = AuditError.exit_code
 # skipped and upstream_failed follow from another step, which is named.
 _BAD_STATES = frozenset({"failed", "removed", "None"})
-MOST_OF_NOTE = 4 << 20
+_MOST_OF_NOTE = 4 << 20
 """The longest note of a failed step, in bytes: web pages read those of many audits."""
 
 
@@ -66,8 +66,13 @@ class Outcome:
 
 def failures_of(audit: Path) -> list[Mapping[str, Any]]:
     """The failures that steps of this audit left behind, in the order of the steps: {step, exit_code, error, message}."""
-    notes = ((audit / FAILURES / f"{step}.json") for step in STEPS)
-    return [read_json(note, MOST_OF_NOTE) for note in notes if note.is_file()]
+    return read_failures(lambda *names: note if (note := audit.joinpath(*names)).is_file() else None)
+
+
+def read_failures(find: Callable[..., Path | None]) -> list[Mapping[str, Any]]:
+    """The same; ``find`` takes the parts of a note's name and gives its file, None where there is none."""
+    notes = (find(FAILURES, f"{step}.json") for step in STEPS)
+    return [read_json(note, _MOST_OF_NOTE) for note in notes if note]
 
 
 def why_unsealed(audit: Audit) -> str:

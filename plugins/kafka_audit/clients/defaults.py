@@ -13,6 +13,8 @@ from kafka_audit.errors import ConfigurationError
 _History = str | tuple[tuple[str, str | None], ...]
 """A value that all releases have, or (first release with the value, value) from the oldest to the newest; None: no such setting."""
 _NO_LIMIT = "2147483647"
+DEFAULT_OF = "default of "
+"""With this begins the source of a value that is a default, or would be if it were known."""
 
 _JAVA_PRODUCER: Mapping[str, _History] = {
     "acks": (("1.1", "1"), ("3.0", "all")),  # KIP-679
@@ -190,17 +192,17 @@ def _setting(client: _Client, history: _History, release: str | None) -> Setting
         lowest, beyond = _span(release)
     if lowest < _padded(client.first) or lowest[0] > _padded(client.last)[0]:
         beside = f"known are those of {client.first} to {client.last}"
-        return Setting(value=None, source=f"default of {client.name} {release}, which is not known ({beside})")
+        return Setting(value=None, source=f"{DEFAULT_OF}{client.name} {release}, which is not known ({beside})")
     starting = [value for first, value in steps if _padded(first) <= lowest][-1:]
     values = {*starting, *(value for first, value in steps if lowest < _padded(first) < beyond)}
     if len(values) > 1:
         story = ", ".join(f"{value or 'none'} from {first}" for first, value in steps)
-        return Setting(value=None, source=f"default of {client.name}, which depends on its release ({story})")
+        return Setting(value=None, source=f"{DEFAULT_OF}{client.name}, which depends on its release ({story})")
     (value,) = values
     if value is None:
         return Setting(value=None, source=f"{client.name} {release} has no such setting")
     where = f"in all releases from {client.first}" if release is None else release
-    return Setting(value=value, source=f"default of {client.name} {where}")
+    return Setting(value=value, source=f"{DEFAULT_OF}{client.name} {where}")
 
 
 def _padded(release: str) -> tuple[int, ...]:

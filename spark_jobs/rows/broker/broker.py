@@ -26,7 +26,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
     facts = broker_facts(evidence)
     rows = (
         evidence.table("brokers")
-        .join(config_by(evidence, "broker_configs", "broker_id"), on="broker_id", how="left")
+        .join(config_by("broker_id", evidence.table("broker_configs")), on="broker_id", how="left")
         .join(_log_dirs(evidence), on="broker_id", how="left")
         .join(_disk_space(evidence), on="broker_id", how="left")
     )

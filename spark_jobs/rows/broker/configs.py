@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.engine.evidence import Evidence, shortened
+from spark_jobs.engine.evidence import Evidence
 from spark_jobs.engine.tables import constant
 from spark_jobs.rows.broker.broker_facts import broker_facts
 
@@ -12,17 +12,11 @@ _NO_BOUND = 2**63 - 1
 _JUDGED = ("metadata.version", "transaction.version", "group.version")
 
 
-@shortened
-def config_by(evidence: Evidence, dataset: str, key: str) -> DataFrame:
-    """``key`` and ``config`` map<name, struct<value, source, synonyms>> from topic_configs or broker_configs. No rows: not read.
+def config_by(key: str, settings: DataFrame) -> DataFrame:
+    """``key`` and ``config`` map<name, struct<value, source, synonyms>> from rows of topic_configs or broker_configs. No rows: not read.
 
     Of topics take inherited.topic_config.
     """
-    return config_of(evidence.table(dataset), key)
-
-
-def config_of(settings: DataFrame, key: str) -> DataFrame:
-    """``key`` and ``config`` as of config_by, from rows with the columns of topic_configs or broker_configs."""
     entry = F.struct("name", F.struct("value", "source", "synonyms").alias("setting"))
     return settings.groupBy(key).agg(F.map_from_entries(F.collect_list(entry)).alias("config"))
 

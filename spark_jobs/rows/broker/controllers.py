@@ -54,15 +54,17 @@ class Controllers:
     @property
     def columns_of_topic(self) -> dict[str, Column]:
         """The columns dedicated_controllers and elector_values of topics."""
-        told = sorted({value for value in self.unclean or () if value is not None})
-        known = self.unclean is not None and ("true" in told or None not in self.unclean)
-        values = F.lit(told if known else None).cast("array<string>")
-        return {"dedicated_controllers": ints(self.dedicated), "elector_values": values}
+        return {"dedicated_controllers": ints(self.dedicated), "elector_values": F.lit(self._elector_values).cast("array<string>")}
+
+    @property
+    def _elector_values(self) -> list[str] | None:
+        values = set(self.unclean or (None,))
+        return sorted(one for one in values if one) if "true" in values or None not in values else None
 
     def elect_unclean(self) -> Column:
         """Whether leaders of topics without a value of their own may be elected uncleanly; NULL when that is not known."""
-        told = self.unclean or (None,)
-        return F.lit(True if "true" in told else None if None in told else False).cast("boolean")
+        values = self._elector_values
+        return F.lit(None if values is None else "true" in values).cast("boolean")
 
     def may_be_active(self, broker: Column) -> Column:
         """Whether a broker may become the active controller; NULL when the voters are not known."""

@@ -12,13 +12,14 @@ from pyspark.sql import functions as F
 
 from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.rows.broker.broker_facts import broker_facts
-from spark_jobs.rows.broker.configs import config_of, whole_number
+from spark_jobs.rows.broker.configs import config_by, whole_number
 
 MIN_INSYNC = "min.insync.replicas"
 _OWN = "DYNAMIC_TOPIC_CONFIG"
 _DIFFER = "brokers differ"
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
+_LOWEST_IS_WORST = (MIN_INSYNC, "retention.ms", "retention.bytes")
 _BROKER_KEYS = {
     MIN_INSYNC: "min.insync.replicas",
     "retention.bytes": "log.retention.bytes",
@@ -43,16 +44,17 @@ def topic_config(evidence: Evidence) -> DataFrame:
     That is the lowest min.insync.replicas and the shortest retention. Of other settings the value is NULL then: which one holds depends on
     the leader. The source is ``brokers differ``.
     """
-    changed = {key: _least(key, values) for key, values in _differing(evidence).items()}
+    ranked = {key: _ranked(values) if key in _LOWEST_IS_WORST else [] for key, values in _differing(evidence).items()}
+    changed = {key: next(iter(values), None) for key, values in ranked.items()}
     if not changed:
-        return config_of(evidence.table("topic_configs"), "topic")
+        return config_by("topic", evidence.table("topic_configs"))
     replaced = F.create_map(*[part for key, value in changed.items() for part in (F.lit(key), F.lit(value).cast("string"))])
     differs = (F.col("source") != _OWN) & F.col("name").isin(*changed)
     told = {"value": replaced[F.col("name")], "source": F.lit(_DIFFER)}
     settings = evidence.table("topic_configs").withColumns(
         {name: F.when(differs, value).otherwise(F.col(name)) for name, value in told.items()}
     )
-    return config_of(settings, "topic")
+    return config_by("topic", settings)
 
 
 def min_insync_of(evidence: Evidence, leader: Column) -> Column:
@@ -60,18 +62,23 @@ def min_insync_of(evidence: Evidence, leader: Column) -> Column:
     values = _differing(evidence).get(MIN_INSYNC)
     if values is None:
         return whole_number(MIN_INSYNC)
-    of_leader = F.create_map(*[F.lit(part) for pair in values.items() for part in pair])[leader]
-    return F.when(F.col("config")[MIN_INSYNC]["source"] == _OWN, whole_number(MIN_INSYNC)).otherwise(of_leader.try_cast("bigint"))
+    of_brokers = F.create_map(*[F.lit(part) for pair in values.items() for part in pair])
+    return _own_or(of_brokers[leader].try_cast("bigint"), MIN_INSYNC)
 
 
-def highest_min_insync(evidence: Evidence) -> Column:
-    """The highest min.insync.replicas, as bigint, that a leader of the topic may apply, by the column ``config``."""
-    values = _differing(evidence).get(MIN_INSYNC)
+def highest(evidence: Evidence, key: str) -> Column:
+    """The highest value, as bigint, that a broker may apply to the topic, by the column ``config``: of retention -1, which is no limit."""
+    values = _differing(evidence).get(key)
     if values is None:
-        return whole_number(MIN_INSYNC)
-    numbers = [int(value) for value in values.values() if _NUMBER.fullmatch(value)]
-    highest = F.lit(max(numbers) if len(numbers) == len(values) else None).cast("bigint")
-    return F.when(F.col("config")[MIN_INSYNC]["source"] == _OWN, whole_number(MIN_INSYNC)).otherwise(highest)
+        return whole_number(key)
+    ranked = _ranked(values)
+    return _own_or(F.lit(ranked[-1] if ranked else None).cast("bigint"), key)
+
+
+def _own_or(inherited: Column, key: str) -> Column:
+    """NULL where the topic's configuration was not read: it may have a value of its own."""
+    source = F.col("config")[key]["source"]
+    return F.when(source == _OWN, whole_number(key)).when(source.isNotNull(), inherited)
 
 
 def _differing(evidence: Evidence) -> dict[str, dict[int, str]]:
@@ -108,8 +115,8 @@ def _retention_ms(settings: Mapping[str, str]) -> str | None:
     return None
 
 
-def _least(key: str, values: Mapping[int, str]) -> str | None:
-    """The lowest min.insync.replicas or retention, of which -1 is without limit; None of other settings, and where one is no number."""
-    if key not in (MIN_INSYNC, "retention.ms", "retention.bytes") or not all(map(_NUMBER.fullmatch, values.values())):
-        return None
-    return min(values.values(), key=lambda value: int(value) if int(value) >= 0 else 2**64)
+def _ranked(values: Mapping[int, str]) -> list[str]:
+    """The brokers' values, lowest first and -1, which is no limit, last; empty where one is no number."""
+    if not all(map(_NUMBER.fullmatch, values.values())):
+        return []
+    return sorted(values.values(), key=lambda value: int(value) if int(value) >= 0 else 2**64)

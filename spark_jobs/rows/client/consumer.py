@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafka_audit.catalogue.rows import SUBJECTS
+from kafka_audit.clients.defaults import DEFAULT_OF
 from kafka_audit.input_files.glob import covers
 from kafka_audit.policy import Policy
 from spark_jobs.engine.evidence import Evidence
@@ -72,8 +73,8 @@ def _settings_of_streams() -> Column:
     values = F.create_map(*[F.lit(part) for pair in _STREAMS_DEFAULTS.items() for part in pair])
 
     def default(name: Column, one: Column) -> Column:
-        by_default = streams & F.startswith(one["source"], F.lit("default of ")) & name.isin(*_STREAMS_DEFAULTS, _ISOLATION)
-        given = F.struct(values[name].alias("value"), F.lit("default of Kafka Streams").alias("source"))
+        by_default = streams & F.startswith(one["source"], F.lit(DEFAULT_OF)) & name.isin(*_STREAMS_DEFAULTS, _ISOLATION)
+        given = F.struct(values[name].alias("value"), F.lit(f"{DEFAULT_OF}Kafka Streams").alias("source"))
         return F.when(by_default, given).otherwise(one)
 
     return F.transform_values("settings", default)

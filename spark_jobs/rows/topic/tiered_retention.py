@@ -4,8 +4,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.evidence import Evidence
-from spark_jobs.rows.broker.configs import value_of, whole_number
-from spark_jobs.rows.broker.inherited import topic_config
+from spark_jobs.rows.broker.configs import value_of
+from spark_jobs.rows.broker.inherited import highest, topic_config
 from spark_jobs.rows.topic.topic_listing import hidden_topics
 
 _METADATA_TOPIC = "__remote_log_metadata"
@@ -20,7 +20,7 @@ def _of_all_topics(evidence: Evidence) -> DataFrame:
     """One row: topic, which is __remote_log_metadata, tiered_retention_ms_max and tiered_retention_gap."""
     every = evidence.table("topics").select("topic").union(hidden_topics(evidence))
     configs = topic_config(evidence)
-    tiered, kept = value_of("remote.storage.enable") == "true", whole_number("retention.ms")
+    tiered, kept = value_of("remote.storage.enable") == "true", highest(evidence, "retention.ms")
     rows = every.join(configs, on="topic", how="left").select("topic", F.when(tiered, kept).alias("kept"), tiered.alias("tiered"))
     unread = F.col("tiered").isNull() | (F.col("tiered") & F.col("kept").isNull())
     found = rows.agg(

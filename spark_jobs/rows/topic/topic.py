@@ -12,7 +12,7 @@ from spark_jobs.rows import missing
 from spark_jobs.rows.broker.broker_facts import BrokerFacts, broker_facts, reassigning_partitions
 from spark_jobs.rows.broker.configs import effective_min_insync, timestamp_bound, values_of_all_brokers, whole_number
 from spark_jobs.rows.broker.controllers import controllers
-from spark_jobs.rows.broker.inherited import MIN_INSYNC, highest_min_insync, topic_config
+from spark_jobs.rows.broker.inherited import MIN_INSYNC, highest, topic_config
 from spark_jobs.rows.tiers import matches_any, topic_policy
 from spark_jobs.rows.topic.compacted_growth import with_compacted_growth
 from spark_jobs.rows.topic.framework_topics import framework_topics
@@ -44,7 +44,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "resource": F.col("topic"),
             "partition_count": F.coalesce("partition_count", "partitions_seen"),
             "min_insync_replicas": effective_min_insync(whole_number(MIN_INSYNC), F.col("target_replicas_min")),
-            "min_insync_replicas_max": effective_min_insync(highest_min_insync(evidence), F.col("target_replicas_min")),
+            "min_insync_replicas_max": effective_min_insync(highest(evidence, MIN_INSYNC), F.col("target_replicas_min")),
             "timestamp_before_max_ms": timestamp_bound("before"),
             "timestamp_after_max_ms": timestamp_bound("after"),
             "cluster_reassigning_partitions": F.lit(reassigning_partitions(evidence)).cast("bigint"),
