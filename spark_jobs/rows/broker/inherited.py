@@ -1,7 +1,7 @@
 """Settings that a topic inherits: every leader applies its own, and DescribeConfigs answers those of the broker that was asked.
 
 ConfigHelper answers with the configuration of its own broker. Seen on Kafka 4.3.1: with log.retention.ms=3600000 on one of three brokers,
-that broker told 3600000 as the topic's retention.ms, and the two others 604800000.
+some answers told 3600000 as the topic's retention.ms, by that broker's value, and others 604800000.
 """
 
 import re
