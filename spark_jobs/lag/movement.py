@@ -6,8 +6,9 @@ from pyspark.sql import functions as F
 from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.lag.burrow import burrow
 from spark_jobs.lag.in_steps import bound, in_steps
+from spark_jobs.lag.logs import logs_by_age, per_second
 from spark_jobs.lag.positions import KEYS, lag_of, offsets_between, position_of
-from spark_jobs.lag.samples import by_age, distances, in_sequence, is_newer, newest, newest_of, oldest_of, with_age
+from spark_jobs.lag.samples import by_age, distances, is_newer, newest, newest_of, oldest_of, with_age
 
 SAMPLES = 3
 """Two samples lie on a line whatever they are."""
@@ -17,13 +18,13 @@ LONGEST_MS = 7_200_000
 """How long that window may be, and is where no cadence of commits was seen, unless three samples are further apart."""
 _EARLY, _LATE, _WHOLE = 4, 6, 5
 """From 4/5 of a commit interval on a sample is one interval old; one that shows the present commit from 6/5 on, for commits may be late."""
-_LOG_START_MOVES = 2
-"""Retention deletes whole segments, so the log start jumps: one jump tells nothing of how often it does."""
 _HOUR_MS = 3_600_000
 
 
 def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds what the newest samples tell of group partitions, by committed, has_commit, position and lag of this snapshot.
+    """Adds what the newest samples tell of group partitions.
+
+    Needs committed, has_commit, position, lag, lost, record_offset and has_hole of this snapshot, and compacted.
 
     The columns of kafka_audit.catalogue.rows from ``snapshots`` to ``idle_ms``, recreated, truncated, expired_per_s, status_window_ms,
     detected_within_ms, produced_per_s, consumed_per_s and burrow (spark_jobs.lag.burrow); and these:
@@ -34,11 +35,12 @@ def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
     - of the newest sample that is at least one commit interval ago: lag_before bigint; read_all_before boolean, everything that was in the
       log then has been read; written_since bigint
     - when the log end was read, in epoch milliseconds: log_read_ms now; seen_unread_ms in the oldest sample of the newest run whose end is
-      past the position; not_past_ms in the sample before that run; and passed_ms, when it passed the position if it grew evenly
+      past the first unread record, or the position if that was not read; not_past_ms in the sample before that run; and passed_ms, when it
+      passed that offset if it grew evenly
     - lags_by_age array<bigint>
     """
     before = rows.columns
-    rows = rows.join(_commits(evidence), on=list(KEYS), how="left").join(_logs(evidence), on=["topic", "partition"], how="left")
+    rows = rows.join(_commits(evidence), on=list(KEYS), how="left").join(logs_by_age(evidence), on=["topic", "partition"], how="left")
     now = F.lit(evidence.taken_ms)
     movement = in_steps(
         lambda _: {"samples": _samples(evidence)},
@@ -61,76 +63,6 @@ def _commits(evidence: Evidence) -> DataFrame:
     """group_id, topic, partition and ``commits``, an array by age of the committed offset."""
     rows = with_age(evidence, "committed_offsets", *KEYS, "committed").where(F.col("committed") >= 0)
     return rows.groupBy(*KEYS).agg(by_age(evidence, F.col("committed")).alias("commits"))
-
-
-@shortened
-def _logs(evidence: Evidence) -> DataFrame:
-    """topic, partition and ``logs``: array by age of is_own boolean, log_start, log_end and read_ms (epoch milliseconds).
-
-    is_own: a sample of its own, of the present topic id; where the topic had another id, the others are NULL. Also truncated,
-    expired_per_s and expiry_measured, and recreated of the topic.
-    """
-    rows = with_age(evidence, "offsets", "topic", "partition", "log_start", "log_end", "read_at")
-    read = {"log_start": F.col("log_start"), "log_end": F.col("log_end"), "read_ms": F.unix_millis("read_at")}
-    rows = rows.groupBy("topic", "partition").agg(*[by_age(evidence, value).alias(name) for name, value in read.items()])
-    rows = rows.join(_same_topics(evidence), on="topic", how="left")
-    topics = F.coalesce("same", F.array(F.lit(True)))
-
-    def log(counts: Column, age: Column) -> Column:
-        same = F.coalesce(F.get(topics, age), F.lit(False))
-        return F.struct((counts & same).alias("is_own"), *[F.when(same, F.get(F.col(name), age)).alias(name) for name in read])
-
-    def facts(logs: Column) -> Column:
-        known = F.filter(logs, lambda one: one["log_start"].isNotNull() & one["read_ms"].isNotNull())
-        moved = F.filter(F.zip_with(logs, F.slice(logs, 2, len(newest(evidence))), _started_higher), lambda one: one)
-        return F.struct(
-            logs.alias("logs"),
-            _truncated(logs).alias("truncated"),
-            _per_second(F.get(logs, F.lit(0)), F.element_at(known, -1), "log_start").alias("expired_per_s"),
-            (F.size(moved) >= _LOG_START_MOVES).alias("expiry_measured"),
-        )
-
-    found = bound(F.transform(F.lit(in_sequence(newest(evidence))), log), facts)
-    return rows.select("topic", "partition", "recreated", found.alias("found")).select("topic", "partition", "recreated", "found.*")
-
-
-def _started_higher(log: Column, before: Column) -> Column:
-    return log["log_start"] > before["log_start"]
-
-
-def _same_topics(evidence: Evidence) -> DataFrame:
-    """topic, recreated, and array<boolean> by age ``same``: whether the topic had its present id; without a row where that is not known."""
-    now = evidence.table("topics").where(F.col("topic_id").isNotNull()).select("topic", F.col("topic_id").alias("id_now"))
-    then = with_age(evidence, "topics", "topic", "topic_id").join(now, on="topic", how="inner")
-    same, other = F.col("topic_id") == F.col("id_now"), F.col("topic_id") != F.col("id_now")
-    ids = then.groupBy("topic").agg(
-        by_age(evidence, same).alias("same"), F.count_if(same).alias("times"), F.count_if(other).alias("others")
-    )
-    recreated = F.when(F.col("others") > 0, F.lit(True)).when(F.col("times") > 1, F.lit(False))
-    return ids.select("topic", "same", recreated.alias("recreated"))
-
-
-def _truncated(logs: Column) -> Column:
-    """The largest step back of the log end; what was read earlier than the end before it is no step."""
-    ends = F.filter(F.reverse(logs), lambda one: one["log_end"].isNotNull() & one["read_ms"].isNotNull())
-    start = F.struct(*[F.lit(value).cast("bigint").alias(name) for name, value in (("end", -1), ("at", 0), ("back", 0))])
-
-    def further(seen: Column, one: Column) -> Column:
-        grown, later = one["log_end"] >= seen["end"], one["read_ms"] > seen["at"]
-        back = F.greatest(seen["back"], seen["end"] - one["log_end"])
-        return F.struct(
-            F.when(grown, one["log_end"]).otherwise(seen["end"]).alias("end"),
-            F.when(grown, one["read_ms"]).otherwise(seen["at"]).alias("at"),
-            F.when(~grown & later, back).otherwise(seen["back"]).alias("back"),
-        )
-
-    return bound(ends, lambda ends: F.when(F.size(ends) > 1, F.aggregate(ends, start, further)["back"]))
-
-
-def _per_second(now: Column, then: Column, offset: str) -> Column:
-    """By how many offsets a second one has grown between two samples, as double; NULL when it went back or no time has passed."""
-    grown, seconds = now[offset] - then[offset], (now["read_ms"] - then["read_ms"]) / 1000
-    return F.when((grown >= 0) & (seconds > 0), grown / seconds)
 
 
 def _samples(evidence: Evidence) -> Column:
@@ -160,15 +92,27 @@ def _samples(evidence: Evidence) -> Column:
     return bound(F.transform(times, read), lambda every: F.transform(every, lambda one, age: sample(every, one, age)))
 
 
+def _read_up_to(position: Column) -> Column:
+    """The offset up to which nothing is left to read for a group that stands at ``position``, an offset of an earlier sample.
+
+    Ends of transactions and aborted records between this snapshot's commit and its first unread record were no more to read in earlier
+    samples. What compaction has removed since, or retention, was.
+    """
+    never_there = F.col("has_hole") & (F.col("lost") == 0) & ~F.col("compacted")
+    return F.when(position.isNotNull(), F.greatest(position, F.when(never_there, F.col("record_offset"))))
+
+
+def _unread_then(sample: Column) -> Column:
+    """How many offsets with records followed this snapshot's commit in an earlier sample."""
+    return offsets_between(_read_up_to(position_of(F.col("committed"), sample["log_start"])), sample["log_end"])
+
+
 def _commit_facts(samples: Column, own: Column, now: Column) -> Column:
     """Whether the commit moves, whether it went back, and since when it stands with unread records after it.
 
     A struct of ``facts``, and of ``idle``, the samples of the time in which it stands.
     """
     committed, lag = F.col("committed"), F.col("lag")
-
-    def unread_then(sample: Column) -> Column:
-        return offsets_between(position_of(committed, sample["log_start"]), sample["log_end"])
 
     def went_back(sample: Column) -> Column:
         older = F.get(samples, sample["age"] + 1)
@@ -196,17 +140,17 @@ def _commit_facts(samples: Column, own: Column, now: Column) -> Column:
             "shown": F.filter(own, lambda one: one["committed"].isNotNull()),
             "changed": newest_of(F.filter(own, lambda one: one["committed"] != committed)),
             "above": newest_of(F.filter(own, lambda one: one["committed"] > committed)),
-            "caught_up": newest_of(F.filter(own, lambda one: unread_then(one) == 0)),
+            "caught_up": newest_of(F.filter(own, lambda one: _unread_then(one) == 0)),
         },
         lambda it: {"run": F.filter(it["shown"], lambda one: is_newer(one, it["changed"]))},
-        lambda it: {"idle": F.filter(it["run"], lambda one: (unread_then(one) > 0) & is_newer(one, it["caught_up"]))},
+        lambda it: {"idle": F.filter(it["run"], lambda one: (_unread_then(one) > 0) & is_newer(one, it["caught_up"]))},
         lambda it: {"facts": facts(it)},
     )
 
 
 def _passing_facts(samples: Column) -> Column:
-    """Between which samples the log passed the position; in between its end is taken to have grown evenly."""
-    position = F.col("position")
+    """Between which samples the log passed the first unread record; in between its end is taken to have grown evenly."""
+    position = F.coalesce("record_offset", "position")
 
     def facts(it: Column) -> Column:
         older, newer = it["older"], it["newer"]
@@ -251,11 +195,11 @@ def _window_facts(samples: Column, own: Column, idle: Column, now: Column) -> Co
             "first_lag": F.when(earlier, first["lag"]),
             "other_lags_most": F.array_max(others),
             "lag_rises": F.when(earlier, _rises(window, now)),
-            "lag_before": before["lag"],
-            "read_all_before": F.col("committed") >= before["log_end"],
+            "lag_before": F.when(before["committed"] == F.col("committed"), _unread_then(before)).otherwise(before["lag"]),
+            "read_all_before": _read_up_to(F.col("committed")) >= before["log_end"],
             "written_since": offsets_between(before["log_end"], F.col("log_end")),
-            "produced_per_s": F.when(earlier, _per_second(current, first, "log_end")),
-            "consumed_per_s": F.when(earlier, _per_second(current, first, "committed")),
+            "produced_per_s": F.when(earlier, per_second(current, first, "log_end")),
+            "consumed_per_s": F.when(earlier, per_second(current, first, "committed")),
             "status_window_ms": now - first["taken_ms"],
             "detected_within_ms": F.greatest(it["target"], it["widest"] * SAMPLES) + it["widest"],
         }

@@ -18,14 +18,19 @@ def with_sample_before(rows: DataFrame, seed: DataFrame | None, before: Mapping[
     since, known = F.lit(None).cast("bigint"), F.lit(None).cast("boolean")
     rows = rows.withColumns({"seed_since_ms": since, "seed_known": known, "is_seed": F.lit(False)})
     if seed is not None:
-        kept = (*KEYS, "topic_id", "taken_ms", "committed", "log_start", "log_end", "only_markers")
+        kept = (*KEYS, "topic_id", "taken_ms", "committed", "log_start", "log_end", "last_stable", "only_markers")
         told = (F.col("still_since_ms").alias("seed_since_ms"), F.col("movement_known").alias("seed_known"), F.lit(True).alias("is_seed"))
         rows = rows.unionByName(seed.select(*kept, *told), allowMissingColumns=True)
     expected = table_of(rows.sparkSession, before.items(), "taken_ms bigint, expected_ms bigint")
     rows = rows.join(F.broadcast(expected), on="taken_ms", how="left")
     by_time = Window.partitionBy(*KEYS).orderBy("taken_ms")
     offsets = ("committed", "log_start", "log_end")
-    rows = rows.withColumns({f"last_{name}": F.lag(name).over(by_time) for name in ("taken_ms", "topic_id", *offsets)})
+    # One unread offset may be no record, and a group that stands before an open transaction may have to wait.
+    certain = ~may_be_marker(unread(), F.col("only_markers")) & ~waits()
+    to_read = F.when(F.col("only_markers"), F.lit(0)).otherwise(lag_of(*(F.col(name) for name in offsets)))
+    rows = rows.withColumns({"to_read": to_read, "waiting": F.when(certain, unread())})
+    told_before = ("taken_ms", "topic_id", *offsets, "to_read", "waiting")
+    rows = rows.withColumns({f"last_{name}": F.lag(name).over(by_time) for name in told_before})
     next_to = (F.col("last_taken_ms") == F.col("expected_ms")) & (F.col("last_topic_id") == F.col("topic_id"))
     rows = rows.withColumns(
         {
@@ -34,13 +39,10 @@ def with_sample_before(rows: DataFrame, seed: DataFrame | None, before: Mapping[
             "recreated": F.coalesce(F.col("last_topic_id") != F.col("topic_id"), F.lit(False)),
         }
     )
-    waiting = unread()
-    waited = lag_of(F.col("committed_before"), F.col("log_start_before"), F.col("log_end_before"))
-    # A group that stands before an open transaction may have to wait.
-    certain = ~may_be_marker(waiting, F.col("only_markers")) & ~waits()
+    nothing_waited = (unread() == 0) | (F.col("before_ms").isNotNull() & (F.col("last_to_read") == 0))
     stood = F.col("committed") == F.col("committed_before")
-    still = F.coalesce((waited > 0) & (waiting > 0) & certain & stood, F.lit(False))
-    seen = F.coalesce(waiting == 0, F.lit(False)) | F.coalesce(~stood, F.lit(False)) | F.coalesce(waited == 0, F.lit(False))
+    still = F.coalesce(stood & (F.col("last_waiting") > 0) & (F.col("waiting") > 0), F.lit(False))
+    seen = F.coalesce(nothing_waited, F.lit(False)) | F.coalesce(~stood, F.lit(False))
     # Where a run of samples in which nothing moves begins, and whether it is known that nothing stood still before.
     start = F.struct(F.coalesce("seed_since_ms", "taken_ms").alias("at"), F.coalesce("seed_known", seen).alias("seen"))
     run = F.last(F.when(~still, start), ignorenulls=True).over(by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow))

@@ -86,7 +86,8 @@ def reads_in_time() -> Column:
 
     Needs lag, and lag_before, read_all_before, written_since and other_lags_most (spark_jobs.lag.movement).
     """
-    little = (F.col("lag_before") == 0) | (F.col("lag") * 2 <= F.col("written_since")) | (F.col("lag") <= F.col("other_lags_most"))
+    # One offset may be the end of a transaction.
+    little = (F.col("lag_before") <= 1) | (F.col("lag") * 2 <= F.col("written_since")) | (F.col("lag") <= F.col("other_lags_most"))
     return F.coalesce(F.col("read_all_before") & little, F.lit(False))
 
 

@@ -123,3 +123,26 @@ def test_before_an_open_transaction_neither_seconds_nor_a_standstill_are_proven(
     figures = {name: (row.lag, row.held, row.over_seconds, row.over_held_seconds, row.still_since_ms) for name, row in last.items()}
     assert figures == {"reached": (40, 40, None, 60, None), "ahead": (50, 40, 60, None, READ_MS + HOUR_MS)}
     assert {group: row.still_unknown for group, row in last.items()} == {"reached": 1, "ahead": 0}
+
+
+def test_a_standstill_begins_when_there_is_something_to_read(spark: SparkSession, tmp_path: Path) -> None:
+    """A group stands before a marker, before one offset that may be one, and before an open transaction; records follow in the second hour."""
+
+    def cluster(hour: int) -> Synthetic:
+        one, is_first = Synthetic(), hour == 1
+        for group, stable in {"marker": None, "perhaps": None, "held": 99}.items():
+            end = 100 if is_first else 110
+            one.topic(group).group(group, assigned=[(group, 0)]).commit(group, group, 50 if hour == 0 else 99)
+            one.offsets(group, log_start=0, log_end=end, last_stable=stable if stable and is_first else end)
+            if group != "perhaps":
+                found = {} if group == "marker" and is_first else {"record_offset": 100 if group == "marker" else 99}
+                one.add("first_unread", topic=group, partition=0, offset=99, read_at=READ_AT, **found)
+        return one
+
+    _, groups = taken(spark, tmp_path, [(READ_AT + timedelta(hours=hour), cluster(hour)) for hour in range(4)])
+    second = READ_MS + 2 * HOUR_MS
+    since = [[row.still_since_ms for row in groups[group]] for group in ("marker", "perhaps", "held")]
+    assert since == [[None, None, None, second]] * 3
+    # Whether "perhaps" and "held" had something to read in the first hour is not known.
+    unknown = {group: [row.still_unknown for row in rows] for group, rows in groups.items()}
+    assert unknown == {"marker": [1, 0, 0, 0], "perhaps": [1, 0, 1, 1], "held": [1, 0, 1, 1]}

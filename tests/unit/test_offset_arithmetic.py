@@ -17,7 +17,8 @@ OFFSETS = frozenset(
 ALLOWED = {
     "spark_jobs/lag/positions.py": "within a sample",
     "spark_jobs/lag/steps.py": "from one sample to the next",
-    "spark_jobs/lag/movement.py": "over the newest samples",
+    "spark_jobs/lag/logs.py": "of a log over the newest samples",
+    "spark_jobs/lag/movement.py": "of a group over the newest samples",
     "plugins/kafka_audit/lag/position.py": "the same as positions.py without Spark",
     "plugins/kafka_audit/lag/reading.py": "from one reading to the next",
     "plugins/kafka_audit/lag/standings.py": "the same as position.py for Arrow columns",

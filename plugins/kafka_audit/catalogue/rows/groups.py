@@ -161,6 +161,7 @@ GROUP_PARTITION = columns(f"""
     retention_bytes       bigint  effective retention.bytes, -1 for none
     headroom_timestamp_ms bigint  snapshot time minus a quarter of retention.ms
     headroom_offset       bigint  first offset with a record at least that young, or the log end
+    record_offset         bigint  offset of the first unread record; NULL when there is none or it was not read
     unread_bytes          bigint  lag in bytes, estimated from size and record count of the partition; local disks only; NULL when not known
     hidden_record         string  what hides the first unread record's age although the log may be read: an error (too large, damaged) or a
         timestamp in the future
@@ -179,7 +180,7 @@ GROUP_PARTITION = columns(f"""
     empty_ms              bigint  how long the group has had no members, at least as far as snapshots show; NULL when it has some
     empty_within_ms       bigint  how long ago it had some, at most; NULL when it has some, or no earlier snapshot shows any
     offsets_retention_ms  bigint  offsets.retention.minutes in milliseconds, the least of the brokers'; NULL when not all told
-    lag_ms                bigint  lag in time, milliseconds: age of the first unread record, or of the log end at this commit; 0 at the end
+    lag_ms                bigint  lag in time, milliseconds: age of the first unread record, or of the log end there; 0 when caught up
     lag_ms_method         string  how it was found: 'caught up'; 'record timestamp' of the first unread record, which under CreateTime is a
         producer's clock; 'interpolated' between two snapshots, where there is none or it contradicts them; 'at least', where the history is
         too short
