@@ -25,9 +25,14 @@ def migrated(spark: SparkSession, recorded_tables: dict[str, DataFrame]) -> dict
     newer = records.where("group_id = 's-java-auto5-848' and record_type in (3, 5) and not tombstone")
     nothing = F.lit(None).cast(records.schema["group_metadata"].dataType)
     later = lambda rows, by: rows.withColumn("log_offset", F.col("log_offset") + by)  # noqa: E731
-    gone = classic.limit(1).withColumns({"tombstone": F.lit(True), "group_metadata": nothing, "log_offset": F.lit(1_000_000).cast("bigint")})
+    gone = classic.limit(1).withColumns(
+        {"tombstone": F.lit(True), "group_metadata": nothing, "log_offset": F.lit(1_000_000).cast("bigint")}
+    )
     up = classic.union(gone).union(later(newer, 2_000_000))
-    values = {f"consumer_group_{name}": F.lit(None).cast(records.schema[f"consumer_group_{name}"].dataType) for name in ("metadata", "member_metadata")}
+    values = {
+        f"consumer_group_{name}": F.lit(None).cast(records.schema[f"consumer_group_{name}"].dataType)
+        for name in ("metadata", "member_metadata")
+    }
     left = later(newer, 1_000_000).withColumns({"tombstone": F.lit(True), **values})
     down = newer.union(left).union(later(classic, 3_000_000))
     of = {"up": up, "down": down}

@@ -25,8 +25,8 @@ def commit_behaviour(
     unchanged_without_epoch, single_steps, rewinds, jumps, recreations, transactional, with_metadata bigint; first_commit, last_progress,
     last_rewind, longest_gap_from timestamp; interval_low_ms, interval_beat_ms, interval_ms, interval_high_ms bigint (percentiles 5, 25,
     50, 95); timed, the intervals that can be a beat; largest_rewind, rewound_from (the largest offset of the current topic from which a
-    commit went back), unclear_from (the same, of commits that may be of an earlier topic of that name), median_step, largest_step, longest_gap_ms bigint; removed_at timestamp, removed string (expired, deleted,
-    topic_deleted, unknown), removed_reason string; earlier, a struct of what ``earlier`` holds.
+    commit went back), unclear_from (the same, of commits that may be of an earlier topic of that name), median_step, largest_step,
+    longest_gap_ms bigint; removed_at timestamp, removed string (expired, deleted, topic_deleted, unknown), removed_reason string; earlier, a struct of what ``earlier`` holds.
 
     ``emptied``: group_id, empty_since timestamp, of groups that are known to have lost their last member. ``deleted_groups``: group_id,
     deleted_at timestamp, when groups' own metadata was removed. ``retention_ms``: offsets.retention.minutes, None when not known.
@@ -62,9 +62,9 @@ def _steps(commits: DataFrame) -> DataFrame:
 
     A tombstone ends intervals and steps. Rewinds are found across it, because the group may have started again. A recreated topic has
     another topic id: the first commit on it is neither a step nor a rewind. Transactional commits, and values before
-    version 4, have no topic id. Without a tombstone between two of them both are of the same topic, because its deletion writes one. Across
-    a tombstone, which the deletion of the topic, an expiry or an administrator may have written, that is not known: ``unclear``. Records are
-    in the order of their log offsets.
+    version 4, have no topic id. Without a tombstone between two of them both are of the same topic, because its deletion writes one.
+    Across a tombstone, which the deletion of the topic, an expiry or an administrator may have written, that is not known: ``unclear``.
+    Records are in the order of their log offsets.
     """
     order = Window.partitionBy(*KEYS).orderBy("log_offset")
     commit = F.when(~F.col("tombstone"), F.struct("committed", "commit_time", "expire_time", "topic_id"))
