@@ -26,12 +26,13 @@ class Commit:
     key: int
     request: int | None = None
     group: str = "g"
+    tombstone: bool = False
 
     def row(self) -> dict[str, Any]:
         time = NOON + timedelta(seconds=self.request or 0)
         topic_id = "id" if self.request is None else None
         place = {"log_partition": 0, "log_offset": self.offset, "group_id": self.group, "topic": "orders", "partition": self.key}
-        return {**place, "version": 4, "topic_id": topic_id, "commit_time": time}
+        return place if self.tombstone else {**place, "version": 4, "topic_id": topic_id, "commit_time": time}
 
 
 def batch(history: Path, name: str, *ranges: dict[str, int], commits: Iterable[Commit] = (), other: int = 0, undecoded: int = 0) -> Path:
@@ -126,6 +127,11 @@ CASES: dict[str, tuple[list[Commit], int, bool]] = {
     "a log that was compacted while it was read": (
         [Commit(offset=at, key=at % 5) for at in range(1000)] + [Commit(offset=at, key=at, request=at) for at in range(1000, 60_000, 20)],
         60_000,
+        False,
+    ),
+    "tombstones, which no transaction writes, in a compacted log": (
+        [Commit(offset=at, key=at, tombstone=True) for at in range(0, 60, 2)],
+        60,
         False,
     ),
     "nothing but skipped offsets": ([], 5, False),

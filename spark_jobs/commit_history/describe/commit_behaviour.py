@@ -26,7 +26,8 @@ def commit_behaviour(
     last_rewind, longest_gap_from timestamp; interval_low_ms, interval_beat_ms, interval_ms, interval_high_ms bigint (percentiles 5, 25,
     50, 95); timed, the intervals that can be a beat; largest_rewind, rewound_from (the largest offset of the current topic from which a
     commit went back), unclear_from (the same, of commits that may be of an earlier topic of that name), median_step, largest_step,
-    longest_gap_ms bigint; removed_at timestamp, removed string (expired, deleted, topic_deleted, unknown), removed_reason string; earlier, a struct of what ``earlier`` holds.
+    longest_gap_ms bigint; removed_at timestamp, removed string (expired, deleted, topic_deleted, unknown), removed_reason string; earlier,
+    a struct of what ``earlier`` holds.
 
     ``emptied``: group_id, empty_since timestamp, of groups that are known to have lost their last member. ``deleted_groups``: group_id,
     deleted_at timestamp, when groups' own metadata was removed. ``retention_ms``: offsets.retention.minutes, None when not known.

@@ -1,8 +1,9 @@
 """Whether the offsets that a batch skipped may have held records that compaction removed.
 
-A consumer sees neither the markers that end transactions, nor aborted records, nor compacted ones. Keys tell some of them apart: compaction
-of a log up to some offset leaves each key there once, at its newest record. Where a key occurs twice, nothing was compacted up to its second
-record. Nor was it just before that record, because no newer record lies between.
+A consumer sees neither the markers that end transactions, nor aborted records, nor compacted ones. Keys tell some of them apart:
+compaction up to some offset leaves each key below it once, at its newest record. Where a key occurs twice, the log was not compacted as far
+as the second of its records, so that offsets skipped after that record are none that compaction removed. Nor are those just before it,
+because no newer record, for which they would have been removed, lies in between.
 """
 
 from collections.abc import Iterable
@@ -52,9 +53,8 @@ _COMMIT = (*_PLACE, *_KEY, "commit_time", "version", "topic_id")
 
 
 def _rows(table: Path, partition: int, columns: Iterable[str]) -> pa.Table:
-    found = ds.dataset([str(part) for part in parts_of([table])]).to_table(
-        columns=list(columns), filter=pc.field("log_partition") == partition
-    )
+    read = ds.dataset([str(part) for part in parts_of([table])])
+    found = read.to_table(columns=list(columns), filter=pc.field("log_partition") == partition)
     return found.combine_chunks()
 
 
@@ -65,7 +65,7 @@ def _ints(rows: pa.Table, column: str) -> _Ints:
 
 def _numbers(rows: pa.Table, columns: Iterable[str]) -> _Ints:
     """A number for each row, from 0 on, equal where these columns are."""
-    texts = [rows[name].cast(pa.string()) for name in columns]
+    texts = [pc.fill_null(rows[name].cast(pa.string()), "") for name in columns]  # a tombstone has no time
     joined = pc.binary_join_element_wise(*texts, "\0").combine_chunks()
     numbers: _Ints = joined.dictionary_encode().indices.to_numpy().astype(np.int64)
     return numbers
