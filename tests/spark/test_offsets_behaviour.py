@@ -160,6 +160,31 @@ def test_a_topic_made_anew_is_recognised_behind_the_tombstone_of_its_predecessor
     assert (row.recreations, row.rewinds, row.largest_rewind, row.rewound_from) == (1, 1, 400, None)
 
 
+def test_whether_a_topic_was_made_anew_is_not_known_of_commits_without_its_id(spark: SparkSession) -> None:
+    log = Log()
+    ids: dict[str, tuple[str | None, str | None]] = {"transactional": (None, None), "upgraded": (None, "id-2"), "reset": ("id-1", None)}
+    for group, (old, new) in ids.items():
+        for at, committed in enumerate((900, 500, None)):
+            log.add(group, at * 5000, committed, topic_id=old)
+        for at, committed in enumerate((5, 10, 8), start=3):
+            log.add(group, at * 5000, committed, topic_id=new)
+    for at, committed in enumerate((400, None, 450, None, None, 30)):
+        log.add("twice", at * 5000, committed, topic_id=None)
+    for at, committed in enumerate((900, 500, None, 600, 620)):
+        log.add("onwards", at * 5000, committed, topic_id=None)
+    for at, committed in enumerate((900, 500)):
+        log.add("kept", at * 5000, committed, topic_id=None)
+    found = behaviour(spark, log)
+    for group in ids:
+        row = found[group]
+        assert (row.rewinds, row.largest_rewind, row.rewound_from) == (2, 400, 10), group  # 900 to 500 and 10 to 8
+        assert (row.recreations, row.unclear_from, row.median_step) == (0, 900, 5), group
+    assert (found["twice"].rewinds, found["twice"].unclear_from) == (0, 450)
+    # 600 is below 900, which may have been an offset of another topic.
+    assert (found["onwards"].rewinds, found["onwards"].rewound_from, found["onwards"].unclear_from) == (1, None, 900)
+    assert (found["kept"].rewinds, found["kept"].rewound_from, found["kept"].unclear_from) == (1, 900, None)
+
+
 def test_a_group_has_recovered_from_its_rewinds_once_it_has_passed_the_largest_offset(spark: SparkSession) -> None:
     log = Log()
     for at, committed in enumerate((1000, 100, 150, 140, 200)):

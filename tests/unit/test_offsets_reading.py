@@ -1,32 +1,52 @@
 """Computes since when each partition of the offsets topic was read without a hole."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from kafka_audit.store.durable_files import write_json
+from spark_jobs.commit_history.decode.commits import SCHEMA
 from spark_jobs.commit_history.describe.read_coverage import Reading, new_batches, readings
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 LATER = NOON + timedelta(minutes=15)
 
 
-def batch(history: Path, name: str, *ranges: dict[str, int], transactional: int = 0, undecoded: int = 0) -> Path:
-    """A batch of partition 0 (or as ``ranges`` say), whose rows are as many transactional commits and undecoded rows."""
+@dataclass(frozen=True, kw_only=True)
+class Commit:
+    """A commit at ``offset`` of the log; ``request``: at which second a transaction committed it, None for one outside of transactions."""
+
+    offset: int
+    key: int
+    request: int | None = None
+    group: str = "g"
+    tombstone: bool = False
+
+    def row(self) -> dict[str, Any]:
+        time = NOON + timedelta(seconds=self.request or 0)
+        topic_id = "id" if self.request is None else None
+        place = {"log_partition": 0, "log_offset": self.offset, "group_id": self.group, "topic": "orders", "partition": self.key}
+        return place if self.tombstone else {**place, "version": 4, "topic_id": topic_id, "commit_time": time}
+
+
+def batch(history: Path, name: str, *ranges: dict[str, int], commits: Iterable[Commit] = (), other: int = 0, undecoded: int = 0) -> Path:
+    """A batch of partition 0 (or as ``ranges`` say) with these commits; ``other``: how many records of another type follow them."""
     whole = [{"partition": 0, "lost": 0, "skipped": 0, **each} for each in ranges]
     write_json(history / "raw" / name / "manifest.json", {"partitions": whole})
     folder = history / "decoded" / name
     write_json(folder / "manifest.json", {"rows": {"undecoded": undecoded}})
-    plain = {"log_partition": [0], "version": [4], "topic_id": ["id"]}
-    commits = {**plain} if not transactional else {"log_partition": [0] * transactional, "version": [4] * transactional}
-    commits.setdefault("topic_id", [None] * transactional)
-    schema = pa.schema([("log_partition", pa.int32()), ("version", pa.int16()), ("topic_id", pa.string())])
-    for table, columns in (("offset_commits", commits), ("undecoded", {**plain, "log_partition": [0]})):
+    rows = [commit.row() for commit in commits]
+    after = rows[-1]["log_offset"] + 1 if rows else 0
+    places = [{"log_partition": 0, "log_offset": after + n} for n in range(other)]
+    for table, of_table in (("offset_commits", rows), ("group_records", places), ("undecoded", [{"log_partition": 0}])):
         (folder / f"{table}.parquet").mkdir(parents=True)
-        pq.write_table(pa.table(columns, schema=schema), folder / f"{table}.parquet" / "part-0.parquet")
+        pq.write_table(pa.Table.from_pylist(of_table, schema=SCHEMA), folder / f"{table}.parquet" / "part-0.parquet")
     return folder
 
 
@@ -79,13 +99,63 @@ def test_a_batch_is_judged_once(tmp_path: Path) -> None:
     assert read(tmp_path, *batches, before=(first,), end=LATER).complete_since == NOON
 
 
-def test_gaps_that_markers_of_the_transactions_that_were_read_explain_are_no_holes(tmp_path: Path) -> None:
-    first = read(tmp_path, batch(tmp_path, "00000001", {"start": 0, "end": 10, "skipped": 2}, transactional=2))
-    assert first.complete_since is None
-    second = read(
-        tmp_path, batch(tmp_path, "00000002", {"start": 10, "end": 20, "skipped": 3}, transactional=2), before=(first,), end=LATER
-    )
-    assert (second.complete_since, second.lost_until) == (LATER, None)
+def transactions(start: int, end: int, *, each: int, keys: int | None = None, ended: int = 1) -> list[Commit]:
+    """Transactions of ``each`` commits in one request, followed by ``ended`` offsets without a record; every key again after ``keys``."""
+    offsets = [offset for offset in range(start, end) if (offset - start) % (each + ended) < each]
+    return [Commit(offset=at, key=n % (keys or each), request=at // (each + ended)) for n, at in enumerate(offsets)]
+
+
+def skipped(start: int, end: int, commits: list[Commit], other: int = 0) -> dict[str, int]:
+    return {"start": start, "end": end, "skipped": end - start - len(commits) - other}
+
+
+CASES: dict[str, tuple[list[Commit], int, bool]] = {
+    "one marker after each transaction": (transactions(0, 90, each=2), 90, True),
+    "many groups, each with its own transactions": (
+        [Commit(offset=at, key=0, request=at, group=f"g-{at // 2 % 30}") for at in range(0, 600, 2)],
+        600,
+        True,
+    ),
+    "transactions that were aborted, between commits of the same keys": (
+        [each for each in transactions(0, 300, each=2) if not 120 <= each.offset < 180],
+        300,
+        True,
+    ),
+    "one transaction of ten commits, and ten skipped offsets": (transactions(0, 10, each=10), 20, False),
+    "a compacted log without transactions": ([Commit(offset=at, key=at) for at in range(0, 60, 3)], 60, False),
+    "a compacted log of transactions": ([Commit(offset=at, key=at, request=at) for at in range(0, 60, 3)], 60, False),
+    "a log that was compacted while it was read": (
+        [Commit(offset=at, key=at % 5) for at in range(1000)] + [Commit(offset=at, key=at, request=at) for at in range(1000, 60_000, 20)],
+        60_000,
+        False,
+    ),
+    "tombstones, which no transaction writes, in a compacted log": (
+        [Commit(offset=at, key=at, tombstone=True) for at in range(0, 60, 2)],
+        60,
+        False,
+    ),
+    "nothing but skipped offsets": ([], 5, False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_skipped_offsets_are_no_hole_where_they_cannot_be_compacted_records(tmp_path: Path, name: str) -> None:
+    commits, end, complete = CASES[name]
+    found = read(tmp_path, batch(tmp_path, "00000001", skipped(0, end, commits), commits=commits))
+    assert (found.complete_since, found.lost_until) == (None if complete else NOON, None)
+
+
+def test_a_marker_whose_transaction_the_batch_before_holds_is_no_hole(tmp_path: Path) -> None:
+    first = read(tmp_path, batch(tmp_path, "00000001", {"start": 0, "end": 10}))
+    commits = transactions(11, 90, each=2)
+    found = read(tmp_path, batch(tmp_path, "00000002", skipped(10, 90, commits), commits=commits), before=(first,), end=LATER)
+    assert (found.next_offset, found.complete_since) == (90, None)
+
+
+def test_records_of_other_types_are_not_taken_for_skipped_offsets(tmp_path: Path) -> None:
+    commits = transactions(0, 9, each=2)
+    found = read(tmp_path, batch(tmp_path, "00000001", skipped(0, 11, commits, other=3), commits=commits, other=3))
+    assert found.complete_since is None
 
 
 def test_what_an_open_transaction_holds_back_ends_the_reading_at_the_newest_record(tmp_path: Path) -> None:

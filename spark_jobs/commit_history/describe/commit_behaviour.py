@@ -25,8 +25,9 @@ def commit_behaviour(
     unchanged_without_epoch, single_steps, rewinds, jumps, recreations, transactional, with_metadata bigint; first_commit, last_progress,
     last_rewind, longest_gap_from timestamp; interval_low_ms, interval_beat_ms, interval_ms, interval_high_ms bigint (percentiles 5, 25,
     50, 95); timed, the intervals that can be a beat; largest_rewind, rewound_from (the largest offset of the current topic from which a
-    commit went back), median_step, largest_step, longest_gap_ms bigint; removed_at timestamp, removed string (expired, deleted,
-    topic_deleted, unknown), removed_reason string; earlier, a struct of what ``earlier`` holds.
+    commit went back), unclear_from (the same, of commits that may be of an earlier topic of that name), median_step, largest_step,
+    longest_gap_ms bigint; removed_at timestamp, removed string (expired, deleted, topic_deleted, unknown), removed_reason string; earlier,
+    a struct of what ``earlier`` holds.
 
     ``emptied``: group_id, empty_since timestamp, of groups that are known to have lost their last member. ``deleted_groups``: group_id,
     deleted_at timestamp, when groups' own metadata was removed. ``retention_ms``: offsets.retention.minutes, None when not known.
@@ -38,7 +39,8 @@ def commit_behaviour(
     steps = _steps(rows)
     figures = steps.groupBy(*KEYS).agg(*[value.alias(name) for name, value in _figures().items()])
     typical = F.col("intervals_at")[list(_PERCENTILES).index("interval_ms")].alias("interval_ms")
-    beats = steps.join(figures.select(*KEYS, "interval_beat_ms", typical, "median_step", "recreated_at"), on=list(KEYS), how="inner")
+    known = ("interval_beat_ms", typical, "median_step", "recreated_at", "unclear_at")
+    beats = steps.join(figures.select(*KEYS, *known), on=list(KEYS), how="inner")
     rhythm = beats.groupBy(*KEYS).agg(*[value.alias(name) for name, value in _rhythm().items()])
     removed = _removed(steps, emptied, retention_ms, deleted_groups)
     rows = figures.join(rhythm, on=list(KEYS), how="left").join(removed, on=list(KEYS), how="left")
@@ -48,7 +50,7 @@ def commit_behaviour(
             "longest_gap_from": F.col("gap.before.commit_time"),
             **{name: F.col("intervals_at")[at] for at, name in enumerate(_PERCENTILES)},
         }
-    ).drop("gap", "intervals_at", "recreated_at")
+    ).drop("gap", "intervals_at", "recreated_at", "unclear_at")
 
 
 _STOOD = ("log_offset", "commit_time", "committed", "topic_id", "expire_time")
@@ -56,22 +58,27 @@ _PERCENTILES = {"interval_low_ms": 0.05, "interval_ms": 0.5, "interval_high_ms":
 
 
 def _steps(commits: DataFrame) -> DataFrame:
-    """Adds ``before``, the last commit; ``follows``, no tombstone between them; ``interval`` ms, ``step``, ``rewind``, ``recreated``.
+    """Adds ``before``, the last commit; ``follows``, no tombstone between them; ``interval`` ms, ``step``, ``rewind``, ``recreated``,
+    ``unclear``.
 
     A tombstone ends intervals and steps. Rewinds are found across it, because the group may have started again. A recreated topic has
-    another topic id: the first commit on it is neither a step nor a rewind. Records are in the order of their log offsets.
+    another topic id: the first commit on it is neither a step nor a rewind. Transactional commits, and values before
+    version 4, have no topic id. Without a tombstone between two of them both are of the same topic, because its deletion writes one.
+    Across a tombstone, which the deletion of the topic, an expiry or an administrator may have written, that is not known: ``unclear``.
+    Records are in the order of their log offsets.
     """
     order = Window.partitionBy(*KEYS).orderBy("log_offset")
     commit = F.when(~F.col("tombstone"), F.struct("committed", "commit_time", "expire_time", "topic_id"))
     last = F.last(commit, ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, -1))
     follows = ~F.lag("tombstone", 1, True).over(order)
     rows = commits.withColumns({"before": last, "follows": follows})
-    same_topic = F.coalesce(F.col("before.topic_id") == F.col("topic_id"), F.lit(True))  # a transactional commit has no topic id
+    same_topic = F.coalesce(F.col("before.topic_id") == F.col("topic_id"), F.when(F.col("follows"), F.lit(True)))
     elapsed = F.unix_millis("commit_time") - F.unix_millis("before.commit_time")
     step = F.col("committed") - F.col("before.committed")
     return rows.withColumns(
         {
             "recreated": ~same_topic,
+            "unclear": same_topic.isNull() & F.col("before").isNotNull() & ~F.col("tombstone"),
             # The next commit may be from another coordinator, whose clock is behind.
             "interval": F.when(F.col("follows") & same_topic & (elapsed >= 0), elapsed),
             "step": F.when(F.col("follows") & same_topic, step),
@@ -106,6 +113,7 @@ def _figures() -> dict[str, Column]:
         "largest_step": F.max(F.when(F.col("step") > 0, F.col("step"))),
         "recreations": F.count_if("recreated"),
         "recreated_at": F.max(F.when(F.col("recreated"), F.col("log_offset"))),
+        "unclear_at": F.max(F.when(F.col("unclear"), F.col("log_offset"))),
         # Of the commits that these brokers write, only transactional ones come without the topic's id.
         "transactional": F.count_if(commit & (F.col("version") >= 4) & F.col("topic_id").isNull()),
         "with_metadata": F.count_if(commit & (F.col("metadata") != "")),
@@ -121,13 +129,14 @@ def _rhythm() -> dict[str, Column]:
     off = F.abs(F.col("interval") - count * beat)
     # A group that was stopped catches up with one large step, which is no jump.
     at_once = F.col("interval") <= 3 * F.greatest("interval_ms", F.lit(1))
+    # Offsets of the topic before it was recreated do not count.
+    went_back = (F.col("committed") < F.col("before.committed")) & (F.col("log_offset") > F.coalesce("recreated_at", F.lit(-1)))
+    unclear = F.col("log_offset") <= F.coalesce("unclear_at", F.lit(-1))
     return {
         "timed": F.count_if(count <= MOST_BEATS),
         "beats": F.count_if((count <= MOST_BEATS) & is_near(off, beat)),
-        # Offsets of the topic before it was recreated do not count.
-        "rewound_from": F.max(
-            F.when(F.col("rewind").isNotNull() & (F.col("log_offset") > F.coalesce("recreated_at", F.lit(-1))), F.col("before.committed"))
-        ),
+        "rewound_from": F.max(F.when(went_back & ~unclear, F.col("before.committed"))),
+        "unclear_from": F.max(F.when(went_back & unclear, F.col("before.committed"))),
         "jumps": F.count_if(at_once & (F.col("step") > _MANY_STEPS * F.col("median_step"))),
     }
 

@@ -51,18 +51,25 @@ def group_behaviour(records: DataFrame, partitions: DataFrame, carried: DataFram
     )
     rows = rows.join(carried.select("group_id", F.struct(*_CARRIED).alias("carried")), on="group_id", how="full")
     told = F.col("group_type").isNotNull()
+    kind = F.coalesce("group_type", "carried.group_type")
     rows = rows.withColumns(
         {
-            **{name: F.coalesce(f"classic.{name}", f"newer.{name}", f"carried.{name}") for name in _MEMBER_FIGURES},
+            **{name: _of_protocol(kind, name) for name in _MEMBER_FIGURES},
             **{name: F.coalesce(name, F.lit(0).cast("bigint")) for name in (*_SUMS, "partitions")},
             "live_members": F.col("newer.live_members"),
             "empty_since": F.when(told, F.col("classic.empty_since")).otherwise(F.col("carried.empty_since")),
             # The partition was read, and holds no record of the group: 0, and not NULL.
             **{name: F.coalesce(name, F.when(~told & F.col("carried.group_type").isNotNull(), F.lit(0))) for name in _COUNTS},
-            "group_type": F.coalesce("group_type", "carried.group_type"),
+            "group_type": kind,
         }
     )
     return rows.withColumns(inference()).drop("classic", "newer", "carried", "same_beat")
+
+
+def _of_protocol(kind: Column, name: str) -> Column:
+    """A figure of the members by the records of the group's present protocol ``kind``: it may have had another one before."""
+    read = F.when(kind == "classic", F.col(f"classic.{name}")).otherwise(F.col(f"newer.{name}"))
+    return F.coalesce(read, F.when(kind == F.col("carried.group_type"), F.col(f"carried.{name}")))
 
 
 _MEMBER_FIGURES = ("member_count", "static_members", "assignor", "session_timeout_ms", "rebalance_timeout_ms")
@@ -76,10 +83,12 @@ _CARRIED_DDL = (
 
 
 def emptied(records: DataFrame, carried: DataFrame | None = None) -> DataFrame:
-    """group_id, empty_since timestamp: when a classic group lost its last member, by its newest record; no row for groups with members."""
-    newest = (
-        records.where("record_type = 2 and not tombstone").groupBy("group_id").agg(F.max_by("group_metadata", "log_offset").alias("now"))
-    )
+    """group_id, empty_since timestamp: when a classic group lost its last member, by its newest record; no row for groups with members.
+
+    A group that has gone over to a newer protocol is not classic: its newest record holds no state of the classic one.
+    """
+    states = records.where("record_type in (2, 3, 11, 17) and not tombstone")
+    newest = states.groupBy("group_id").agg(F.max_by("group_metadata", "log_offset").alias("now"))
     empty = F.expr("size(now.members) = 0 and now.state_ms > 0")
     known = newest.select("group_id", F.when(empty, F.timestamp_millis("now.state_ms")).alias("empty_since"))
     if carried is not None:

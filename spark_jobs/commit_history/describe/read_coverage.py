@@ -19,6 +19,8 @@ from kafka_audit.store.commit_batches import batches_in, raw_manifest, read_at
 from kafka_audit.store.durable_files import read_json
 from kafka_audit.store.manifest import MANIFEST
 from kafka_audit.times import parse_time
+from spark_jobs.commit_history.describe.skipped_offsets import may_be_compacted
+from spark_jobs.engine.tables import parts_of
 
 _CLOCKS_APART = timedelta(hours=1)
 """A record may be this much younger than the run that read it, by the broker's clock and by what the run waited for."""
@@ -93,15 +95,13 @@ def readings(
     back, with the time of the newest record that was read.
     """
     known = {each.partition: each for each in before}
-    ranges: dict[int, list[dict[str, int]]] = {number: [] for number in {*range(partitions), *known}}
+    ranges: dict[int, list[dict[str, Any]]] = {number: [] for number in {*range(partitions), *known}}
     for batch in batches:
         of_batch = _ranges(history, batch)
-        transactional = _count(batch, "offset_commits", _TRANSACTIONAL) if any(said["skipped"] for said in of_batch) else Counter()
-        undecoded = _count(batch, "undecoded") if read_json(batch / MANIFEST)["rows"]["undecoded"] else Counter()
+        undecoded = _undecoded(batch) if read_json(batch / MANIFEST)["rows"]["undecoded"] else Counter()
         for said in of_batch:
             number = said["partition"]
-            more = {**said, "transactional": transactional[number], "undecoded": undecoded[number]}
-            ranges.setdefault(number, []).append(more)
+            ranges.setdefault(number, []).append({**said, "batch": batch, "undecoded": undecoded[number]})
     found = []
     for number, new in sorted(ranges.items()):
         prior = known.get(number)
@@ -122,7 +122,7 @@ def readings(
     return found
 
 
-def _follow(prior: Reading | None, ranges: Iterable[Mapping[str, int]]) -> tuple[int, bool, bool]:
+def _follow(prior: Reading | None, ranges: Iterable[Mapping[str, Any]]) -> tuple[int, bool, bool]:
     """The next offset to read, whether every record before it was read, and whether the newest record of every key was."""
     reached, complete, whole = prior.next_offset if prior else None, True, True
     for one in sorted(ranges, key=lambda each: each["start"]):
@@ -134,21 +134,17 @@ def _follow(prior: Reading | None, ranges: Iterable[Mapping[str, int]]) -> tuple
         elif one["start"] > reached:
             whole = False
         whole = whole and not one["lost"] and not one["undecoded"]
-        # Each transaction has one marker and at least one commit. More skipped offsets than that are aborted or compacted records.
-        complete = complete and whole and one["skipped"] <= one["transactional"]
+        complete = complete and whole
+        if complete and one["skipped"]:
+            complete = not may_be_compacted(one["batch"], one["partition"], one["start"], one["end"])
         reached = one["end"]
     return reached or 0, complete, whole
 
 
-_TRANSACTIONAL = (pc.field("version") >= 4) & pc.is_null(pc.field("topic_id"))
-"""Transactional commits: at most as many skipped offsets are the markers of their transactions."""
-
-
-def _count(batch: Path, table: str, which: pc.Expression | None = None) -> Counter[int]:
-    """Rows of each log_partition in a decoded table, counted a batch of rows at a time."""
-    parts = sorted((batch / f"{table}.parquet").glob("[!.]*.parquet"))
+def _undecoded(batch: Path) -> Counter[int]:
+    """Undecoded rows of each log_partition, counted a batch of rows at a time."""
     counts: Counter[int] = Counter()
-    for rows in ds.dataset([str(part) for part in parts]).to_batches(columns=["log_partition"], filter=which):
+    for rows in ds.dataset([str(part) for part in parts_of([batch / "undecoded.parquet"])]).to_batches(columns=["log_partition"]):
         for count in pc.value_counts(rows["log_partition"]).to_pylist():
             counts[count["values"]] += count["counts"]
     return counts

@@ -17,7 +17,7 @@ GROUP_BEHAVIOUR = (
 )
 PARTITION_BEHAVIOUR = (
     f"struct<{_READ},as_of_ms:bigint,commits:bigint,unchanged:bigint,rewinds:bigint,last_rewind_at:string,rewound_from:bigint,"
-    "last_commit_ms:bigint,longest_gap_ms:bigint,jumps:bigint,committed:bigint,moved_ms:bigint,empty_ms:bigint,own_expiry:boolean,"
+    "unclear_from:bigint,last_commit_ms:bigint,longest_gap_ms:bigint,jumps:bigint,committed:bigint,moved_ms:bigint,empty_ms:bigint,own_expiry:boolean,"
     "lost_ms:bigint>"
 )
 
@@ -35,7 +35,8 @@ BEHAVIOUR_OF_PARTITION = f"""
     behaviour {PARTITION_BEHAVIOUR} what the group's commits on the partition show, over `hours` without a hole up to `as_of`, as_of_ms
         before the snapshot; NULL where they were not read. committed is the newest commit, however old, and last_commit_ms how long before
         the snapshot it was; moved_ms is how long before it a commit of the window moved forward, rewound_from the largest offset from which
-        one went back; empty_ms is how long a classic group has had no members by its own records, NULL when these show some or were not
+        one went back; unclear_from the same of commits without topic id before an offset was removed, which may be of an earlier topic of
+        that name; empty_ms is how long a classic group has had no members by its own records, NULL when these show some or were not
         read; own_expiry says that the newest commit carries an expiry of its own; lost_ms is how long before the snapshot newest records
         were last lost, NULL: never
     {_REASON}
