@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from spark_jobs.engine.evidence import Evidence, shortened
 from spark_jobs.lag.burrow import burrow
 from spark_jobs.lag.in_steps import bound, in_steps
+from spark_jobs.lag.passing import passing
 from spark_jobs.lag.positions import KEYS, lag_of, offsets_between, position_of
 from spark_jobs.lag.samples import by_age, distances, in_sequence, is_newer, newest, newest_of, oldest_of, with_age
 
@@ -23,7 +24,7 @@ _HOUR_MS = 3_600_000
 
 
 def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
-    """Adds what the newest samples tell of group partitions, by committed, has_commit, position and lag of this snapshot.
+    """Adds what the newest samples tell of group partitions, by committed, has_commit, position, lag and first_is_record of this snapshot.
 
     The columns of kafka_audit.catalogue.rows from ``snapshots`` to ``idle_ms``, recreated, truncated, expired_per_s, status_window_ms,
     detected_within_ms, produced_per_s, consumed_per_s and burrow (spark_jobs.lag.burrow); and these:
@@ -33,8 +34,7 @@ def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
       rewound bigint, by how many offsets the commit is below the highest
     - of the newest sample that is at least one commit interval ago: lag_before bigint; read_all_before boolean, everything that was in the
       log then has been read; written_since bigint
-    - when the log end was read, in epoch milliseconds: log_read_ms now; seen_unread_ms in the oldest sample of the newest run whose end is
-      past the position; not_past_ms in the sample before that run; and passed_ms, when it passed the position if it grew evenly
+    - log_read_ms, seen_unread_ms, seen_record_ms, not_past_ms and passed_ms (spark_jobs.lag.passing)
     - lags_by_age array<bigint>
     """
     before = rows.columns
@@ -43,7 +43,7 @@ def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
     movement = in_steps(
         lambda _: {"samples": _samples(evidence)},
         lambda it: {"own": F.filter(it["samples"], lambda one: one["is_own"])},
-        lambda it: {"commit": _commit_facts(it["samples"], it["own"], now), "passing": _passing_facts(it["samples"])},
+        lambda it: {"commit": _commit_facts(it["samples"], it["own"], now), "passing": passing(it["samples"])},
         lambda it: {
             "window": _window_facts(it["samples"], it["own"], it["commit"]["idle"], now),
             # Burrow reads the offsets topic, where share groups keep none.
@@ -202,29 +202,6 @@ def _commit_facts(samples: Column, own: Column, now: Column) -> Column:
         lambda it: {"idle": F.filter(it["run"], lambda one: (unread_then(one) > 0) & is_newer(one, it["caught_up"]))},
         lambda it: {"facts": facts(it)},
     )
-
-
-def _passing_facts(samples: Column) -> Column:
-    """Between which samples the log passed the position; in between its end is taken to have grown evenly."""
-    position = F.col("position")
-
-    def facts(it: Column) -> Column:
-        older, newer = it["older"], it["newer"]
-        share = (position - older["log_end"]) / (newer["log_end"] - older["log_end"])
-        found = {
-            "log_read_ms": newest_of(samples)["read_ms"],
-            "seen_unread_ms": newer["read_ms"],
-            "not_past_ms": older["read_ms"],
-            "passed_ms": older["read_ms"] + F.round(share * (newer["read_ms"] - older["read_ms"])).cast("bigint"),
-        }
-        return F.struct(*[fact.alias(name) for name, fact in found.items()])
-
-    return in_steps(
-        lambda _: {"read": F.filter(samples, lambda one: one["log_end"].isNotNull() & one["read_ms"].isNotNull() & position.isNotNull())},
-        lambda it: {"older": newest_of(F.filter(it["read"], lambda one: one["log_end"] <= position))},
-        lambda it: {"newer": oldest_of(F.filter(it["read"], lambda one: (one["log_end"] > position) & is_newer(one, it["older"])))},
-        lambda it: {"facts": facts(it)},
-    )["facts"]
 
 
 def _window_facts(samples: Column, own: Column, idle: Column, now: Column) -> Column:
