@@ -147,18 +147,18 @@ def sla_samples(window: LagWindow, slas: Sequence[LagSla], covering: Column, iso
     doubtful, barred = held_by_isolation(F.coalesce("held", F.lit(0).cast("bigint")))
     committed = F.col("isolation") == READ_COMMITTED
     over = F.when(F.col("isolation") == READ_UNCOMMITTED, F.greatest("over_seconds", "over_held_seconds")).otherwise(F.col("over_seconds"))
-    kept = F.when(committed, F.col("kept_committed_seconds")).otherwise(F.col("kept_seconds"))
-    unknown = F.col("still_unknown") - F.when(committed, F.col("waiting_unknown")).otherwise(F.lit(0))
+    kept_seconds = F.when(committed, F.col("kept_committed_seconds")).otherwise(F.col("kept_seconds"))
+    still_unknown = F.col("still_unknown") - F.when(committed, F.col("waiting_unknown")).otherwise(F.lit(0))
     sums = rows.groupBy("group_id", "sla", "taken_ms").agg(
         F.sum("unknown").alias("unknown"),
         F.sum(F.col("lag") - barred).alias("lag"),
         F.sum(F.col("lag") - barred - doubtful - F.coalesce("perhaps", F.lit(0))).alias("lag_least"),
         F.sum("lost").alias("lost"),
         F.max(over).alias("over_seconds"),
-        F.max(kept).alias("kept_seconds"),
-        F.count_if(kept.isNull()).alias("untimed"),
+        F.max(kept_seconds).alias("kept_seconds"),
+        F.count_if(kept_seconds.isNull()).alias("untimed"),
         F.max(F.col("taken_ms") - F.col("still_since_ms")).alias("still_ms"),
-        F.sum(unknown).alias("still_unknown"),
+        F.sum(still_unknown).alias("still_unknown"),
     )
     rows = sums.join(sampled, on=["sla", "taken_ms"], how="inner")
     records, seconds, still = F.col("max_lag_records"), F.col("max_lag_seconds"), F.col("max_no_progress_seconds") * 1000

@@ -394,6 +394,18 @@ def test_the_seconds_before_an_open_transaction_are_those_of_the_declared_isolat
     assert "isolation.level" in present["CON-02 open-undeclared"]["reason"]
 
 
+def test_the_samples_of_a_window_say_of_an_open_transaction_what_the_snapshot_says(present: dict[str, dict[str, Any]]) -> None:
+    newest = {group: tuple(present[f"open-{group}"][f"recent_time_{name}"] for name in ("known", "outside")) for group in OPEN}
+    assert newest == {
+        "undeclared": (0, 0),
+        "committed": (2, 0),
+        "uncommitted": (2, 2),
+        "both": (0, 0),
+        "far-behind": (2, 2),
+        "committed-and-far": (2, 2),
+    }
+
+
 @pytest.fixture(scope="module")
 def evidence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evidence]:
     root = tmp_path_factory.mktemp("history")
