@@ -18,6 +18,7 @@ ALLOWED = {
     "spark_jobs/lag/positions.py": "within a sample",
     "spark_jobs/lag/steps.py": "from one sample to the next",
     "spark_jobs/lag/movement.py": "over the newest samples",
+    "spark_jobs/lag/passing.py": "when the log passed a position",
     "plugins/kafka_audit/lag/position.py": "the same as positions.py without Spark",
     "plugins/kafka_audit/lag/reading.py": "from one reading to the next",
     "plugins/kafka_audit/lag/standings.py": "the same as position.py for Arrow columns",
