@@ -21,6 +21,8 @@ class Standing:
     state: str = "Stable"
     assigned: bool | None = True
     """Whether the group's member has the partition; if not, it has one of another topic. None: it did not tell."""
+    described: bool = True
+    """Whether the group's member was described at all."""
     subscribed: bool | None = False
     """Whether the member subscribes the topic; if not, it subscribes another one. None: it did not tell, as with a regular expression."""
     listed: bool = True
@@ -140,8 +142,21 @@ GOLDEN: dict[str, Standing] = {
         beyond_end=0,
         records=(999_499, 999_499),
     ),
+    # A member that does not tell what it has assigned may have this topic.
     "a-member-did-not-tell": Standing(
-        committed=40, assigned=None, expected="BEHIND", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)
+        committed=40, assigned=None, expected="NOT_ASSESSED", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)
+    ),
+    "a-member-told-only-its-subscription": Standing(
+        committed=40, assigned=None, subscribed=True, expected="BEHIND", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)
+    ),
+    "a-member-did-not-tell-and-level": Standing(
+        committed=100, assigned=None, expected="OK", position=100, lag=0, lost=0, beyond_end=0, records=(0, 0)
+    ),
+    "no-member-was-described": Standing(
+        committed=40, described=False, expected="NOT_ASSESSED", position=40, lag=60, lost=0, beyond_end=0, records=(60, 60)
+    ),
+    "no-member-was-described-and-level": Standing(
+        committed=100, described=False, expected="OK", position=100, lag=0, lost=0, beyond_end=0, records=(0, 0)
     ),
     "rebalancing": Standing(
         committed=40,

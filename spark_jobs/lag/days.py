@@ -44,14 +44,16 @@ which is no lag; NULL where one offset is unread and it is not known what it is.
 """
 GROUPS = (
     "group_id string, topic string, taken_ms bigint, partitions int, unknown int, perhaps int, lag bigint, lag_max bigint, held bigint, "
-    "lost bigint, over_seconds int, over_held_seconds int, kept_seconds int, still_since_ms bigint, still_unknown int"
+    "lost bigint, over_seconds int, over_held_seconds int, kept_seconds int, kept_committed_seconds int, still_since_ms bigint, "
+    "still_unknown int, waiting_unknown int"
 )
 """One row for each sample, group and topic, over the partitions that count; lag and lost are sums over those whose offsets are known.
 
 perhaps: partitions with one unread offset that may be the end of a transaction. held: records of lag that open transactions hold back
 from read_committed consumers. over_held_seconds: as over_seconds, which does not count them, over partitions where these hold back all that
-is unread; a read_uncommitted group breaks it. unknown: partitions whose lag is not known; still_unknown: those of which it is not known
-whether they moved or since when they stand still.
+is unread; a read_uncommitted group breaks it. kept_committed_seconds: as kept_seconds, but with 0 for these partitions, on which a
+read_committed group has nothing to read. unknown: partitions whose lag is not known; still_unknown: those of which it is not known
+whether they moved or since when they stand still; waiting_unknown: those of these on which open transactions hold back all that is unread.
 """
 
 
@@ -138,7 +140,8 @@ def group_rows(rows: DataFrame) -> DataFrame:
     values = ("committed", "log_start", "log_end", "over_seconds", "kept_seconds", "still_since_ms", "movement_known")
     rows = rows.where(F.coalesce("counts", F.lit(True))).withColumns({name: F.when(F.col("counts"), F.col(name)) for name in values})
     lag = unread()
-    kept = F.when(lag == 0, F.lit(0)).otherwise(F.col("kept_seconds"))
+    kept, kept_committed = (F.when(none, F.lit(0)).otherwise(F.col("kept_seconds")) for none in (lag == 0, (lag == 0) | waits()))
+    still_unknown = ~F.coalesce("movement_known", F.lit(False)) | lag.isNull()
     found = rows.groupBy("group_id", "topic", "taken_ms").agg(
         F.count("*").alias("partitions"),
         F.count_if(lag.isNull()).alias("unknown"),
@@ -149,12 +152,13 @@ def group_rows(rows: DataFrame) -> DataFrame:
         F.sum(lost()).alias("lost"),
         F.max(F.when(~waits(), F.col("over_seconds"))).alias("over_seconds"),
         F.max(F.when(waits(), F.col("over_seconds"))).alias("over_held_seconds"),
-        F.count_if(kept.isNull()).alias("without"),
-        F.max(kept).alias("kept_seconds"),
+        F.when(F.count_if(kept.isNull()) == 0, F.max(kept)).alias("kept_seconds"),
+        F.when(F.count_if(kept_committed.isNull()) == 0, F.max(kept_committed)).alias("kept_committed_seconds"),
         F.min("still_since_ms").alias("still_since_ms"),
-        F.count_if(~F.coalesce("movement_known", F.lit(False)) | lag.isNull()).alias("still_unknown"),
+        F.count_if(still_unknown).alias("still_unknown"),
+        F.count_if(still_unknown & waits()).alias("waiting_unknown"),
     )
-    return selected(found.withColumn("kept_seconds", F.when(F.col("without") == 0, F.col("kept_seconds"))), GROUPS)
+    return selected(found, GROUPS)
 
 
 def roll_up(spark: SparkSession, root: EvidenceRoot, cluster: str, until: date, interval_seconds: int) -> list[date]:

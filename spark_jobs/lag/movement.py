@@ -24,7 +24,7 @@ _HOUR_MS = 3_600_000
 def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds what the newest samples tell of group partitions.
 
-    Needs committed, has_commit, position, lag, lost, record_offset and has_hole of this snapshot, and compacted.
+    Needs committed, has_commit, position, lag, lost, record_offset, has_hole and first_is_record of this snapshot, and compacted.
 
     The columns of kafka_audit.catalogue.rows from ``snapshots`` to ``idle_ms``, recreated, truncated, expired_per_s, status_window_ms,
     detected_within_ms, produced_per_s, consumed_per_s and burrow (spark_jobs.lag.burrow); and these:
@@ -35,8 +35,9 @@ def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
     - of the newest sample that is at least one commit interval ago: lag_before bigint; read_all_before boolean, everything that was in the
       log then has been read; written_since bigint
     - when the log end was read, in epoch milliseconds: log_read_ms now; seen_unread_ms in the oldest sample of the newest run whose end is
-      past the first unread record, or the position if that was not read; not_past_ms in the sample before that run; and passed_ms, when it
-      passed that offset if it grew evenly
+      past the first unread record, or the position if that was not read; seen_record_ms in the oldest sample of that run which shows that a
+      record was unread (a single offset may be the end of a transaction); not_past_ms in the sample before that run; and passed_ms, when
+      the log end passed that offset if it grew evenly
     - lags_by_age array<bigint>
     """
     before = rows.columns
@@ -150,23 +151,26 @@ def _commit_facts(samples: Column, own: Column, now: Column) -> Column:
 
 def _passing_facts(samples: Column) -> Column:
     """Between which samples the log passed the first unread record; in between its end is taken to have grown evenly."""
-    position = F.coalesce("record_offset", "position")
+    first = F.coalesce("record_offset", "position")
+    no_proof = first + F.when(F.col("first_is_record"), F.lit(0)).otherwise(1)
 
     def facts(it: Column) -> Column:
         older, newer = it["older"], it["newer"]
-        share = (position - older["log_end"]) / (newer["log_end"] - older["log_end"])
+        share = (first - older["log_end"]) / (newer["log_end"] - older["log_end"])
         found = {
             "log_read_ms": newest_of(samples)["read_ms"],
             "seen_unread_ms": newer["read_ms"],
+            "seen_record_ms": oldest_of(F.filter(it["past"], lambda one: one["log_end"] > no_proof))["read_ms"],
             "not_past_ms": older["read_ms"],
             "passed_ms": older["read_ms"] + F.round(share * (newer["read_ms"] - older["read_ms"])).cast("bigint"),
         }
         return F.struct(*[fact.alias(name) for name, fact in found.items()])
 
     return in_steps(
-        lambda _: {"read": F.filter(samples, lambda one: one["log_end"].isNotNull() & one["read_ms"].isNotNull() & position.isNotNull())},
-        lambda it: {"older": newest_of(F.filter(it["read"], lambda one: one["log_end"] <= position))},
-        lambda it: {"newer": oldest_of(F.filter(it["read"], lambda one: (one["log_end"] > position) & is_newer(one, it["older"])))},
+        lambda _: {"read": F.filter(samples, lambda one: one["log_end"].isNotNull() & one["read_ms"].isNotNull() & first.isNotNull())},
+        lambda it: {"older": newest_of(F.filter(it["read"], lambda one: one["log_end"] <= first))},
+        lambda it: {"past": F.filter(it["read"], lambda one: (one["log_end"] > first) & is_newer(one, it["older"]))},
+        lambda it: {"newer": oldest_of(it["past"])},
         lambda it: {"facts": facts(it)},
     )["facts"]
 

@@ -103,9 +103,11 @@ def positions(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool = F
     - only_markers boolean: nothing but ends of transactions and aborted records follows the commit; NULL without lag, or when neither the
       first unread record nor the last batch tells
     - abandoned boolean: the group is Stable, all of its members told what they have assigned and subscribe, and that is not this topic;
-      NULL where one did not tell what it subscribes, and something is unread or lost
+      NULL where no member told that it reads the topic, one did not tell both or none was described, and something is unread or lost
     - of the first unread record: record_offset, record_ms (its timestamp), record_lag_ms (its age when it was read) bigint; record_error;
       hidden_record string, the error that hides its time, or ``IN_FUTURE``; has_hole boolean, the record lies above the position
+    - first_is_record boolean, never NULL: the first unread record was read, or the last batch holds records and begins at or below the
+      position; false where nothing tells whether the offset at the position is one
     - limits array<struct<max_lag_seconds:int,timestamp_ms:bigint,offset:bigint>>: what brokers answered for SLAs in seconds
     """
     rows = _places(tables, samples, assigned=assigned).join(_groups(tables, samples), on=["snapshot_id", "group_id"], how="left")
@@ -119,6 +121,7 @@ def positions(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool = F
                 F.col("record_error").isin(*HIDES_ITS_TIME), F.col("record_error")
             ),
             "has_hole": F.coalesce(F.col("record_offset") > F.col("position"), F.lit(False)),
+            "first_is_record": F.col("record_offset").isNotNull() | F.coalesce(_in_last_batch() & ~F.col("is_control"), F.lit(False)),
         }
     )
     rows = rows.withColumns({"unread": unread(), "held": held_unread(), "waits": waits()}).withColumn("abandoned", _abandoned())
@@ -126,10 +129,16 @@ def positions(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool = F
 
 
 def _abandoned() -> Column:
-    not_seen = F.coalesce((F.col("state") == "Stable") & ~F.array_contains("read_topics", F.col("topic")), F.lit(False))
-    # Of a topic that was read to its end it makes no difference.
-    matters = F.coalesce((F.col("lost") > 0) | (F.col("unread") > 0), F.lit(False))
-    return F.when(not_seen & ~F.col("all_told"), F.when(~matters, F.lit(False))).otherwise(not_seen & (F.size("read_topics") > 0))
+    none = F.array().cast("array<string>")
+    is_read = F.array_contains(F.coalesce("read_topics", none), F.col("topic"))
+    not_seen = F.coalesce((F.col("state") == "Stable") & ~is_read, F.lit(False))
+    left = not_seen & (F.size(F.coalesce("read_topics", none)) > 0)
+    return F.when(not_seen & ~F.coalesce("all_told", F.lit(False)), F.when(~lost_or_unread(), F.lit(False))).otherwise(left)
+
+
+def lost_or_unread() -> Column:
+    """Whether it makes a difference that a group reads a topic no longer: none where the topic was read to its end; never NULL."""
+    return F.coalesce((F.col("lost") > 0) | (F.col("unread") > 0), F.lit(False))
 
 
 def is_over(limit: Column) -> Column:
@@ -137,10 +146,11 @@ def is_over(limit: Column) -> Column:
 
     Offsets below that of the limit are older. Times may be out of order: the first unread record may be older than the limit although its
     offset is higher. Between the position and the first record that is still there may lie what compaction took, or the ends of
-    transactions.
+    transactions. NULL where a single offset is older, and nothing tells that it is a record and not the end of a transaction.
     """
-    first = F.coalesce("record_offset", "position")
-    return (limit["offset"] > first) | F.coalesce(F.col("record_ms") < limit["timestamp_ms"], F.lit(False))
+    older = limit["offset"] - F.coalesce("record_offset", "position")
+    by_offset = F.when((older != 1) | F.col("first_is_record"), older > 0)
+    return F.when(F.col("record_ms") < limit["timestamp_ms"], F.lit(True)).otherwise(by_offset)
 
 
 def seconds_broken_and_kept() -> tuple[Column, Column]:
@@ -173,19 +183,18 @@ def _places(tables: Tables, samples: Sequence[Snapshot], *, assigned: bool) -> D
 def _groups(tables: Tables, samples: Sequence[Snapshot]) -> DataFrame:
     """snapshot_id, group_id, group_type, state, read_topics array<string> and all_told boolean.
 
-    read_topics: what members have assigned or say that they subscribe; NULL where one did not tell what it has assigned.
+    read_topics: what members have assigned or say that they subscribe. all_told: every member told both. Both are NULL where no member
+    was described.
     """
     members = dataset(
         tables, samples, "members", "group_id string, assignment array<struct<topic:string,partition:int>>, subscribed_topics array<string>"
     )
-    told = F.concat("assignment.topic", F.coalesce("subscribed_topics", F.array().cast("array<string>")))
-    found = members.groupBy("snapshot_id", "group_id").agg(
-        F.count_if(F.col("assignment").isNull()).alias("silent"),
-        (F.count_if(F.col("subscribed_topics").isNull()) == 0).alias("all_told"),
-        F.array_distinct(F.flatten(F.collect_list(told))).alias("topics"),
+    none = F.array().cast("array<string>")
+    told = F.concat(F.coalesce("assignment.topic", none), F.coalesce("subscribed_topics", none))
+    read = members.groupBy("snapshot_id", "group_id").agg(
+        (F.count_if(F.col("assignment").isNull() | F.col("subscribed_topics").isNull()) == 0).alias("all_told"),
+        F.array_distinct(F.flatten(F.collect_list(told))).alias("read_topics"),
     )
-    topics = F.when(F.col("silent") == 0, F.col("topics")).alias("read_topics")
-    read = found.select("snapshot_id", "group_id", topics, "all_told")
     groups = dataset(tables, samples, "groups", "group_id string, state string, group_type string")
     return groups.join(read, on=["snapshot_id", "group_id"], how="left")
 
@@ -208,9 +217,17 @@ def _figures() -> dict[str, Column]:
     }
 
 
+def _reaches_the_end() -> Column:
+    return F.col("last_offset") >= F.col("log_end") - 1
+
+
+def _in_last_batch() -> Column:
+    """Whether all that is unread lies in the last batch; NULL where that batch was not read."""
+    return _reaches_the_end() & (F.col("base_offset") <= F.col("position"))
+
+
 def _only_markers() -> Column:
-    reaches_the_end = F.col("last_offset") >= F.col("log_end") - 1
-    by_last_batch = F.when(reaches_the_end, F.col("is_control") & (F.col("base_offset") <= F.col("position")))
+    by_last_batch = F.when(_reaches_the_end(), F.col("is_control") & (F.col("base_offset") <= F.col("position")))
     return F.when(F.col("lag") > 0, F.when(F.col("record_sought"), F.col("record_offset").isNull()).otherwise(by_last_batch))
 
 

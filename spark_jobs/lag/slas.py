@@ -29,9 +29,9 @@ def may_wait(waits: Column) -> Column:
 def with_behind_sla(rows: DataFrame) -> DataFrame:
     """Adds behind_sla and sla_seconds_asked (kafka_audit.catalogue.rows).
 
-    Needs sla_seconds int, the group's limit; has_commit, limits, lag, beyond_end, position, record_offset, record_ms, hidden_record,
-    has_hole, only_markers_unread, waits, isolation, lag_ms_method and lag_ms_least. Timestamps need not rise with the offsets, so a
-    position at the limit's offset keeps the SLA only where nothing contradicts.
+    Needs sla_seconds int, the group's limit; has_commit, limits, lag, beyond_end, position, record_offset, record_ms, first_is_record,
+    hidden_record, has_hole, only_markers_unread, waits, isolation, lag_ms_method and lag_ms_least. Timestamps need not rise with the
+    offsets, so a position at the limit's offset keeps the SLA only where nothing contradicts.
     """
     before = rows.columns
     asked = F.get(F.filter("limits", lambda limit: limit["max_lag_seconds"] == F.col("sla_seconds")), F.lit(0))
@@ -145,17 +145,20 @@ def sla_samples(window: LagWindow, slas: Sequence[LagSla], covering: Column, iso
     pairs = window.groups.select("group_id", "topic").distinct().withColumn("sla", covering).where("sla is not null")
     rows = window.groups.join(F.broadcast(pairs), on=["group_id", "topic"], how="inner").withColumn("isolation", isolation)
     doubtful, barred = held_by_isolation(F.coalesce("held", F.lit(0).cast("bigint")))
+    committed = F.col("isolation") == READ_COMMITTED
     over = F.when(F.col("isolation") == READ_UNCOMMITTED, F.greatest("over_seconds", "over_held_seconds")).otherwise(F.col("over_seconds"))
+    kept_seconds = F.when(committed, F.col("kept_committed_seconds")).otherwise(F.col("kept_seconds"))
+    still_unknown = F.col("still_unknown") - F.when(committed, F.col("waiting_unknown")).otherwise(F.lit(0))
     sums = rows.groupBy("group_id", "sla", "taken_ms").agg(
         F.sum("unknown").alias("unknown"),
         F.sum(F.col("lag") - barred).alias("lag"),
         F.sum(F.col("lag") - barred - doubtful - F.coalesce("perhaps", F.lit(0))).alias("lag_least"),
         F.sum("lost").alias("lost"),
         F.max(over).alias("over_seconds"),
-        F.max("kept_seconds").alias("kept_seconds"),
-        F.count_if(F.col("kept_seconds").isNull()).alias("untimed"),
+        F.max(kept_seconds).alias("kept_seconds"),
+        F.count_if(kept_seconds.isNull()).alias("untimed"),
         F.max(F.col("taken_ms") - F.col("still_since_ms")).alias("still_ms"),
-        F.sum("still_unknown").alias("still_unknown"),
+        F.sum(still_unknown).alias("still_unknown"),
     )
     rows = sums.join(sampled, on=["sla", "taken_ms"], how="inner")
     records, seconds, still = F.col("max_lag_records"), F.col("max_lag_seconds"), F.col("max_no_progress_seconds") * 1000

@@ -6,7 +6,7 @@ And the time that is left: what retention will take from a group, and when, at p
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.lag.positions import may_be_marker, starts_young
+from spark_jobs.lag.positions import starts_young
 
 CAUGHT_UP, BY_RECORD, INTERPOLATED, AT_LEAST = "caught up", "record timestamp", "interpolated", "at least"
 BY_RETENTION, BY_PROGRESS = "retention.ms", "measured log start progress"
@@ -27,11 +27,10 @@ def with_lag_time(rows: DataFrame) -> DataFrame:
     now, seen, zero = F.col("log_read_ms"), F.col("seen_unread_ms"), F.lit(0).cast("bigint")
     # In all samples the log end is past the position: how long it has been is not known.
     is_bound = F.col("not_past_ms").isNull()
-    # One offset that nobody takes may be the marker of a transaction, which is no record: then nothing is late.
-    marker = may_be_marker(F.col("lag"), F.col("only_markers_unread"))
     estimates = {
         "lag_ms": now - F.when(is_bound, seen).otherwise(F.col("passed_ms")),
-        "lag_ms_least": F.when(marker, zero).otherwise(now - seen),
+        # While one offset was unread that may be the end of a transaction, nothing was late.
+        "lag_ms_least": F.coalesce(now - F.col("seen_record_ms"), zero),
         "lag_ms_most": now - F.col("not_past_ms"),
         "lag_ms_is_bound": is_bound,
         "lag_ms_method": F.when(is_bound, AT_LEAST).otherwise(INTERPOLATED),

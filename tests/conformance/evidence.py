@@ -226,6 +226,8 @@ def _add_first_unread(one: Synthetic, topic: str, committed: int, about: Mapping
         return
     offset, age = next(((int(offset), age) for offset, age in about["records"].items() if int(offset) >= position), (None, None))
     time = {} if offset is None else {"timestamp_ms": READ_MS - int(age * 1000), "timestamp_type": "CreateTime"}
+    if error := about.get("refused", {}).get("first_unread"):
+        offset, time = None, {"error": error}
     if not any((row["topic"], row["offset"]) == (topic, position) for row in one.tables["first_unread"]):
         one.add("first_unread", topic=topic, partition=0, offset=position, record_offset=offset, read_at=READ_AT, **time)
 

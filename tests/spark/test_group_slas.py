@@ -11,16 +11,18 @@ from pyspark.sql import DataFrame, SparkSession
 from snapshot_builder import HOUR_MS, READ_AT, READ_MS, Synthetic
 
 from kafka_audit.catalogue.load import load_catalogue
+from kafka_audit.catalogue.rows import SUBJECTS
 from kafka_audit.policy import Policy, load_policy
 from kafka_audit.store.history import read_history
 from kafka_audit.store.sealed import OFFSETS, SNAPSHOT
 from spark_jobs.engine.evidence import Evidence
+from spark_jobs.engine.tables import rows_of
 from spark_jobs.judge.controls import judge
 from spark_jobs.judge.policy_columns import PolicyColumns
 from spark_jobs.judge.population import populations
 from spark_jobs.lag.series import BUCKETS, lag_series, worst_groups
 from spark_jobs.rows.build import wide_rows
-from spark_jobs.rows.group.group_sla import judged_samples, lag_window
+from spark_jobs.rows.group.group_sla import judged_samples, lag_window, with_minutes
 
 pytestmark = pytest.mark.spark
 
@@ -70,7 +72,7 @@ def covered_cluster() -> Synthetic:
     one.add("replica_sizes", broker_id=1, path="/data", topic="secret", partition=0, size_bytes=1, is_future=False)
     one.add("replica_sizes", broker_id=1, path="/data", topic="__consumer_offsets", partition=0, size_bytes=1, is_future=False)
     one.group("connect-cluster", protocol_type="connect", assigned=[])
-    return one.add("sla_offsets", topic="pay", partition=0, max_lag_seconds=60, offset=81, read_at=READ_AT)
+    return one.add("sla_offsets", topic="pay", partition=0, max_lag_seconds=60, offset=82, read_at=READ_AT)
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +176,11 @@ groups:
 """
 # Group and topic -> commit, log start, demanded offset, offset of the first unread record (0: the log was read and has none) and its age.
 ODD: dict[str, tuple[int, int, int | None, int | None, int]] = {
-    "below": (80, 0, 81, None, 0),
+    "below": (80, 0, 82, None, 0),
+    # One older offset, which may be the end of a transaction, before younger ones; and the same one read.
+    "below-by-one": (80, 0, 81, None, 0),
+    "below-by-a-record": (80, 0, 81, 80, 59_000),
+    "seen-by-one": (80, 0, 81, None, 0),
     "older": (80, 0, 70, 80, 61_000),
     "young": (80, 0, 70, 80, 60_000),
     "ahead": (80, 0, 70, 80, -HOUR_MS),
@@ -194,6 +200,8 @@ ODD: dict[str, tuple[int, int, int | None, int | None, int]] = {
 }
 ENDED_LATER = {"seen", "hole", "ahead"}
 """Topics whose log already ended behind the commit an hour before."""
+ENDED_ONE_LATER = {"seen-by-one"}
+"""Topics whose log already ended one offset behind the commit an hour before."""
 NEW = {"future-old"}
 """Topics that no earlier snapshot shows."""
 
@@ -206,7 +214,7 @@ def add_odd(one: Synthetic, *, is_past: bool = False) -> Synthetic:
     for name, (committed, start, demanded, record, age) in ODD.items():
         if is_past and name in NEW:
             continue
-        end = 100 if not is_past else 90 if name in ENDED_LATER else start
+        end = 100 if not is_past else 90 if name in ENDED_LATER else 81 if name in ENDED_ONE_LATER else start
         one.topic(name).offsets(name, log_start=start, log_end=end, last_stable=end)
         one.group(name, assigned=[(name, 0)]).commit(name, name, committed)
         place = {"topic": name, "partition": 0, "read_at": READ_AT}
@@ -276,6 +284,9 @@ def present(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
 def test_an_sla_in_seconds_is_kept_only_where_nothing_contradicts(present: dict[str, dict[str, Any]]) -> None:
     assert {name: present[name]["behind_sla"] for name in ODD if not name.startswith("few")} == {
         "below": True,
+        "below-by-one": None,
+        "below-by-a-record": True,
+        "seen-by-one": None,
         "older": True,
         "young": False,
         "ahead": None,
@@ -293,9 +304,10 @@ def test_an_sla_in_seconds_is_kept_only_where_nothing_contradicts(present: dict[
 
 
 def test_a_snapshot_that_already_saw_the_unread_record_proves_it_late(present: dict[str, dict[str, Any]]) -> None:
-    assert {name: present[f"CON-02 {name}"]["status"] for name in ("ahead", "seen", "hole", "young")} == {
+    assert {name: present[f"CON-02 {name}"]["status"] for name in ("ahead", "seen", "seen-by-one", "hole", "young")} == {
         "ahead": "fail",
         "seen": "fail",
+        "seen-by-one": "not_assessed",
         "hole": "pass",
         "young": "pass",
     }
@@ -382,6 +394,18 @@ def test_the_seconds_before_an_open_transaction_are_those_of_the_declared_isolat
     assert "isolation.level" in present["CON-02 open-undeclared"]["reason"]
 
 
+def test_the_samples_of_a_window_say_of_an_open_transaction_what_the_snapshot_says(present: dict[str, dict[str, Any]]) -> None:
+    newest = {group: tuple(present[f"open-{group}"][f"recent_time_{name}"] for name in ("known", "outside")) for group in OPEN}
+    assert newest == {
+        "undeclared": (0, 0),
+        "committed": (2, 0),
+        "uncommitted": (2, 2),
+        "both": (0, 0),
+        "far-behind": (2, 2),
+        "committed-and-far": (2, 2),
+    }
+
+
 @pytest.fixture(scope="module")
 def evidence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evidence]:
     root = tmp_path_factory.mktemp("history")
@@ -416,6 +440,37 @@ def test_the_error_budget_is_that_of_the_window_without_quiet_hours(judged: dict
     assert row["budget_allowed_minutes"] == pytest.approx(24)
     assert (row["budget_used_minutes"], row["budget_left_minutes"]) == (180, pytest.approx(-156))
     assert row["worst_lag"] == 500
+
+
+DAYS_30, DAY = 2_592_000_000, 86_400_000
+# Length of the window, time inside, outside and in quiet hours, all in milliseconds, the target, and the verdict of CON-14.
+EXACT: dict[str, tuple[int, int, int, int, float, str]] = {
+    "just-kept": (DAYS_30, DAYS_30 - 2_592_000, 2_592_000, 0, 99.9, "pass"),
+    "just-broken": (DAYS_30, DAYS_30 - 2_592_001, 2_592_001, 0, 99.9, "fail"),
+    "kept-by-half": (DAYS_30, DAYS_30 - 1_296_000, 1_296_000, 0, 99.95, "pass"),
+    "broken-by-half": (DAYS_30, DAYS_30 - 1_296_001, 1_296_001, 0, 99.95, "fail"),
+    "kept-of-what-is-known": (DAYS_30, 2_497_500_000, 2_500_000, 0, 99.9, "pass"),
+    "broken-of-what-is-known": (DAYS_30, 2_497_499_999, 2_500_001, 0, 99.9, "fail"),
+    "known-just-enough": (DAY, 82_080_000, 0, 0, 99, "pass"),
+    # 1367.5 minutes are no 1368.
+    "known-not-enough": (DAY, 82_050_000, 0, 0, 99, "not_assessed"),
+    "known-enough-without-quiet-hours": (DAY, 77_995_000, 0, 4_300_000, 99, "pass"),
+    "all-quiet": (DAY, 0, 0, DAY, 99, "not_assessed"),
+}
+
+
+def test_a_promise_is_compared_to_the_millisecond(spark: SparkSession) -> None:
+    times = ("length_ms", "in_ms", "out_ms", "quiet_ms")
+    counts = ("samples", "samples_outside", *(f"recent_{kind}_{of}" for kind in ("lag", "time") for of in ("known", "outside")))
+    given = [
+        {"resource": name, **dict(zip(times, case, strict=False)), **dict.fromkeys(counts, 2), "policy": {"target_percent": float(case[4])}}
+        for name, case in EXACT.items()
+    ]
+    ddl = ", ".join([SUBJECTS["group_sla"].ddl, *(f"{name} bigint" for name in times), "parameters struct<min_known_percent:double>"])
+    rows = with_minutes(rows_of(spark, [{**one, "parameters": {"min_known_percent": 95.0}} for one in given], ddl))
+    control = [one for one in load_catalogue().of_subject("group_sla") if one.code == "CON-14"]
+    found = {row["resource"]: row["status"] for row in judge(rows, control).collect()}
+    assert found == {name: case[5] for name, case in EXACT.items()}
 
 
 VERDICTS = {

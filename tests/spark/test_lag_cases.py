@@ -181,7 +181,7 @@ def test_a_topic_that_a_group_may_have_left_makes_its_lag_unknown_and_says_why(s
         "table": False,  # nothing of it is unread or lost
     }
     assert (slas["perhaps"]["lag_known"], slas["perhaps"]["unknown_partitions"], slas["perhaps"]["partition_count"]) == (0, 1, 3)
-    why = "a member does not tell which topics it subscribes"
+    why = "not every member tells which topics it reads"
     assert why in slas["perhaps"]["errors"]["members"]
     assert positions["perhaps:left-0"]["errors"]["members"].startswith(why)
 

@@ -52,6 +52,9 @@ OVER, KEPT, NEITHER = (60, None), (None, 60), (None, None)
 CASES: dict[str, tuple[dict[str, Any], int, dict[str, Any] | None, tuple[int | None, int | None]]] = {
     "below the offset": ({}, 40, None, OVER),
     "at the offset": ({}, 50, None, KEPT),
+    "one offset below it, which may end a transaction": ({}, 49, None, NEITHER),
+    "one record below it": ({}, 49, {"record_offset": 49, "timestamp_ms": READ_MS}, OVER),
+    "two offsets below it": ({}, 48, None, OVER),
     "what was lost is not unread": ({"log_start": 50}, 10, None, KEPT),
     "the log start is not known": ({"log_start": None}, 10, None, NEITHER),
     "nothing is left to read": ({"log_start": 100}, 10, {"offset": 100}, KEPT),
@@ -123,6 +126,9 @@ def test_before_an_open_transaction_neither_seconds_nor_a_standstill_are_proven(
     figures = {name: (row.lag, row.held, row.over_seconds, row.over_held_seconds, row.still_since_ms) for name, row in last.items()}
     assert figures == {"reached": (40, 40, None, 60, None), "ahead": (50, 40, 60, None, READ_MS + HOUR_MS)}
     assert {group: row.still_unknown for group, row in last.items()} == {"reached": 1, "ahead": 0}
+    # A read_committed group has nothing to read there, so it is neither late nor stands still.
+    kept = {name: (row.kept_seconds, row.kept_committed_seconds, row.waiting_unknown) for name, row in last.items()}
+    assert kept == {"reached": (None, 0, 1), "ahead": (None, None, 0)}
 
 
 def test_a_standstill_begins_when_there_is_something_to_read(spark: SparkSession, tmp_path: Path) -> None:

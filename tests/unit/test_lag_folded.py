@@ -31,7 +31,7 @@ def only(made, sla_of=no_sla):
 
 def partitions(*commits, log=(50, 100)):
     """Group ``g`` with one commit on each partition; None: it could not be read."""
-    made = Made().topic(partitions=len(commits)).group()
+    made = Made().topic(partitions=len(commits)).group(state="Empty")
     for partition, committed in enumerate(commits):
         error = "COORDINATOR_NOT_AVAILABLE" if committed is None else None
         made.log(*log, partition=partition).commit(committed, partition=partition, error=error)
@@ -74,9 +74,18 @@ def test_on_a_topic_that_is_gone_there_are_no_figures_and_other_partitions_keep_
 
 
 def test_the_longest_lag_in_seconds_with_the_bounds_of_all_partitions():
-    timed = Made().topic(partitions=2).group().log(0, 100).log(0, 100, partition=1).commit(40).unread(40, 40, 12)
+    timed = Made().topic(partitions=2).group(state="Empty").log(0, 100).log(0, 100, partition=1).commit(40).unread(40, 40, 12)
     assert only(timed.commit(100, partition=1)).seconds == Figure(12)
-    untimed = Made().topic(partitions=2).group().log(0, 100).log(0, 100, partition=1).commit(40).unread(40, 40, 12).commit(50, partition=1)
+    untimed = (
+        Made()
+        .topic(partitions=2)
+        .group(state="Empty")
+        .log(0, 100)
+        .log(0, 100, partition=1)
+        .commit(40)
+        .unread(40, 40, 12)
+        .commit(50, partition=1)
+    )
     assert only(untimed).seconds == Figure(12, AT_LEAST)
 
 
@@ -99,7 +108,7 @@ def test_the_word_for_an_sla_never_takes_what_is_not_known_for_kept(made, sla_of
 def test_problems_come_first_and_the_sort_decides_within_a_state():
     made = partitions(100)
     for name, committed in (("a", 70), ("b", 60), ("lost", 40), ("beyond", 500)):
-        made.group(name).commit(committed, group=name)
+        made.group(name, state="Empty").commit(committed, group=name)
     made.group("z").commit(None, group="z", error="X")
 
     def order(sort):
@@ -113,7 +122,7 @@ def test_problems_come_first_and_the_sort_decides_within_a_state():
 def test_a_broken_sla_is_a_problem_and_decides_which_partition_is_the_worst():
     rule = LagSla.model_validate({"pattern": "late", "name": "x", "max_lag_records": 5})
     made = partitions(90)
-    made.group("late").commit(90, group="late")
+    made.group("late", state="Empty").commit(90, group="late")
 
     assert [line.key[0] for line in lines(made, lambda group, topic: rule if group == "late" else None)] == ["late", "g"]
 
@@ -142,6 +151,6 @@ def test_an_sla_that_broke_is_a_change():
 def test_quiet_hours_are_named():
     hours = [{"from": "00:00", "to": "23:59", "days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}]
     quiet = {"max_lag_records": 1, "quiet_hours": hours}
-    made = Made(datetime(2026, 11, 20, 12, tzinfo=timezone.utc)).topic().log(0, 100).group().commit(40)
+    made = Made(datetime(2026, 11, 20, 12, tzinfo=timezone.utc)).topic().log(0, 100).group(state="Empty").commit(40)
 
     assert only(made, sla(**quiet)).sla == "quiet"

@@ -14,9 +14,9 @@ def reading_of(case: Standing) -> Made:
         made.topic(partitions=case.partitions)
     if case.listed and case.partitions:
         made.log(*case.log, stable=case.stable)
-    if case.state != "Empty":
+    if case.state != "Empty" and case.described:
         made.member(("t" if case.assigned else "elsewhere", 0), subscribed=subscription_of(case, "t"))
-    if case.assigned is None:
+    if case.assigned is None and case.described:
         made.rows["members"][-1]["assignment"] = None
     if case.unread is not None and case.position is not None:
         made.unread(case.position, None if case.unread == MARKERS else int(case.unread), 5)

@@ -47,7 +47,7 @@ def shop(groups=3):
         made.commit(committed, group=name, topic="orders", partition=partition)
     made.group("unread").commit(None, group="unread", error="COORDINATOR_NOT_AVAILABLE")
     for number in range(groups):
-        made.group(f"g{number:02}").commit(2_000 if number % 2 else 1_900, group=f"g{number:02}")
+        made.group(f"g{number:02}", state="Empty").commit(2_000 if number % 2 else 1_900, group=f"g{number:02}")
     return made
 
 
@@ -144,8 +144,8 @@ def test_states_have_colours_and_none_where_nobody_wants_them():
 
 def test_what_changed_since_the_reading_before_is_said_and_marked():
     before, now = behind(100, 0, 100), behind(40, 0, 100)
-    now.group("fresh").commit(100, group="fresh")
-    before.group("left").commit(100, group="left")
+    now.group("fresh", state="Empty").commit(100, group="fresh")
+    before.group("left", state="Empty").commit(100, group="left")
     lines = drawn(screen(now, before, watched=True), color_system="256")
     text = "\n".join(lines)
 

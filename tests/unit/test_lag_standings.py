@@ -94,7 +94,7 @@ def _with_unread(made: Made, chance: random.Random) -> None:
             age = None if record is None else chance.choice([5.0, 59.0, 61.0, 3600.0, -30.0, None])
             made.unread(position, record, age, error=chance.choice([None] * 6 + ["CORRUPT_MESSAGE", "TOPIC_AUTHORIZATION_FAILED"]))
     if chance.random() < 0.6:
-        made.demanded(60, chance.choice([0, 35, 96, 100]), error=chance.choice([None] * 5 + ["TIMEOUT"]))
+        made.demanded(60, chance.choice([0, 31, 35, 41, 96, 97, 100]), error=chance.choice([None] * 5 + ["TIMEOUT"]))
     if chance.random() < 0.1:
         made.error("committed_offsets", "GROUP_AUTHORIZATION_FAILED", group_id="h")
         made.rows["committed_offsets"] = [row for row in made.rows["committed_offsets"] if row["group_id"] != "h"]
@@ -145,7 +145,7 @@ def test_no_answer_in_quiet_hours_without_a_limit_that_one_reading_can_judge_and
 
 
 def test_a_rule_covers_the_topics_that_it_matches_and_no_others() -> None:
-    made = Made().topic("t").topic("u").log(0, 100).log(0, 100, topic="u").group().commit(100).commit(0, topic="u")
+    made = Made().topic("t").topic("u").log(0, 100).log(0, 100, topic="u").group(state="Empty").commit(100).commit(0, topic="u")
     tables = tables_of(made.reading())
     by_topic = {"t": RECORDS, "u": RECORDS.model_copy(update={"name": "other", "max_lag_records": 99})}
     found = within_limits(standings(tables), tables, lambda _group, topic: by_topic[topic], AT)

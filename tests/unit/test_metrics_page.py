@@ -161,7 +161,7 @@ def policy_of(folder: Path, name: str, max_lag_records: int) -> Path:
 def test_the_worst_groups_are_shown_and_the_others_counted(root: EvidenceRoot) -> None:
     made = Made(AT).topic().log(50, 1000)
     for number in range(20):
-        made.group(f"g{number:02}").commit(1000 - number, group=f"g{number:02}")
+        made.group(f"g{number:02}", state="Empty").commit(1000 - number, group=f"g{number:02}")
     made.group("lost").commit(49, group="lost").group("idle")
     take(root, made)
     found = page(root, limit=3)
@@ -176,7 +176,7 @@ def test_the_worst_groups_are_shown_and_the_others_counted(root: EvidenceRoot) -
 def test_slas_beyond_the_limit_are_left_out_by_name_and_not_by_how_bad_they_are(root: EvidenceRoot) -> None:
     made = Made(AT).topic().log(0, 100_000)
     for name, offset in (("a", 100_000), ("b", 0), ("c", 0)):
-        made.group(name).commit(offset, group=name)
+        made.group(name, state="Empty").commit(offset, group=name)
     take(root, made)
     found = page(root, limit=2)
     assert {key[2]: value for key, value in found.items() if key[0] == "kafka_audit_sla_within_limits"} == {"a": 1, "b": 0}

@@ -15,7 +15,7 @@ tells: without its time nothing says that an SLA in seconds is kept. A missing r
 brokers name for a time then still decide.
 """
 
-PERHAPS_LEFT = "a member does not tell which topics it subscribes, so it is not known whether the group still reads this one"
+PERHAPS_LEFT = "not every member tells which topics it reads, so it is not known whether the group still reads this one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,46 +62,45 @@ def unread_bounds(lag: int, only_markers: bool | None, held: int = 0) -> tuple[i
     return (0 if lag == 1 and only_markers is None else lag - held), lag
 
 
-def is_over(limit: Mapping[str, Any], offset: int, record: Mapping[str, Any] | None) -> bool:
+def is_over(limit: Mapping[str, Any], offset: int, record: Mapping[str, Any] | None) -> bool | None:
     """Whether a record from ``offset`` on is older than a limit, a row of sla_offsets; ``record`` is the row of first_unread, if any.
 
     Offsets below that of the limit are older. Times may be out of order: the first unread record may be older than the limit although its
     offset is higher. Between the offset and the first record that is still there may lie what compaction took, or the ends of
-    transactions.
+    transactions. None where the first record was not read and a single offset is older, which may be the end of a transaction.
     """
-    if record is None:
-        return bool(limit["offset"] > offset)
-    first, stamp = record["record_offset"], record["timestamp_ms"]
-    is_older = stamp is not None and 0 <= stamp < limit["timestamp_ms"]
-    return is_older or bool(limit["offset"] > (offset if first is None else first))
+    first, stamp = (None, None) if record is None else (record["record_offset"], record["timestamp_ms"])
+    if stamp is not None and 0 <= stamp < limit["timestamp_ms"]:
+        return True
+    older = limit["offset"] - (offset if first is None else first)
+    return None if older == 1 and first is None else bool(older > 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTopics:
-    """The topics that members have assigned or say that they subscribe, and whether all of them told what they subscribe."""
+    """The topics that members have assigned or say that they subscribe, and whether there are members and all of them told both."""
 
     topics: frozenset[str]
     all_told: bool
 
 
-def read_topics(members: Iterable[Mapping[str, Any]]) -> ReadTopics | None:
-    """What members (rows of the dataset) read; None where one of them did not tell what it has assigned."""
+def read_topics(members: Iterable[Mapping[str, Any]]) -> ReadTopics:
+    """What members (rows of the dataset) read."""
     topics: set[str] = set()
-    all_told = True
+    told = []
     for member in members:
-        if member["assignment"] is None:
-            return None
-        topics |= {place["topic"] for place in member["assignment"]} | {*(member["subscribed_topics"] or ())}
-        all_told = all_told and member["subscribed_topics"] is not None
-    return ReadTopics(topics=frozenset(topics), all_told=all_told)
+        topics |= {place["topic"] for place in member["assignment"] or ()} | {*(member["subscribed_topics"] or ())}
+        told.append(member["assignment"] is not None and member["subscribed_topics"] is not None)
+    return ReadTopics(topics=frozenset(topics), all_told=bool(told) and all(told))
 
 
-def is_abandoned(topic: str, state: str | None, read: ReadTopics | None) -> bool | None:
+def is_abandoned(topic: str, state: str | None, read: ReadTopics) -> bool | None:
     """Whether the members of a Stable group no longer read a topic; ``read`` as :func:`read_topics` gives it.
 
-    None where nobody says so, but a member did not tell what it subscribes (a regular expression, KIP-848).
+    None where no member says that it reads it, and one did not tell what it has assigned or what it subscribes (a regular expression,
+    KIP-848), or none was described.
     """
-    if read is None or state != "Stable" or topic in read.topics:
+    if state != "Stable" or topic in read.topics:
         return False
     return bool(read.topics) if read.all_told else None
 

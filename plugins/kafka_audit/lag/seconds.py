@@ -52,7 +52,7 @@ class UnreadTimes:
             return Seconds(seconds) if seconds >= 0 else Seconds(0, AT_LEAST)
         demanded = self._demanded.get(key, ())
         longer = [one["max_lag_seconds"] for one in demanded if is_over(one, position, None)]
-        shorter = [one["max_lag_seconds"] for one in demanded if not is_over(one, position, None)]
+        shorter = [one["max_lag_seconds"] for one in demanded if is_over(one, position, None) is False]
         if longer:
             return Seconds(max(longer), AT_LEAST)
         return Seconds(min(shorter), AT_MOST) if shorter and (*key, position) not in self._hidden else None
@@ -65,8 +65,9 @@ class UnreadTimes:
         first = self._first.get((*key, position))
         for row in self._demanded.get(key, ()):
             if row["max_lag_seconds"] == limit:
-                if is_over(row, position, first):
-                    return False
+                over = is_over(row, position, first)
+                if over is not False:
+                    return None if over is None else False
                 return None if (*key, position) in self._hidden or _is_ahead(first) else True
         known = self.lag(key, position)
         return known.value <= limit if known is not None and known.bound == EXACT else None

@@ -67,9 +67,11 @@ def _with_seconds(rows: pa.Table, sla_offsets: pa.Table) -> pa.Table:
     rows = rows.join(asked, ["topic", "partition", "max_lag_seconds"])
     old = pc.and_(pc.greater_equal(rows["record_ms"], 0), pc.less(rows["record_ms"], rows["limit_ms"]))
     first = pc.coalesce(rows["record_offset"], rows["position"])
-    is_over = pc.or_(pc.fill_null(old, False), pc.fill_null(pc.greater(rows["limit_offset"], first), False))
+    older, unknown = pc.subtract(rows["limit_offset"], first), pa.scalar(None, pa.bool_())
+    # A single older offset that was not read may be the end of a transaction.
+    single = pc.and_(pc.equal(older, 1), pc.is_null(rows["record_offset"]))
+    is_over = pc.if_else(pc.fill_null(old, False), True, pc.if_else(pc.fill_null(single, False), unknown, pc.greater(older, 0)))
     unclear = pc.or_(pc.fill_null(rows["hidden"], False), pc.fill_null(rows["ahead"], False))
-    unknown = pa.scalar(None, pa.bool_())
     by_offset = pc.if_else(is_over, False, pc.if_else(unclear, unknown, True))
     by_age = pc.less_equal(rows["age_s"], pc.cast(rows["max_lag_seconds"], pa.float64()))
     kept = pc.if_else(pc.fill_null(rows["asked"], False), by_offset, by_age)

@@ -121,7 +121,7 @@ def _records(tables: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def _with_abandoned(rows: pa.Table, members: pa.Table) -> pa.Table:
-    """Adds ``abandoned`` as :func:`kafka_audit.lag.position.is_abandoned` says it: NULL where a member did not tell what it subscribes."""
+    """Adds ``abandoned`` as :func:`kafka_audit.lag.position.is_abandoned` says it: NULL where not all members told what they read."""
     _, reads = _members(members)
     untold = members.append_column("no_places", pc.is_null(members["assignment"]))
     untold = untold.append_column("no_topics", pc.is_null(members["subscribed_topics"]))
@@ -130,9 +130,10 @@ def _with_abandoned(rows: pa.Table, members: pa.Table) -> pa.Table:
     reads_any = distinct(reads.select(["group_id"]))
     rows = rows.join(reads_any.append_column("reads_any", _repeated(True, reads_any.num_rows)), "group_id")
     rows = rows.join(reads.append_column("reads_topic", _repeated(True, reads.num_rows)), ["group_id", "topic"])
-    may_leave = pc.and_(pc.equal(rows["group_state"], "Stable"), pc.invert(_true(rows["no_places"])))
-    seen = pc.or_(_true(rows["reads_topic"]), pc.invert(pc.fill_null(may_leave, False)))
-    answer = pc.if_else(_true(rows["no_topics"]), pa.scalar(None, pa.bool_()), _true(rows["reads_any"]))
+    seen = pc.or_(_true(rows["reads_topic"]), pc.invert(_true(pc.equal(rows["group_state"], "Stable"))))
+    # Both are NULL in a group of which no member was described.
+    untold = pc.fill_null(pc.or_(rows["no_places"], rows["no_topics"]), True)
+    answer = pc.if_else(untold, pa.scalar(None, pa.bool_()), _true(rows["reads_any"]))
     return rows.append_column("abandoned", pc.if_else(seen, False, answer))
 
 

@@ -91,6 +91,7 @@ def _status(row: Row, day: Day, lag: int, lost: int, hours: float | None) -> tup
 def _sla(row: Row, day: Day, partitions: list[Row]) -> Row:
     group_id = row["group_id"]
     lag, found = sum(one["lag"] for one in partitions), day.availability(group_id)
+    known = found.minutes_in + found.minutes_out
     worst = max(partitions, key=lambda one: int(one["lag"]), default=None)
     changed: Row = {
         **{"partition_count": len(partitions), "lag_known": lag, "lag_least": lag, "lag_held": 0, "unknown_partitions": 0},
@@ -100,7 +101,8 @@ def _sla(row: Row, day: Day, partitions: list[Row]) -> Row:
         **{"quiet": False, "some_topics_only": False, "still_ms": 0, "lag_growth": 0.0, "errors": None, "hidden_record": None},
         **{"recent_lag_known": 1, "recent_lag_outside": int(lag > LIMIT_RECORDS), "recent_time_known": 0, "recent_time_outside": 0},
         **{"minutes_in": found.minutes_in, "minutes_out": found.minutes_out, "minutes_quiet": 0, "minutes_not_assessed": found.unknown},
-        **{"availability_percent": found.percent, "budget_allowed_minutes": found.allowed},
+        **{"known_percent": 100 * known / (known + found.unknown), "availability_percent": found.percent},
+        "budget_allowed_minutes": found.allowed,
         **{"budget_used_minutes": None if found.allowed is None else float(found.minutes_out)},
         **{"budget_left_minutes": None if found.allowed is None else round(found.allowed - found.minutes_out, 1)},
         "policy": {**row["policy"], **_of_policy(group_id)},

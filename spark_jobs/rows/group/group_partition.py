@@ -139,7 +139,8 @@ def _commitment() -> dict[str, Column]:
     return {
         "assigned": F.coalesce("in_assignment", F.when(known, F.lit(False))),
         "has_commit": F.when(F.col("committed").isNotNull(), F.lit(True)).otherwise(none),
-        "abandoned": F.col("abandoned") & known,
+        # What some members tell is no proof that nobody reads the topic.
+        "abandoned": F.when(known | ~F.col("abandoned"), F.col("abandoned")).when(~lag_positions.lost_or_unread(), F.lit(False)),
     }
 
 

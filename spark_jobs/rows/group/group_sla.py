@@ -22,6 +22,7 @@ from spark_jobs.rows.tiers import isolation_of, sla_number, sla_policy
 from spark_jobs.rows.topic.topic_listing import disks_unread, hidden_topics, no_authorizer
 
 _MINUTE_MS = 60_000
+_PERCENT = "decimal(15,12)"
 _NONE = -1
 """Stands for no SLA where columns are joined."""
 
@@ -56,7 +57,7 @@ def build(evidence: Evidence, policy: Policy) -> DataFrame:
             "lag_growth": lag_growth([one.taken_ms for one in newest(evidence)]),
         }
     )
-    rows = rows.withColumn("resource", _resource(policy)).transform(_with_minutes)
+    rows = rows.withColumn("resource", _resource(policy)).transform(with_minutes)
     return rows.unionByName(unlisted(evidence, policy), allowMissingColumns=True) if has_unlisted(evidence) else rows
 
 
@@ -212,8 +213,12 @@ def _figures_of(window: LagWindow, samples: DataFrame) -> DataFrame:
     return figures
 
 
-def _with_minutes(rows: DataFrame) -> DataFrame:
-    """The window's time in minutes, and the error budget."""
+def with_minutes(rows: DataFrame) -> DataFrame:
+    """The window's time in minutes, and the error budget: the columns of group_sla from minutes_in to budget_left_minutes.
+
+    Needs length_ms, quiet_ms, the columns of ``_COUNTED`` and policy. Each figure that a rule compares is computed exactly and rounded
+    once, so that a group which was outside for exactly as long as its target allows keeps it.
+    """
 
     def minutes(ms: Column) -> Column:
         return F.round(ms / _MINUTE_MS).cast("bigint")
@@ -223,12 +228,15 @@ def _with_minutes(rows: DataFrame) -> DataFrame:
     rows = rows.withColumns({f"minutes_{kind}": minutes(F.col(f"{kind}_ms")) for kind in ("in", "out", "quiet")})
     judged = F.col("in_ms") + F.col("out_ms")
     demanded = F.col("length_ms") - F.col("quiet_ms")
-    allowed = demanded * (100 - target) / 100 / _MINUTE_MS
+    # 100 - 99.9 is less than 0.1 in doubles; a decimal has the digits of the policy.
+    share_out = F.lit(100).cast("decimal(3,0)") - target.cast(_PERCENT)
+    allowed = (demanded.cast("decimal(15,0)") * share_out).cast("double") / 100 / _MINUTE_MS
     used = F.when(target.isNotNull(), F.col("out_ms") / _MINUTE_MS)
     return rows.withColumns(
         {
             "minutes_not_assessed": minutes(F.col("length_ms")) - F.col("minutes_in") - F.col("minutes_out") - F.col("minutes_quiet"),
-            "availability_percent": F.when(judged > 0, F.col("in_ms") / judged * 100),
+            "known_percent": F.when(demanded > 0, judged * 100 / demanded),
+            "availability_percent": F.when(judged > 0, F.col("in_ms") * 100 / judged),
             "budget_allowed_minutes": allowed,
             "budget_used_minutes": used,
             "budget_left_minutes": allowed - used,

@@ -121,6 +121,8 @@ GROUP_SLA = columns(f"""
     minutes_out            bigint  minutes in which one was broken
     minutes_quiet          bigint  minutes in quiet hours
     minutes_not_assessed   bigint  all other minutes: gaps, and samples that could not be judged
+    known_percent          double  share of the window, without quiet hours, of which it is known whether all limits were kept; NULL if it
+        is all quiet
     availability_percent   double  minutes_in of minutes_in and minutes_out; NULL without any
     budget_allowed_minutes double  minutes of the window, without quiet ones, that may be out by the target; NULL without a target
     budget_used_minutes    double  minutes that were out; NULL without a target
@@ -154,7 +156,7 @@ GROUP_PARTITION = columns(f"""
     recreated             boolean the history shows the topic with another id, too; NULL when no earlier snapshot shows it
     truncated             bigint  offsets by which the log end of this topic id went back at most; 0 if never; NULL with one snapshot
     abandoned             boolean the group is Stable and none of its members reads the topic any more; NULL when something is unread or
-        lost and a member does not tell what it subscribes
+        lost, no member tells that it reads the topic, and not all tell what they have assigned and subscribe
     compacted             boolean cleanup.policy contains compact: lag and loss are upper bounds
     deletes               boolean cleanup.policy contains delete: retention deletes records
     tiered                boolean remote.storage.enable: sizes on local disks are only a part
@@ -186,11 +188,12 @@ GROUP_PARTITION = columns(f"""
         producer's clock; 'interpolated' between two snapshots, where there is none or it contradicts them; 'at least', where the history is
         too short
     lag_ms_is_bound       boolean the first unread record is older than the history: the lag is at least lag_ms
-    lag_ms_least          bigint  how long the first unread record has been there, at least: by the later of the two snapshots
+    lag_ms_least          bigint  how long the first unread record has been there, at least: by the later of the two snapshots, or by
+        the first that shows more than one offset which may be the end of a transaction
     lag_ms_most           bigint  and at most: by the earlier of the two; if the history is too short, by the record's timestamp, else NULL
     behind_sla            boolean the group has not passed the offset that brokers named for its SLA in seconds, or its first unread record
         is older; false when caught up; NULL when not asked, with a commit beyond the log end, with a hidden_record that nothing shows to be
-        late, and where snapshots contradict
+        late, where the one older offset may be the end of a transaction, and where snapshots contradict
     sla_seconds_asked     int     the SLA in seconds that this offset was asked for; NULL when it was not
     status                string  how the group does here: {", ".join(STATUSES)}; docs/lag.md has the rules
     status_reason         string  the figures that decided the status
