@@ -23,7 +23,13 @@ from spark_jobs.engine.session import spark_session
 from spark_jobs.engine.small_plans import PLANNING
 from spark_jobs.rows.build import wide_rows
 
-_LONG_LIVED = f"{DRIVER_JAVA_OPTIONS} -XX:TieredStopAtLevel=4 -XX:ReservedCodeCacheSize=512m"
+_HOTTEST = " ".join(
+    f"-XX:Tier4{name}Threshold={calls}"
+    for name, calls in {"Invocation": 20_000, "MinInvocation": 2_400, "Compile": 60_000, "BackEdge": 160_000}.items()
+)
+"""Four times the JVM's defaults: what runs less often costs the thorough compiler more than the tests gain by it."""
+
+_LONG_LIVED = f"{DRIVER_JAVA_OPTIONS} -XX:TieredStopAtLevel=4 -XX:ReservedCodeCacheSize=512m {_HOTTEST}"
 """A job's options, and after them, so that they win, those of the thorough compiler.
 
 In the first four CPU minutes this compiler takes as much time as it saves; after them the tests take a third less.
