@@ -53,9 +53,10 @@ _COMMIT = (*_PLACE, *_KEY, "commit_time", "version", "topic_id")
 
 
 def _rows(table: Path, partition: int, columns: Iterable[str]) -> pa.Table:
-    read = ds.dataset([str(part) for part in parts_of([table])])
-    found = read.to_table(columns=list(columns), filter=pc.field("log_partition") == partition)
-    return found.combine_chunks()
+    """The rows of a partition. Ids are kept once: a batch may hold five million commits of one partition."""
+    parts = [str(part) for part in parts_of([table])]
+    read = ds.dataset(parts, format=ds.ParquetFileFormat(dictionary_columns=[name for name in columns if name in ("group_id", "topic")]))
+    return read.to_table(columns=list(columns), filter=pc.field("log_partition") == partition)
 
 
 def _ints(rows: pa.Table, column: str) -> _Ints:
@@ -64,17 +65,18 @@ def _ints(rows: pa.Table, column: str) -> _Ints:
 
 
 def _numbers(rows: pa.Table, columns: Iterable[str]) -> _Ints:
-    """A number for each row, from 0 on, equal where these columns are."""
-    texts = [pc.fill_null(rows[name].cast(pa.string()), "") for name in columns]  # a tombstone has no time
-    joined = pc.binary_join_element_wise(*texts, "\0").combine_chunks()
-    numbers: _Ints = joined.dictionary_encode().indices.to_numpy().astype(np.int64)
+    """A number for each row, from 0 on, equal where these columns are; NULL is a value."""
+    numbers = np.zeros(rows.num_rows, dtype=np.int64)
+    for name in columns if rows.num_rows else ():
+        values = rows[name].unify_dictionaries() if pa.types.is_dictionary(rows[name].type) else rows[name].dictionary_encode()
+        whole = values.combine_chunks()
+        numbers = numbers * (len(whole.dictionary) + 1) + pc.add(pc.fill_null(whole.indices.cast(pa.int64()), -1), 1).to_numpy()
     return numbers
 
 
 def _requests(commits: pa.Table) -> _Ints:
     """For each commit a number of the request in a transaction that it belongs to, -1 for those outside of transactions."""
-    times = commits["commit_time"].cast(pa.int64())
-    numbers = _numbers(pa.table({"group_id": commits["group_id"], "time": times}), ("group_id", "time"))
+    numbers = _numbers(commits, ("group_id", "commit_time"))
     # Of the commits that these brokers write, only transactional ones come without the topic's id.
     transactional = pc.and_(pc.greater_equal(commits["version"], 4), pc.is_null(commits["topic_id"]))
     return np.where(pc.fill_null(transactional, False).to_numpy(), numbers, -1)
