@@ -49,11 +49,12 @@ GROUPS = (
 )
 """One row for each sample, group and topic, over the partitions that count; lag and lost are sums over those whose offsets are known.
 
-perhaps: partitions with one unread offset that may be the end of a transaction. held: records of lag that open transactions hold back
-from read_committed consumers. over_held_seconds: as over_seconds, which does not count them, over partitions where these hold back all that
-is unread; a read_uncommitted group breaks it. kept_committed_seconds: as kept_seconds, but with 0 for these partitions, on which a
-read_committed group has nothing to read. unknown: partitions whose lag is not known; still_unknown: those of which it is not known
-whether they moved or since when they stand still; waiting_unknown: those of these on which open transactions hold back all that is unread.
+perhaps: partitions with one unread offset that may be the end of a transaction, and is not held. held: records of lag that open
+transactions hold back from read_committed consumers. over_held_seconds: as over_seconds, which does not count them, over partitions where
+these hold back all that is unread; a read_uncommitted group breaks it. kept_committed_seconds: as kept_seconds, but with 0 for these
+partitions, on which a read_committed group has nothing to read. unknown: partitions whose lag is not known; still_unknown: those of which
+it is not known whether they moved or since when they stand still; waiting_unknown: those of these on which open transactions hold back
+all that is unread.
 """
 
 
@@ -145,7 +146,7 @@ def group_rows(rows: DataFrame) -> DataFrame:
     found = rows.groupBy("group_id", "topic", "taken_ms").agg(
         F.count("*").alias("partitions"),
         F.count_if(lag.isNull()).alias("unknown"),
-        F.count_if(may_be_marker(lag, F.col("only_markers"))).alias("perhaps"),
+        F.count_if(may_be_marker(lag, F.col("only_markers")) & ~waits()).alias("perhaps"),
         F.sum(lag).alias("lag"),
         F.max(lag).alias("lag_max"),
         F.sum(held_unread()).alias("held"),

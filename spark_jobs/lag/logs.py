@@ -13,13 +13,13 @@ _LOG_START_MOVES = 2
 
 @shortened
 def logs_by_age(evidence: Evidence) -> DataFrame:
-    """topic, partition and ``logs``: array by age of is_own boolean, log_start, log_end and read_ms (epoch milliseconds).
+    """topic, partition and ``logs``: array by age of is_own boolean, log_start, log_end, last_stable and read_ms (epoch milliseconds).
 
     is_own: a sample of its own, of the present topic id; where the topic had another id, the others are NULL. Also truncated,
     expired_per_s and expiry_measured, and recreated of the topic.
     """
-    rows = with_age(evidence, "offsets", "topic", "partition", "log_start", "log_end", "read_at")
-    read = {"log_start": F.col("log_start"), "log_end": F.col("log_end"), "read_ms": F.unix_millis("read_at")}
+    rows = with_age(evidence, "offsets", "topic", "partition", "log_start", "log_end", "last_stable", "read_at")
+    read = {name: F.col(name) for name in ("log_start", "log_end", "last_stable")} | {"read_ms": F.unix_millis("read_at")}
     rows = rows.groupBy("topic", "partition").agg(*[by_age(evidence, value).alias(name) for name, value in read.items()])
     rows = rows.join(_same_topics(evidence), on="topic", how="left")
     topics = F.coalesce("same", F.array(F.lit(True)))

@@ -24,9 +24,9 @@ _HOUR_MS = 3_600_000
 def with_movement(rows: DataFrame, evidence: Evidence) -> DataFrame:
     """Adds what the newest samples tell of group partitions.
 
-    Needs committed, has_commit, position, lag, lost, record_offset, has_hole and first_is_record of this snapshot, and compacted.
+    Needs committed, has_commit, position, lag, lost, record_offset, has_hole, first_is_record and waits of this snapshot, and compacted.
 
-    The columns of kafka_audit.catalogue.rows from ``snapshots`` to ``idle_ms``, recreated, truncated, expired_per_s, status_window_ms,
+    The columns of kafka_audit.catalogue.rows from ``snapshots`` to ``idle_most_ms``, recreated, truncated, expired_per_s, status_window_ms,
     detected_within_ms, produced_per_s, consumed_per_s and burrow (spark_jobs.lag.burrow); and these:
 
     - expiry_measured boolean: the log start moved often enough
@@ -67,11 +67,13 @@ def _commits(evidence: Evidence) -> DataFrame:
 
 
 def _samples(evidence: Evidence) -> Column:
-    """An array by age of structs: age int; taken_ms, committed, log_start, log_end, read_ms and lag bigint; is_own and moved boolean.
+    """An array by age of structs: age int; taken_ms, committed, log_start, log_end, last_stable, read_ms and lag bigint; is_own and moved
+
+    boolean.
 
     is_own: a sample of its own, of the present topic id. moved: the commit is another one than in the sample before.
     """
-    names = ("is_own", "log_start", "log_end", "read_ms")
+    names = ("is_own", "log_start", "log_end", "last_stable", "read_ms")
 
     def read(taken_ms: Column, age: Column) -> Column:
         stored = bound(F.get("logs", age), lambda log: F.struct(*[log[name].alias(name) for name in names]))
@@ -99,13 +101,38 @@ def _read_up_to(position: Column) -> Column:
     Ends of transactions and aborted records between this snapshot's commit and its first unread record were no more to read in earlier
     samples. What compaction has removed since, or retention, was.
     """
-    never_there = F.col("has_hole") & (F.col("lost") == 0) & ~F.col("compacted")
-    return F.when(position.isNotNull(), F.greatest(position, F.when(never_there, F.col("record_offset"))))
+    return F.when(position.isNotNull(), F.greatest(position, F.when(_never_there(), F.col("record_offset"))))
+
+
+def _never_there() -> Column:
+    """Whether what lies between the commit and the first unread record were no records when they were written."""
+    return F.col("has_hole") & (F.col("lost") == 0) & ~F.col("compacted")
+
+
+def _one_in_doubt() -> Column:
+    """1 where nothing tells whether the first offset after the commit is a record or the end of a transaction, else 0.
+
+    Not where it is all that is unread: only_markers_unread tells about that.
+    """
+    known = F.col("first_is_record") & (~F.col("has_hole") | F.coalesce(_never_there(), F.lit(False)))
+    return F.when(known | (F.col("lag") == 1), F.lit(0)).otherwise(1)
 
 
 def _unread_then(sample: Column) -> Column:
     """How many offsets with records followed this snapshot's commit in an earlier sample."""
     return offsets_between(_read_up_to(position_of(F.col("committed"), sample["log_start"])), sample["log_end"])
+
+
+def _could_read_then(sample: Column) -> Column:
+    """Whether a record followed this snapshot's commit in an earlier sample that any group could read: none that was held back then.
+
+    In this snapshot, and where it is held back now, it counts (TXN-01 tells of it).
+    """
+    position = position_of(F.col("committed"), sample["log_start"])
+    stable = F.when((sample["age"] > 0) & ~F.col("waits"), sample["last_stable"])
+    in_doubt = F.when(sample["age"] > 0, _one_in_doubt()).otherwise(0)
+    readable = offsets_between(_read_up_to(position), F.least(sample["log_end"], stable))
+    return (readable > 0) & (_unread_then(sample) > in_doubt)
 
 
 def _commit_facts(samples: Column, own: Column, now: Column) -> Column:
@@ -132,7 +159,10 @@ def _commit_facts(samples: Column, own: Column, now: Column) -> Column:
             "changed_within_ms": now - it["changed"]["taken_ms"],
             "caught_up_within_ms": F.when(in_this_run, now - it["caught_up"]["taken_ms"]),
             "idle_snapshots": F.when(lag > 0, F.size(it["idle"])).when(lag == 0, F.lit(0)),
-            "idle_ms": F.when(lag > 0, now - oldest_of(it["idle"])["taken_ms"]).when(lag == 0, F.lit(0).cast("bigint")),
+            **{
+                f"{name}_ms": F.when(lag > 0, now - oldest_of(it[name])["taken_ms"]).when(lag == 0, F.lit(0).cast("bigint"))
+                for name in ("idle", "idle_most")
+            },
         }
         return F.struct(*[F.when(F.col("has_commit"), fact).alias(name) for name, fact in found.items()])
 
@@ -144,7 +174,8 @@ def _commit_facts(samples: Column, own: Column, now: Column) -> Column:
             "caught_up": newest_of(F.filter(own, lambda one: _unread_then(one) == 0)),
         },
         lambda it: {"run": F.filter(it["shown"], lambda one: is_newer(one, it["changed"]))},
-        lambda it: {"idle": F.filter(it["run"], lambda one: (_unread_then(one) > 0) & is_newer(one, it["caught_up"]))},
+        lambda it: {"idle_most": F.filter(it["run"], lambda one: (_unread_then(one) > 0) & is_newer(one, it["caught_up"]))},
+        lambda it: {"idle": F.filter(it["idle_most"], _could_read_then)},
         lambda it: {"facts": facts(it)},
     )
 
@@ -200,7 +231,7 @@ def _window_facts(samples: Column, own: Column, idle: Column, now: Column) -> Co
             "other_lags_most": F.array_max(others),
             "lag_rises": F.when(earlier, _rises(window, now)),
             "lag_before": F.when(before["committed"] == F.col("committed"), _unread_then(before)).otherwise(before["lag"]),
-            "read_all_before": _read_up_to(F.col("committed")) >= before["log_end"],
+            "read_all_before": _read_up_to(F.col("committed")) + _one_in_doubt() >= before["log_end"],
             "written_since": offsets_between(before["log_end"], F.col("log_end")),
             "produced_per_s": F.when(earlier, per_second(current, first, "log_end")),
             "consumed_per_s": F.when(earlier, per_second(current, first, "committed")),

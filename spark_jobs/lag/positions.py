@@ -137,8 +137,11 @@ def _abandoned() -> Column:
 
 
 def lost_or_unread() -> Column:
-    """Whether it makes a difference that a group reads a topic no longer: none where the topic was read to its end; never NULL."""
-    return F.coalesce((F.col("lost") > 0) | (F.col("unread") > 0), F.lit(False))
+    """Whether it makes a difference that a group reads a topic no longer: none where the topic was read to its end; never NULL.
+
+    Where the log was not read, it may. A commit beyond the log end is another fault, of which the group is not cleared by that.
+    """
+    return F.coalesce((F.col("lost") > 0) | (F.col("unread") > 0), F.col("lag").isNull() & F.col("committed").isNotNull())
 
 
 def is_over(limit: Column) -> Column:

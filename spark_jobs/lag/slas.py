@@ -54,7 +54,7 @@ def present_figures(counts: Column, ages: Sequence[int]) -> dict[str, Column]:
 
     Under other names: committed_partitions, unknown, beyond, behind, unasked and untimed are numbers of partitions. And by age, for
     :func:`lag_growth`: lag_sums and lag_counts array<bigint>. ``counts``: a lag is demanded of the partition. Needs the columns of
-    group_partition, and ``place`` as topic-partition, ``unread``, ``held``, isolation and lags_by_age (spark_jobs.lag).
+    group_partition, and ``place`` as topic-partition, ``unread``, ``held``, ``waits``, isolation and lags_by_age (spark_jobs.lag).
     """
     place, zero = F.col("place"), F.lit(0).cast("bigint")
     held = F.when(counts, F.col("held"))
@@ -64,6 +64,8 @@ def present_figures(counts: Column, ages: Sequence[int]) -> dict[str, Column]:
     behind, unasked = counts & F.col("behind_sla"), counts & F.col("behind_sla").isNull()
     least = F.when(may_be_marker(unread, F.col("only_markers_unread")), zero).otherwise(unread - doubtful)
     lag_ms = F.when(counts, F.col("lag_ms"))
+    # Brokers named an offset, and whether what lies before it is a record is not known: snapshots do not tell better.
+    doubted = F.col("sla_seconds_asked").isNotNull() & F.col("hidden_record").isNull() & ~F.col("waits")
     largest = F.max(F.when(unread.isNotNull(), F.struct(unread.alias("lag"), place)))
     latest = F.max(F.when(lag_ms.isNotNull(), F.struct(lag_ms.alias("lag_ms"), place, "lag_ms_method")))
     lags = [F.when(counts, F.get("lags_by_age", F.lit(age))) for age in ages]
@@ -87,7 +89,7 @@ def present_figures(counts: Column, ages: Sequence[int]) -> dict[str, Column]:
         "lag_ms_least": F.max(F.when(unasked, F.col("lag_ms_least"))),
         "lag_ms_gap": F.max(F.when(unasked, F.col("lag_ms_most") - F.col("lag_ms_least"))),
         "lag_ms_is_bound": F.bool_or(F.when(unasked, F.col("lag_ms_is_bound"))),
-        "untimed": _number(unasked & F.col("lag_ms").isNull()),
+        "untimed": _number(unasked & (F.col("lag_ms").isNull() | doubted)),
         "lag_sums": F.array(*[F.sum(lag) for lag in lags]),
         "lag_counts": F.array(*[F.count(lag) for lag in lags]),
     }

@@ -26,11 +26,13 @@ def with_lag_time(rows: DataFrame) -> DataFrame:
     behind = (F.col("lag") > 0) & ~markers
     now, seen, zero = F.col("log_read_ms"), F.col("seen_unread_ms"), F.lit(0).cast("bigint")
     # In all samples the log end is past the position: how long it has been is not known.
-    is_bound = F.col("not_past_ms").isNull()
+    # Nor is it while one offset was unread that may be the end of a transaction: then nothing was late.
+    certain = F.coalesce(F.col("seen_record_ms") == seen, F.lit(False))
+    is_bound = F.col("not_past_ms").isNull() | ~certain
+    least = F.coalesce(now - F.col("seen_record_ms"), zero)
     estimates = {
-        "lag_ms": now - F.when(is_bound, seen).otherwise(F.col("passed_ms")),
-        # While one offset was unread that may be the end of a transaction, nothing was late.
-        "lag_ms_least": F.coalesce(now - F.col("seen_record_ms"), zero),
+        "lag_ms": F.when(is_bound, least).otherwise(now - F.col("passed_ms")),
+        "lag_ms_least": least,
         "lag_ms_most": now - F.col("not_past_ms"),
         "lag_ms_is_bound": is_bound,
         "lag_ms_method": F.when(is_bound, AT_LEAST).otherwise(INTERPOLATED),

@@ -165,6 +165,8 @@ GROUP_PARTITION = columns(f"""
     headroom_timestamp_ms bigint  snapshot time minus a quarter of retention.ms
     headroom_offset       bigint  first offset with a record at least that young, or the log end
     record_offset         bigint  offset of the first unread record; NULL when there is none or it was not read
+    first_is_record       boolean that record, or the last batch with all that is unread, was read and holds records; false where nothing
+        tells whether the first unread offset is a record
     unread_bytes          bigint  lag in bytes, estimated from size and record count of the partition; local disks only; NULL when not known
     hidden_record         string  what hides the first unread record's age although the log may be read: an error (too large, damaged) or a
         timestamp in the future
@@ -178,8 +180,10 @@ GROUP_PARTITION = columns(f"""
     unchanged_ms          bigint  how long the commit has not changed, at least: since the first snapshot of the unbroken run that shows it
     changed_within_ms     bigint  how long ago the committed offset was another one, at most; NULL when no earlier snapshot shows another
     caught_up_within_ms   bigint  how long ago a group with this commit had read all records; 0 without lag; NULL when no snapshot shows it
-    idle_snapshots        int     snapshots up to this one that show the same commit with unread records after it; 0 when lag is 0
+    idle_snapshots        int     snapshots up to this one that show the same commit and after it a record it could read; 0 when lag is 0
     idle_ms               bigint  time from the first of these snapshots to this one; 0 when lag is 0
+    idle_most_ms          bigint  the same, with snapshots in which a record may have followed: one offset may be the end of a transaction,
+        and a read_committed group has to wait for an open one
     empty_ms              bigint  how long the group has had no members, at least as far as snapshots show; NULL when it has some
     empty_within_ms       bigint  how long ago it had some, at most; NULL when it has some, or no earlier snapshot shows any
     offsets_retention_ms  bigint  offsets.retention.minutes in milliseconds, the least of the brokers'; NULL when not all told
