@@ -67,11 +67,9 @@ def _commits(evidence: Evidence) -> DataFrame:
 
 
 def _samples(evidence: Evidence) -> Column:
-    """An array by age of structs: age int; taken_ms, committed, log_start, log_end, last_stable, read_ms and lag bigint; is_own and moved
+    """An array by age of structs: age int; is_own and moved boolean; and, all bigint, taken_ms, committed, log_start, log_end, last_stable,
 
-    boolean.
-
-    is_own: a sample of its own, of the present topic id. moved: the commit is another one than in the sample before.
+    read_ms and lag. is_own: a sample of its own, of the present topic id. moved: the commit is another one than in the sample before.
     """
     names = ("is_own", "log_start", "log_end", "last_stable", "read_ms")
 
@@ -96,10 +94,10 @@ def _samples(evidence: Evidence) -> Column:
 
 
 def _read_up_to(position: Column) -> Column:
-    """The offset up to which nothing is left to read for a group that stands at ``position``, an offset of an earlier sample.
+    """The first offset with a record to read for a group that stood at ``position`` in an earlier sample; bigint, NULL where that is.
 
-    Ends of transactions and aborted records between this snapshot's commit and its first unread record were no more to read in earlier
-    samples. What compaction has removed since, or retention, was.
+    Ends of transactions and aborted records after this snapshot's commit were nothing to read in earlier samples either. Records that
+    compaction or retention has removed since were: these count.
     """
     return F.when(position.isNotNull(), F.greatest(position, F.when(_never_there(), F.col("record_offset"))))
 
@@ -124,9 +122,10 @@ def _unread_then(sample: Column) -> Column:
 
 
 def _could_read_then(sample: Column) -> Column:
-    """Whether a record followed this snapshot's commit in an earlier sample that any group could read: none that was held back then.
+    """Whether an earlier sample proves that a record followed this snapshot's commit which a group of any isolation.level could read.
 
-    In this snapshot, and where it is held back now, it counts (TXN-01 tells of it).
+    Records that an open transaction held back then are no such proof. They count in this snapshot, and where all that is unread is held
+    back now: there TXN-01 tells of it.
     """
     position = position_of(F.col("committed"), sample["log_start"])
     stable = F.when((sample["age"] > 0) & ~F.col("waits"), sample["last_stable"])
